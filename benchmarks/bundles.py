@@ -17,15 +17,14 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from benchmarks import processes, prose
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 PRODUCER = "alf-bench"
 WHEN = "2026-04-01T09:30:00Z"
-_ENVELOPE: Json = {
+_ENVELOPE: JsonObject = {
     "format": "aimem-bundle",
     "version": "1",
     "producer": PRODUCER,
@@ -37,7 +36,7 @@ _TYPES = ("fact", "preference", "decision", "episodic", "procedure")
 _KINDS = ("person", "place", "technology", "concept")
 
 
-def chunks(count: int) -> Iterator[Json]:
+def chunks(count: int) -> Iterator[JsonObject]:
     """Memories of a few sentences, the same for the same count."""
     random = Random(7)
     for number in range(count):
@@ -52,7 +51,7 @@ def chunks(count: int) -> Iterator[Json]:
         }
 
 
-def edges(count: int) -> Iterator[Json]:
+def edges(count: int) -> Iterator[JsonObject]:
     """An edge for every other chunk."""
     random = Random(8)
     for number in range(0, count - 1, 2):
@@ -60,14 +59,14 @@ def edges(count: int) -> Iterator[Json]:
         yield {**ends, "edge_type": "semantic", "weight": round(random.random(), 3), "created_at": WHEN}
 
 
-def entities(count: int) -> Iterator[Json]:
+def entities(count: int) -> Iterator[JsonObject]:
     """An entity for twenty chunks."""
     for number in range(max(1, count // 20)):
         kind = _KINDS[number % len(_KINDS)]
         yield {"id": _urn(f"e{number}"), "name": f"Name {number}", "kind": kind, "created_at": WHEN}
 
 
-def links(count: int) -> Iterator[Json]:
+def links(count: int) -> Iterator[JsonObject]:
     """Every chunk with one entity."""
     for number in range(count):
         yield {"chunk_id": _urn(f"c{number}"), "entity_id": _urn(f"e{number % max(1, count // 20)}")}

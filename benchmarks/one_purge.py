@@ -18,7 +18,7 @@ from pathlib import Path
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core.purge import purge_run
-from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.purge.purge_search import PurgeRequest
 
 HERE = "here"
 

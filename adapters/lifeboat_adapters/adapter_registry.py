@@ -1,5 +1,5 @@
-"""The adapters that are installed, found by the entry point group `lifeboat.adapters`. Each is imported when it is
-asked for: one runtime does not pay for the others."""
+"""Find the installed adapters by the entry point group `lifeboat.adapters`. Each is imported only when it is asked for,
+so that one runtime does not load the code of the others."""
 
 from __future__ import annotations
 
@@ -7,11 +7,24 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.errors import NotAWorkspace, UnknownRuntime
+from lifeboat_adapters.contract import Adapter, CredentialSupport, DatabaseSupport, HookSupport, PlacementSupport
+from lifeboat_adapters.errors import AdapterOutdated, NotAWorkspace, UnknownRuntime
 from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 
 GROUP = "lifeboat.adapters"
+_CAPABILITIES = {
+    "credentials": CredentialSupport,
+    "databases": DatabaseSupport,
+    "hook": HookSupport,
+    "placement": PlacementSupport,
+}
+_MOVED = {
+    "credentials": "secrets opened learned leftovers is_store secret_places key_file recrypted translate deliveries",
+    "databases": "rows unreadable_rows row_names memory_store memory_of row_of offers write_databases write_server",
+    "hook": "unhook hook_problem",
+    "placement": "home_around install_into is_configured running home_name merge_home next_steps missing_on_host",
+}
+"""Methods of the earlier contract by the group that replaced them. Lifeboat never calls them on the adapter itself."""
 
 
 @cache
@@ -21,32 +34,62 @@ def _points() -> dict[str, EntryPoint]:
 
 @cache
 def _loaded(runtime: str) -> Adapter:
-    adapter: Adapter = _points()[runtime].load()
+    point = _points()[runtime]
+    try:
+        found = point.load()
+        problem = find_contract_problem(found)
+    except (ImportError, AttributeError, TypeError) as error:  # what it imports or inherits is not there any more
+        problem = f"it cannot be loaded ({error})"
+    if problem:
+        package = point.dist.name if point.dist is not None else point.value
+        raise AdapterOutdated(
+            f"the adapter for {runtime} ({package}) was not written for this version of Lifeboat: {problem}",
+            fix=f"pip install --upgrade {package}",
+        )
+    adapter: Adapter = found
     return adapter
 
 
+def find_contract_problem(adapter: object) -> str:
+    """Return why an object does not fulfil `contract.Adapter`, "" when it does.
+
+    An adapter for the earlier contract must be refused. Lifeboat would never call its `secrets`, so it would capture
+    credentials in plain text.
+    """
+    if not isinstance(adapter, Adapter):
+        return "it is no lifeboat_adapters.contract.Adapter"
+    for name, group in _CAPABILITIES.items():
+        if not isinstance(getattr(adapter, name), group | None):
+            return f"its {name} are no lifeboat_adapters.contract.{group.__name__}"
+    for name, methods in _MOVED.items():
+        moved = [method for method in methods.split() if hasattr(adapter, method)]
+        if moved:
+            return f"{', '.join(moved)} belong to its {name} now, a contract.{_CAPABILITIES[name].__name__}"
+    return ""
+
+
 def list_runtimes() -> list[str]:
-    """The names of the runtimes that there is an adapter for, sorted."""
+    """Return the names of the runtimes that have an adapter, sorted."""
     return list(_points())
 
 
 def load_adapters() -> dict[str, Adapter]:
-    """Every installed adapter by the name of its runtime, sorted."""
+    """Return every installed adapter by the name of its runtime, sorted. Raises AdapterOutdated."""
     return {runtime: _loaded(runtime) for runtime in list_runtimes()}
 
 
 def load_adapter(runtime: str) -> Adapter:
-    """The adapter of a runtime. Raises UnknownRuntime, which names those that are there."""
+    """Return the adapter of a runtime. Raises UnknownRuntime, which names the known runtimes, and AdapterOutdated."""
     if runtime not in _points():
         raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(list_runtimes()) or 'nothing is installed'}")
     return _loaded(runtime)
 
 
 def recognise_workspace(workspace: Path) -> Adapter:
-    """Return the adapter whose runtime a folder most surely belongs to.
+    """Return the adapter of the runtime that a folder most certainly belongs to.
 
-    Raises NotAWorkspace when there is none or more than one, and ForeignWorkspace, which names the runtime, when the
-    folder belongs to one without an adapter.
+    Raises NotAWorkspace when there is no such runtime or more than one. Raises ForeignWorkspace, which names the
+    runtime, when the folder belongs to one without an adapter.
     """
     sure = {runtime: candidate.recognises(workspace) for runtime, candidate in load_adapters().items()}
     best = max(sure.values(), default=0)

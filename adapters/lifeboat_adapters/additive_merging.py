@@ -1,7 +1,7 @@
-"""What is missing in a file of an installation is added, what is there stays: the same for every runtime.
+"""Add values that a file of an installation lacks, and keep those that it has: the same for every runtime.
 
-Pure: values go in, changes and what was decided about each path come out. Paths are those of the archive's file, so
-that whoever knows where a credential stood in it knows what became of it.
+All functions are pure. They return changes and a decision about each path. Paths are those of the archive's file, so
+that a caller that knows where a credential stood can tell what became of it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ KEPT = Reason(CredentialRefusal.KEPT)
 
 
 class ValueChange(NamedTuple):
-    """`path` gets `value`; a path that is not there is added to its container, a list by an index past its end.
-    `remove` takes it out instead."""
+    """Set `path` to `value`. A path that does not exist is added to its container, to a list with an index past its
+    end. `remove` removes the value instead."""
 
     path: Path
     value: Any = None
@@ -30,7 +30,7 @@ class ValueChange(NamedTuple):
 
 
 def merge_dotenv(found: bytes, wanted: bytes, left_out: Mapping[Path, Reason]) -> MergedHomeFile:
-    """`.env`: variables that are missing come at the end, an empty one is filled. Raises UnparsableSecrets."""
+    """Merge a `.env` file: append missing variables and fill empty ones. Raises UnparsableSecrets."""
     there = {leaf.path: leaf for leaf in dotenv_leaves.scan_dotenv(found)}
     decided: dict[Path, Reason | None] = dict(left_out)
     filled: dict[int, tuple[int, bytes]] = {}
@@ -52,7 +52,7 @@ def merge_dotenv(found: bytes, wanted: bytes, left_out: Mapping[Path, Reason]) -
 
 
 def _with_literals(data: bytes, literals: Mapping[int, tuple[int, bytes]]) -> bytes:
-    """Bytes with spans, by where they start, replaced."""
+    """Return data with spans replaced, by their start."""
     pieces: list[bytes] = []
     at = 0
     for start, (end, literal) in sorted(literals.items()):
@@ -62,9 +62,11 @@ def _with_literals(data: bytes, literals: Mapping[int, tuple[int, bytes]]) -> by
 
 
 class MissingValues:
-    """Collects the changes that add what is missing, and says in `decided` what became of every path. `original` gives
-    the path in the archive's file, which differs where its layout was another one. Lists at `appended` get the items
-    that they lack, others stay. `same` says whether two values are."""
+    """Collects the changes that add missing values, and records a decision about every path in `decided`.
+
+    `original` returns the path in the archive's file, which differs if that has another layout. Lists at paths in
+    `appended` get the items that they lack; other lists stay as they are. `same` says whether two values are equal.
+    """
 
     def __init__(
         self,
@@ -103,7 +105,7 @@ class MissingValues:
                 count += 1
 
     def _pruned(self, value: Any, path: Path) -> Any:
-        """A value without what must not be put in."""
+        """Return a value without the parts that must not be added."""
         if isinstance(value, dict):
             kept = {key: inner for key, inner in value.items() if self.original((*path, key)) not in self.left_out}
             return {key: self._pruned(inner, (*path, key)) for key, inner in kept.items()}
@@ -114,7 +116,7 @@ class MissingValues:
 
 
 def join_changes(there: JsonObject, changes: Iterable[ValueChange]) -> list[ValueChange]:
-    """Changes whose containers are not there yet, as one change that makes the outermost of them."""
+    """Combine changes whose containers do not exist yet into one change that creates the outermost container."""
     plain: list[ValueChange] = []
     made: dict[Path, Any] = {}
     for each in changes:
@@ -133,6 +135,7 @@ def join_changes(there: JsonObject, changes: Iterable[ValueChange]) -> list[Valu
 
 
 def has_value_at(values: Any, path: Path) -> bool:
+    """Return whether there is a value at a path."""
     for step in path:
         inside = step in values if isinstance(values, dict) else isinstance(values, list) and step in range(len(values))
         if not inside:

@@ -1,13 +1,16 @@
-"""What an adapter of a runtime is: a set of derivations, each of which names the files it reads.
+"""The contract of runtime adapters: the base class `Adapter`, its capability groups, and the types that they use.
 
-An adapter answers questions about bytes and paths; it never walks a workspace, never keeps state and never
-decides what a change means. Capture does the walking and the bookkeeping, and asks again only for files that
-changed. Every path is relative to its root, with `/`, as text (names that are not UTF-8 are percent-encoded before
-the adapter sees them).
+An adapter answers questions about bytes and paths. It never walks a workspace, keeps no state and does not decide what
+a change means: capture does, and asks again only about files that changed. Every path is relative to its root, with
+`/`, as text. Names that are not UTF-8 are percent-encoded before the adapter sees them.
+
+Every adapter finds agents, classifies files and reads memories from files. What not every runtime has is in the groups
+`credentials`, `databases`, `hook` and `placement`: each is an object with methods of its own, or None.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,6 +20,7 @@ from typing import Any, Protocol
 from lifeboat_adapters.credential_types import (
     CredentialDelivery,
     CredentialNeed,
+    CredentialRefusal,
     EncryptionKeyFile,
     FileSecret,
     ForeignCredential,
@@ -25,6 +29,7 @@ from lifeboat_adapters.credential_types import (
     ReencryptedFile,
     TranslatedCredentials,
 )
+from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFolders
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
@@ -35,7 +40,7 @@ from lifeboat_alf.common.reason_codes import Reason
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredAgent:
-    """An agent found on this machine. `native_id` is the runtime's own name for it."""
+    """An agent that an adapter discovered on this machine. `native_id` is the runtime's own name for it."""
 
     runtime: str
     native_id: str
@@ -48,11 +53,12 @@ class DiscoveredAgent:
 class Installation:
     """The runtime around one workspace. `state_dir` and `config` are None when the workspace stands alone.
 
-    `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`); `program` is the runtime's
-    executable when it is on PATH. `included` are files of the state folder that the configuration includes. `sharing`
-    is "" for the only agent of a state folder; of several it is equal as long as each one's share of what they have in
-    common is found in the same way. `remote` says that the user lets servers be asked that hold memories, `server`
-    where one is that the runtime's own files do not name, "" for where it usually is: no `locate` sets them.
+    `layout` names the generation on disk (openclaw: `2026.2`, `2026.9`, `bare`). `program` is the runtime's executable
+    when it is on PATH. `included` lists the files of the state directory that the configuration includes. `sharing` is
+    "" for the only agent of a state directory. For one of several agents it changes whenever its share of the common
+    files has to be computed in another way. `remote` says that the user allows queries to servers that hold memories.
+    `server` is the address of such a server when the runtime's own files do not name it, "" for the usual address.
+    `locate` sets neither of the last two.
     """
 
     runtime: str
@@ -77,9 +83,12 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class FolderCap:
-    """How much of a folder in a root is kept: at most `count` files of at most `size` bytes each; None where the user's
-    limit for files counts. A program writes into it all the time: another version of a file is taken when `seconds`
-    have passed. `noise` are names, as globs of `fnmatch`, of files that come and go in it and are never kept."""
+    """Limits for a folder in a root that a program writes into all the time.
+
+    At most `count` files of at most `size` bytes each are kept; for a `size` of None the user's limit for files
+    applies. Another version of a file is captured only when `seconds` have passed. `noise` lists names (globs of
+    `fnmatch`) of temporary files that are never captured.
+    """
 
     folder: str
     size: int | None
@@ -90,8 +99,8 @@ class FolderCap:
 
 @dataclass(frozen=True, slots=True)
 class CaptureRoot:
-    """A folder that is captured under an archive prefix. `only` lists its files when not the whole tree is wanted
-    (the runtime's home); globs of `fnmatch`. The first root is always the workspace."""
+    """A folder that is captured under an archive prefix. `only` lists the files to capture (globs of `fnmatch`); None
+    captures the whole tree. The first root is always the workspace."""
 
     prefix: str
     folder: Path
@@ -105,21 +114,21 @@ class Placement(StrEnum):
     MANAGED = "managed"
     """Tier 1: the runtime's own state, kept in raw/."""
     ARTIFACT = "artifact"
-    """Tier 2 or 3, by size."""
+    """Tier 2 or 3, depending on its size."""
     EXCLUDED = "excluded"
     """Cache, lock, machine identity or execution state: never captured."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySection:
-    """A consecutive piece of a memory file: joining the `content` of all sections gives the file's text back.
+    """A consecutive piece of a memory file. Joining the `content` of all sections gives the text of the file.
 
-    `heading` is for matching only and is never stored. `fields` are the parts of a memory record that follow from
+    `heading` is used for matching only and is never stored. `fields` are the parts of a memory record that follow from
     the text: memory_type, namespace, category, tags, confidence, status, temporal (observed_at, valid_*), source
-    (origin, extraction_method), raw_source_format. `memory` is what the section says where that is not all of its
-    text: the rest is dress, which an adapter wrote to tell memories apart. `record_id` is the id of the memory in
-    another system that has such ids: a new record takes it unless history ever held it. `follows` are fields that a
-    record takes over although its text stays.
+    (origin, extraction_method), raw_source_format. `memory` is the memory itself where it is not the whole text: the
+    rest is a comment that an adapter wrote to tell memories apart. `record_id` is the id of the memory in another
+    system that has such ids. A new record takes it unless the history already holds this id. `follows` names fields
+    that a record takes over even if its text is unchanged.
     """
 
     content: str
@@ -131,40 +140,43 @@ class MemorySection:
 
     @property
     def text(self) -> str:
-        """What is remembered; "" for a section that says nothing."""
+        """The memory in this section, "" for a section without one."""
         return self.content if self.memory is None else self.memory
 
 
 @dataclass(frozen=True, slots=True)
 class MergedHomeFile:
-    """A file of the runtime's own folder with what an archive's has and it lacked. `decided` says of paths in the
-    archive's file why they were not put in, None for those that were or stood there alike; what is said of a path holds
-    for everything below it that nothing else is said of. `rewritten`: comments and layout are lost."""
+    """A file of the runtime's own folder after values that only the archive had were added to it.
+
+    `decided` says why the values at paths of the archive's file were left out, None for values that were added or
+    already there. A decision about a path applies to everything below it that has no decision of its own. `rewritten`
+    says that comments and layout are lost.
+    """
 
     data: bytes
     decided: Mapping[tuple[str | int, ...], Reason | None]
     rewritten: bool = False
 
     def reason(self, path: tuple[str | int, ...]) -> Reason | None:
-        """Return why what stands at a path was not put in, None when it was."""
+        """Return why the value at a path was left out, None when it is in the file."""
         above = (path[:length] for length in range(len(path), -1, -1))
         return next((self.decided[each] for each in above if each in self.decided), None)
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedDataOffer:
-    """Something of the agent that its runtime does not use, found beside it: `command` of Lifeboat puts it back to
-    use."""
+    """Data of the agent that its runtime does not use any more. The Lifeboat command `command` puts it back to use."""
 
     what: str
     command: str
 
 
 class AgentFiles(Protocol):
-    """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), cut bytes."""
+    """The files of an agent as a derivation sees them: by archive path (`raw/openclaw/SOUL.md`), with
+    secrets cut out."""
 
     def read(self, path: str) -> bytes | None:
-        """None when the file is not there."""
+        """Return the bytes of a file, None when it does not exist."""
         ...
 
     def paths(self, prefix: str) -> Iterator[str]: ...
@@ -172,9 +184,11 @@ class AgentFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """A document made from files. `reads` says which archive paths matter; `derive` gets all files and the previous
-    document (None at first) and returns the new one without id, version and times, or None when there is nothing to
-    say. Fields the adapter does not read are carried over by `derive` from `previous`.
+    """A document that is derived from files.
+
+    `reads` says which archive paths matter. `derive` gets all files and the previous document (None at first). It
+    returns the new document without id, version and times, or None when the files say nothing. `derive` carries fields
+    that the adapter does not read over from `previous`.
 
     `document` is one of identity, principals, runtime_hints, manifest (agent name, version, adapter hints).
     """
@@ -186,16 +200,18 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class DerivationContext:
+    """What a derivation may use beside the files."""
+
     installation: Installation
     agent_id: str
     ids: Callable[..., str]
-    """Mints a stable id from text parts: `ids("principal", "primary")`."""
+    """Mint a stable id from text parts: `ids("principal", "primary")`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuntimeRow:
-    """A row of a runtime's database: `path` is its archive path (`raw/openclaw-home/db/state/cron_jobs.jsonl`),
-    `key` sorts and identifies it in its table."""
+    """A row of a runtime's database. `path` is its archive path (`raw/openclaw-home/db/state/cron_jobs.jsonl`); `key`
+    sorts and identifies the row in its table."""
 
     path: str
     key: str
@@ -204,8 +220,11 @@ class RuntimeRow:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """A command of the runtime that makes a restore take effect. `automatic` ones are run after a restore (re-index),
-    the others are listed and run on `--finish`. `waits` says why one cannot be run now: then it is only listed."""
+    """A command of the runtime that makes a restore take effect.
+
+    `automatic` steps run after a restore (re-index). The others are listed and run with `--finish`. `waits` says why a
+    step cannot run now; such a step is only listed.
+    """
 
     title: str
     command: tuple[str, ...]
@@ -225,223 +244,69 @@ class RenderedFile:
     basis: str
 
 
-class Adapter(Protocol):
-    """A runtime. Everything raises `lifeboat_adapters.errors.AdapterError` where a person has to do something."""
+@dataclass(frozen=True, slots=True)
+class HomeFileMerge:
+    """A file of an archive that is to be merged into the runtime's own folder.
 
-    runtime: str
-    splitter_version: int
-    home_names: tuple[str, ...]
-    """Globs of the folders that the runtime makes in a user's home: where one comes, there may be an agent."""
+    `found` is the file that is there, None where there is none; `wanted` is the archive's, with its secrets filled in.
+    `left_out` gives reasons for paths of it that must not be added. `state` is the state that is restored.
+    """
 
-    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]: ...
+    path: str
+    found: bytes | None
+    wanted: bytes
+    left_out: Mapping[tuple[str | int, ...], Reason]
+    state: Any
+    user_home: Path
+    now: str
 
-    def find_program(self, environment: Mapping[str, str]) -> Path | None:
-        """The runtime's command on this machine, None when it is not on PATH."""
-        ...
 
-    def usual_workspace(self, user_home: Path, name: str) -> Path:
-        """Where the runtime would have the workspace of an agent that comes to a user's home. `name` fits a folder."""
-        ...
+class CredentialSupport(ABC):
+    """Finds the credentials of a runtime, and puts them back."""
 
-    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-        """The installation around a workspace; a folder that looks like none of the runtime's raises NotAWorkspace."""
-        ...
+    @abstractmethod
+    def find(self, path: str, data: bytes) -> list[FileSecret] | None:
+        """Return the spans to cut in a file, sorted and without overlaps, None for a path that never holds secrets.
 
-    def recognises(self, workspace: Path) -> int:
-        """How surely a folder is this runtime's workspace (cheap, by names): 0 not at all, 1 its files look like it,
-        2 the runtime's own database or configuration says so."""
-        ...
+        Raises UnparsableSecrets.
+        """
 
-    def roots(self, installation: Installation) -> Sequence[CaptureRoot]: ...
+    def decrypt(self, installation: Installation, secrets: list[FileSecret]) -> list[FileSecret]:
+        """Return secrets that `find` found, with values decrypted that the runtime encrypts on this machine.
 
-    def place(self, path: str, *, is_folder: bool) -> Placement:
-        """By archive path. EXCLUDED for a folder means it is not entered."""
-        ...
-
-    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        """Why a path is EXCLUDED, in people's words; None where it is not."""
-        ...
-
-    def split(self, path: str, text: str) -> list[MemorySection] | None:
-        """The memories in a file, by archive path; None when such a file holds none."""
-        ...
-
-    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
-        """The text of a raw file from the memories that stand in it now, each an id and a text, in order. Splitting it
-        gives them again."""
-        ...
-
-    def rejoin(
-        self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
-    ) -> str | None:
-        """The text of a raw file whose memories stood under these ids, in order, with those that stand in it now: all
-        that did not change stays as it is. None where `join` makes the file anew."""
-        ...
-
-    def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
-        """Where in the text of a raw file the memories `gone` stand, dress included, and what else is about them alone:
-        a purge takes it. `record_ids` are those of all memories in it, in order. Nothing where the file spells memories
-        as they are: their text is looked for everywhere anyway."""
-        ...
-
-    def label(self, record_id: str) -> str:
-        """What a record is called in a file that `render` wrote, as the last part of a section's heading."""
-        ...
-
-    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
-        """Spans to cut, sorted, not overlapping; None when this path never holds secrets. Raises UnparsableSecrets."""
-        ...
-
-    def opened(self, installation: Installation, secrets: list[FileSecret]) -> list[FileSecret]:
-        """What `secrets` found, with values that the runtime encrypts on this machine decrypted (others `locked`): an
-        archive never holds the runtime's own key, and whoever restores it elsewhere needs what the value says."""
-        ...
-
-    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
-        """This agent's share of a file that it has in common with others, by archive path; None when none of it is its
-        own. All of it for the only agent. Raises UnparsableSecrets, and AdapterError when nobody can say."""
-        ...
-
-    def matters(self, path: str, data: bytes) -> bytes | None:
-        """What of a file is worth another sequence when it changes; None when all of it is."""
-        ...
+        Values that cannot be decrypted are `locked`. An archive never holds the runtime's own key, so a restore on
+        another machine needs the decrypted value.
+        """
+        return secrets
 
     def learned(self, installation: Installation) -> Iterator[FileSecret]:
-        """Secrets of the runtime's databases and of files that are never captured: their values are known, and cut
-        wherever else they stand. Errors are those of `rows`."""
-        ...
+        """Yield secrets of the runtime's databases and of files that are never captured. They are cut from all other
+        files. Raises what `DatabaseSupport.rows` raises."""
+        return iter(())
 
     def leftovers(self, installation: Installation) -> Iterator[LeftoverSecretFile]:
-        """Files around the agent in which secrets stand in clear, left behind by migrations and changes."""
-        ...
+        """Yield files around the agent that hold secrets in plain text, left behind by migrations and changes."""
+        return iter(())
 
-    def derivations(self) -> Sequence[Derivation]: ...
-
-    def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
-        """What the runtime left lying where it does not look any more. Errors are those of `rows`."""
-        ...
-
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
-        """Durable rows of the runtime's databases but its memories, each database read in one read transaction, nothing
-        written. Transcripts, and scheduled jobs that are no part of the configuration, only where they are asked
-        for."""
-        ...
-
-    def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
-        """Why the database is not there, empty or without its table that the rows of an archive's file (its bytes as
-        they are held) came from, "" when it says what became of them. Errors are those of `rows`."""
-        ...
-
-    def row_names(self, path: str, values: JsonObject) -> tuple[str, ...]:
-        """What tells a row from the others of its file: its own name, then those under which it may have been made
-        again. Two rows that share a name are the same."""
-        ...
-
-    def databases(self, installation: Installation) -> list[Path]:
-        """The files that `rows`, `learned` and `memory_store` read: capture watches their stat."""
-        ...
-
-    def memory_store(self, installation: Installation) -> MemoryStore | None:
-        """Where the runtime keeps memories as rows; None when it keeps them in files. Raises RuntimeDatabaseError for a
-        store that is not there, empty or damaged: that is no deletion."""
-        ...
-
-    def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
-        """The memory in a row of `memory_store`, from its columns. `fields.temporal.created_at` is the row's own time;
-        `fields.raw_source_format` holds, under the runtime's name, all columns but the content."""
-        ...
-
-    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
-        """The row that a restore writes for a record: every column that `memory_of` could have come from, and those
-        that a new row needs. `root_id` is the first id of the record's chain: the row's own id where it has no
-        other."""
-        ...
-
-    def render(self, state: Any) -> Iterator[RenderedFile]:
-        """Native files of a state that holds no (or outdated) raw of this runtime, archive paths under `raw/<runtime>/`
-        and `raw/<runtime>-home/`. `state` is a `lifeboat_alf.states.agent_state.State`."""
-        ...
-
-    def home_around(self, workspace: Path) -> Path | None:
-        """Where a restore makes the runtime's own folder for a workspace that has none around it; None for a runtime
-        whose workspaces stand alone."""
-        ...
-
-    def is_configured(self, installation: Installation) -> bool:
-        """Whether the runtime knows of the agent: a restore tells it of one that it does not know, also without
-        credentials."""
-        ...
-
-    def running(self, installation: Installation) -> str:
-        """Why the runtime seems to be at work on this installation ("zeroclaw daemon, process 123"), "" when not.
-        Nothing is written into its databases then."""
-        ...
-
-    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
-        """What a restore does to the runtime's databases. Reads, never writes. Raises RuntimeDatabaseError for one that
-        is there and cannot be merged into."""
-        ...
-
-    def write_server(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
-        """What a restore puts into the server that the runtime keeps its memories behind; None where it keeps them
-        here. Asks no server."""
-        ...
-
-    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
-        """What of a state this runtime has no place for: it is listed, kept in the archive, and comes back
-        elsewhere."""
-        ...
-
-    def translate(
-        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
-    ) -> TranslatedCredentials:
-        """Credentials of another runtime's archive under this one's names."""
-        ...
-
-    def install_into(
-        self,
-        state_dir: Path,
-        workspace: Path,
-        state: Any,
-        environment: Mapping[str, str],
-        user_home: Path,
-        version: str,
-    ) -> Installation:
-        """The installation that a state folder, which may not exist yet, is for an agent that is restored into it.
-        `version` is what the runtime's program says of itself, "" without one."""
-        ...
+    def needs(self, files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
+        """Return which credentials the capabilities of an identity document need (ALF §3.2.6)."""
+        return []
 
     def is_store(self, path: str) -> bool:
-        """Whether a file of an archive is a credential store, which only `home_name` or `deliveries` put back."""
-        ...
+        """Return whether a file of an archive is a credential store, which is restored through
+        `PlacementSupport.home_name` or `deliveries` only."""
+        return False
 
-    def home_name(self, installation: Installation, path: str) -> str | None:
-        """Where a credential store of an archive stands as a file of the runtime's own folder; None when this
-        installation keeps it otherwise."""
-        ...
-
-    def merge_home(
-        self,
-        installation: Installation,
-        path: str,
-        found: bytes | None,
-        wanted: bytes,
-        left_out: Mapping[tuple[str | int, ...], Reason],
-        state: Any,
-        user_home: Path,
-        now: str,
-    ) -> MergedHomeFile | None:
-        """A file of an archive (whole again) merged into the runtime's own, None where that is not there. `left_out`
-        says of paths why they must not be put in. None for a file that is taken over as it is or not at all. Raises
-        ValueError when either does not parse."""
-        ...
+    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
+        """Return the paths in a cut file at which its cuts stand, () where that is unknown."""
+        return [()] * len(offsets)
 
     def key_file(self, installation: Installation) -> EncryptionKeyFile | None:
-        """The key that credentials in the runtime's own folder are encrypted with, a new one where it has none; None
-        when they are not encrypted. Asked once for a restore. Raises SecretsError."""
-        ...
+        """Return the key that encrypts credentials in the runtime's own folder, a new one if it has none, None when
+        they are not encrypted. Called once for each restore. Raises SecretsError."""
+        return None
 
-    def recrypted(
+    def reencrypt(
         self,
         installation: Installation,
         path: str,
@@ -451,55 +316,284 @@ class Adapter(Protocol):
         *,
         translated: bool = False,
     ) -> ReencryptedFile:
-        """A file of an archive (whole again) as this installation can read it: what `key` does not open is encrypted
-        with it, what it opens stays byte for byte. `values` are those of the credentials at the places of
-        `secret_places` (of a login all of its members, as they are sealed). Of a file that was `translated` what stands
-        in clear is encrypted, too. Raises ValueError when it does not parse."""
-        ...
+        """Return a file of an archive, with its secrets filled in, so that this installation can read it.
 
-    def secret_places(self, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
-        """The paths in a cut file at which its cuts stand; () where that cannot be told."""
-        ...
+        Values that `key` decrypts stay byte for byte; others are encrypted with it. `values` are those of the
+        credentials at the places from `secret_places`, for a login all of its members as they are sealed. In a
+        `translated` file, plain values are encrypted, too. Raises ValueError when the file does not parse.
+        """
+        return ReencryptedFile(data)
+
+    def translate(
+        self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
+    ) -> TranslatedCredentials:
+        """Return credentials of another runtime's archive under the names of this runtime."""
+        return refuse_credentials(installation, credentials)
 
     def deliveries(
-        self,
-        installation: Installation,
-        files: Mapping[str, bytes],
-        left_out: Mapping[Place, Reason],
-        now: str,
+        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, Reason], now: str
     ) -> list[CredentialDelivery]:
-        """What has to be run for the stores of an archive (whole again, by archive path). Reads the runtime's own: what
-        is there and usable stays."""
-        ...
+        """Return what has to be run for the stores of an archive (by archive path, with secrets filled in).
+
+        Reads the runtime's own stores: credentials that are there and usable stay.
+        """
+        return []
+
+
+def refuse_credentials(installation: Installation, credentials: Sequence[ForeignCredential]) -> TranslatedCredentials:
+    """Return the translation for a runtime that has no place for foreign credentials."""
+    reason = Reason(CredentialRefusal.NO_PLACE, runtime=installation.runtime)
+    return TranslatedCredentials({}, {}, {each.id: reason for each in credentials})
+
+
+class DatabaseSupport(ABC):
+    """Reads the databases of a runtime, and plans what a restore writes into them.
+
+    A runtime that keeps memories as rows overrides `memory_store`, `memory_of`, `row_of` and `plan_writes`.
+    """
+
+    @abstractmethod
+    def files(self, installation: Installation) -> list[Path]:
+        """Return the files that `rows`, `memory_store` and `CredentialSupport.learned` read. Capture watches them."""
+
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
+        """Yield durable rows of the runtime's databases except its memories.
+
+        Each database is read in one transaction, and nothing is written. Transcripts, and scheduled jobs that are not
+        part of the configuration, are included only on request.
+        """
+        return iter(())
+
+    def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
+        """Return why the source of captured rows is missing, empty or lacks its table, "" when it has the information.
+
+        `path` is the archive path of the rows, `data` their captured bytes. Raises what `rows` raises.
+        """
+        return ""
+
+    def row_names(self, path: str, values: JsonObject) -> tuple[str, ...]:
+        """Return what identifies a row in its file: its own name, then those of earlier versions of it. Two rows that
+        share a name are the same."""
+        return (str(next(iter(values.values()), "")),)
+
+    def memory_store(self, installation: Installation) -> MemoryStore | None:
+        """Return where the runtime keeps memories as rows, None when it keeps them in files.
+
+        Raises RuntimeDatabaseError for a store that is missing, empty or damaged. Its memories do not count as deleted.
+        """
+        return None
+
+    def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
+        """Return the memory in a row of `memory_store`.
+
+        `fields.temporal.created_at` is the time of the row. `fields.raw_source_format` holds, under the runtime's name,
+        all columns except the content.
+        """
+        raise RuntimeDatabaseError(f"{installation.runtime} keeps no memories as rows")
+
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
+        """Return the row that a restore writes for a record: every column that `memory_of` reads, and those that a new
+        row needs. `root_id` is the first id of the record's chain: the id of a row without another one."""
+        raise RuntimeDatabaseError("this runtime keeps no memories as rows")
+
+    def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
+        """Yield data of the agent that the runtime does not read any more. Raises what `rows` raises."""
+        return iter(())
+
+    def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        """Plan what a restore writes into the runtime's databases, without writing.
+
+        Raises RuntimeDatabaseError for an existing database that cannot be merged into.
+        """
+        return []
+
+    def plan_server_write(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
+        """Plan what a restore writes to the server that holds the memories, None when there is none. Contacts no
+        server."""
+        return None
 
     def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[CredentialDelivery]:
-        """What has to be run for the sessions of an archive (files of rows, whole again, by archive path) that the
-        runtime lacks, where only its own command takes them. Errors are those of `rows`."""
-        ...
+        """Return what has to be run for sessions of an archive that the runtime lacks, where only its own command can
+        import them. `tables` are files of rows by archive path. Raises what `rows` raises."""
+        return []
 
-    def not_arrived(self, installation: Installation, delivered: CredentialDelivery) -> Mapping[Place, Reason]:
-        """What of a delivery that was run the runtime's store does not hold, each with why."""
-        ...
 
-    def needs(self, files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
-        """Which credentials the capabilities of an identity document need (ALF §3.2.6)."""
-        ...
+class HookSupport(ABC):
+    """Makes a runtime tell Lifeboat when a session ended. All methods plan and read; none writes."""
+
+    @abstractmethod
+    def install(self, installation: Installation, order: HookOrder) -> HookPlan:
+        """Plan the hook. Raises HookUnavailable for an installation that cannot have one."""
+
+    @abstractmethod
+    def remove(self, installation: Installation, order: HookOrder) -> HookPlan:
+        """Plan the removal of the hook and nothing else; an empty plan where there is none."""
+
+    @abstractmethod
+    def problem(self, installation: Installation, order: HookOrder) -> str:
+        """Return why the end of a session is not reported, "" when it is. Raises HookUnavailable."""
+
+
+class PlacementSupport(ABC):
+    """Places a restored agent in an installation of the runtime: its folder, its configuration, its program."""
+
+    @abstractmethod
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        """Return the installation in a state directory, which may not exist yet, for an agent that is restored into it.
+
+        `state` is the `lifeboat_alf.state.State` to restore. `version` is the output of the runtime's program for its
+        version, "" without the program.
+        """
+
+    def home_around(self, workspace: Path) -> Path | None:
+        """Return where a restore creates the runtime's own folder for a workspace that has none around it, None for a
+        runtime whose workspaces stand alone."""
+        return None
+
+    def is_configured(self, installation: Installation) -> bool:
+        """Return whether the runtime knows the agent. A restore adds an unknown agent to the configuration, even
+        without credentials."""
+        return True
+
+    def running(self, installation: Installation) -> str:
+        """Return why the runtime seems to be running on this installation ("zeroclaw daemon, process 123"), "" when it
+        is not. While it runs, a restore does not write to its databases."""
+        return ""
+
+    def home_name(self, installation: Installation, path: str) -> str | None:
+        """Return the place of a file of an archive in the runtime's own folder, None when this installation keeps it
+        elsewhere."""
+        return None
+
+    def merge_home(self, installation: Installation, merge: HomeFileMerge) -> MergedHomeFile | None:
+        """Merge a file of an archive into the runtime's own folder. Return None for a file that is used as a whole or
+        not at all. Raises ValueError when either file does not parse."""
+        return None
+
+    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
+        """Return commands of the runtime that make a restore take effect, in order."""
+        return []
 
     def missing_on_host(self, identity: JsonObject) -> list[JsonObject]:
-        """Host-dependent capabilities that this machine lacks: [{name, host_requirements, reason}] (spec §6.2)."""
-        ...
+        """Return host-dependent capabilities that this machine lacks: [{name, host_requirements, reason}] (spec
+        §6.2)."""
+        return []
 
-    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]: ...
 
-    def hook(self, installation: Installation, order: HookOrder) -> HookPlan:
-        """What makes the runtime tell Lifeboat that a session of this agent ended. Reads, never writes. Raises NoHook
-        for a runtime or an installation that cannot."""
-        ...
+class Adapter(ABC):
+    """A runtime. Methods raise `lifeboat_adapters.errors.AdapterError` where the user has to act."""
 
-    def unhook(self, installation: Installation, order: HookOrder) -> HookPlan:
-        """What takes that away again, and nothing else; an empty plan where it is not there."""
-        ...
+    runtime: str
+    splitter_version: int
+    home_names: tuple[str, ...] = ()
+    """Globs of the folders that the runtime makes in a user's home. Where one appears, there may be an agent."""
+    credentials: CredentialSupport | None = None
+    databases: DatabaseSupport | None = None
+    hook: HookSupport | None = None
+    placement: PlacementSupport | None = None
 
-    def hook_problem(self, installation: Installation, order: HookOrder) -> str:
-        """Why a session's end is not told, "" when it is. Raises NoHook."""
-        ...
+    # Finding agents
+
+    @abstractmethod
+    def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
+        """Return the agents of the runtime on this machine."""
+
+    @abstractmethod
+    def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
+        """Return the installation around a workspace. Raises NotAWorkspace for a folder that does not look like one of
+        the runtime."""
+
+    @abstractmethod
+    def recognises(self, workspace: Path) -> int:
+        """Rate how surely a folder is this runtime's workspace, by names only: 0 not at all, 1 its files look like it,
+        2 the runtime's own database or configuration says so."""
+
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
+        """Return the runtime's command on this machine, None when it is not on PATH."""
+        return None
+
+    def usual_workspace(self, user_home: Path, name: str) -> Path:
+        """Return the default workspace for an agent that is restored into a user's home. `name` is valid as a folder
+        name."""
+        return user_home / self.home_names[0] / "workspace" if self.home_names else user_home / name
+
+    # Files
+
+    @abstractmethod
+    def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
+        """Return the folders to capture, the workspace first."""
+
+    @abstractmethod
+    def place(self, path: str, *, is_folder: bool) -> Placement:
+        """Classify an archive path. A folder that is EXCLUDED is not entered."""
+
+    @abstractmethod
+    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
+        """Return why a path is EXCLUDED, as text for users, None when it is not."""
+
+    def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
+        """Return this agent's share of a file that several agents have in common, None when it has none. The only agent
+        gets the whole file. Raises UnparsableSecrets, and AdapterError when the owner is unknown."""
+        return data
+
+    def matters(self, path: str, data: bytes) -> bytes | None:
+        """Return the part of a file whose changes are worth another sequence, None when every change is."""
+        return None
+
+    # Memories in files, and documents
+
+    @abstractmethod
+    def split(self, path: str, text: str) -> list[MemorySection] | None:
+        """Return the memories in a file, by archive path, None for a file that holds none."""
+
+    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
+        """Return the text of a raw file with these memories, each an id and a text. Splitting it gives them again."""
+        return "".join(text for _, text in memories)
+
+    def rejoin(
+        self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
+    ) -> str | None:
+        """Return the text of a raw file with its memories replaced: `record_ids` are those in `text`, in order,
+        `memories` those that it shall hold. Unchanged text stays. None lets `join` make the file."""
+        return None
+
+    def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
+        """Return where the memories `gone` stand in the text of a raw file, with everything that is about them alone. A
+        purge removes these spans.
+
+        `record_ids` are those of all memories in it, in order. Nothing is returned for a file that contains memories
+        verbatim, because a purge searches their text in every file.
+        """
+        return []
+
+    def label(self, record_id: str) -> str:
+        """Return the label of a record in a file that `render` wrote, the last part of a section's heading."""
+        return record_id
+
+    @abstractmethod
+    def derivations(self) -> Sequence[Derivation]:
+        """Return the documents that are derived from files."""
+
+    def render(self, state: Any) -> Iterator[RenderedFile]:
+        """Yield native files of a `lifeboat_alf.state.State` without current raw files of this runtime, with archive
+        paths under `raw/<runtime>/` and `raw/<runtime>-home/`."""
+        return iter(())
+
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
+        """Yield what of a state this runtime cannot represent. It is listed, stays in the archive, and is restored
+        elsewhere."""
+        return iter(())
+
+
+def find_secret_places(adapter: Adapter, path: str, data: bytes, offsets: Sequence[int]) -> list[tuple[str | int, ...]]:
+    """Return the paths in a cut file at which its cuts stand, () where that is unknown."""
+    credentials = adapter.credentials
+    return [()] * len(offsets) if credentials is None else credentials.secret_places(path, data, offsets)

@@ -1,6 +1,7 @@
-"""What a credential is for, whatever runtime kept it: read from where it stood, from its service and its label.
+"""Determine the purpose of a credential of any runtime from its place, its service and its label.
 
-Every runtime has keys of model providers, logins to them, and tokens of channels; all else belongs to some program.
+Every runtime has keys of model providers, logins to them, and tokens of channels. All other credentials belong to some
+program.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PROVIDERS = frozenset((
     "openrouter", "ovh", "perplexity", "qianfan", "qwen", "siliconflow", "stepfun", "telnyx", "together", "venice",
     "vercel", "vllm", "xai", "yi", "zai",
 ))
-"""Providers that are known by these names; a variable that begins with one of them holds its key."""
+"""Known names of providers. A variable that begins with one of them holds its key."""
 CHANNELS = frozenset((
     "bluesky", "dingtalk", "discord", "email", "irc", "lark", "line", "linq", "matrix", "mattermost", "mochat",
     "nextcloud_talk", "nostr", "qq", "reddit", "signal", "slack", "telegram", "twitch", "twitter", "wati", "wecom",
@@ -45,22 +46,25 @@ _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 
 
 class CredentialPurpose(StrEnum):
+    """What a credential is used for."""
+
     PROVIDER = "provider"
     """The key of a model provider."""
     LOGIN = "login"
-    """Tokens for a model provider, which are renewed."""
+    """Renewable tokens for a model provider."""
     TOKEN = "token"
     """One token for a model provider."""
     CHANNEL = "channel"
     GATEWAY = "gateway"
-    """What opens the runtime itself on that machine."""
+    """The password or token of the runtime's own gateway on that machine."""
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialUse:
-    """`name` is the provider's, the channel's, or for anything else the variable that a program would look for;
-    `account` which of several it is; `field` what a channel calls it, in snake_case."""
+    """The use of a credential. `name` is the provider, the channel, or for any other credential the variable that a
+    program would read. `account` tells several accounts of one channel apart. `field` is the channel's name for it, in
+    snake_case."""
 
     purpose: CredentialPurpose
     name: str
@@ -69,7 +73,7 @@ class CredentialUse:
 
 
 def use_of_credential(credential: ForeignCredential) -> CredentialUse:
-    """What a credential is for."""
+    """Return the use of a credential."""
     path, keys = credential.place or ("", ())
     if credential.service.endswith("-gateway"):
         return CredentialUse(CredentialPurpose.GATEWAY, credential.service)
@@ -106,8 +110,8 @@ def place_credentials(
     order: Callable[[tuple[CredentialUse, ForeignCredential]], Any],
     put: Callable[[CredentialUse, ForeignCredential], Place],
 ) -> tuple[dict[str, Place], dict[str, Reason]]:
-    """Where `put` puts each credential, and why others have no place, both by id. It is asked in that order: the first
-    one gets what there is one of."""
+    """Return where `put` places each credential and why others have no place, both by id. `put` is called in the given
+    order: the first credential gets a place that exists only once."""
     places: dict[str, Place] = {}
     reasons: dict[str, Reason] = {}
     for use, credential in sorted(((use_of_credential(each), each) for each in credentials), key=order):
@@ -121,7 +125,7 @@ def place_credentials(
 
 
 def _in_profiles(credential: ForeignCredential) -> CredentialUse:
-    """A label is `auth-profiles.json: provider:name`."""
+    """Return the provider and the name of a profile. A label is `auth-profiles.json: provider:name`."""
     id = credential.label.partition(": ")[2].partition(": ")[0]
     provider, _, account = id.partition(":")
     kinds = {"oauth_token": CredentialPurpose.LOGIN, "session_token": CredentialPurpose.TOKEN}
@@ -146,7 +150,7 @@ def _of_variable(name: str) -> CredentialUse:
 
 
 def variable_name_for(credential: ForeignCredential, keys: Path) -> str:
-    """The name that a variable for a credential has: the one it had, else one made of its place, always the same."""
+    """Return the name of a variable for a credential: the name it had, otherwise a stable name made from its place."""
     names = [each for each in keys if isinstance(each, str)]
     last = names[-1] if names else ""
     if re.fullmatch(r"[A-Z][A-Z0-9_]*", last):
@@ -165,10 +169,10 @@ def variable_name_for(credential: ForeignCredential, keys: Path) -> str:
 
 
 def field_name(name: object) -> str:
-    """A field's name in snake_case: `botToken` -> `bot_token`."""
+    """Return the name of a field in snake_case: `botToken` -> `bot_token`."""
     return "_".join(secret_names.split_name_words(str(name)))
 
 
 def config_name_of(text: str) -> str:
-    """A text as a name in a configuration: lower case, digits, `-` and `_`."""
+    """Return a text as a name in a configuration: lower case, digits, `-` and `_`."""
     return _NOT_A_NAME.sub("-", text.lower()).strip("-")

@@ -1,10 +1,11 @@
-"""Credentials as an adapter speaks of them: where they stand in files, what needs them, and how they go back."""
+"""Types for credentials: where they stand in files, which capability needs them, and how a restore puts them back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lifeboat_alf.common.reason_codes import Reason, ReasonCode
 
@@ -14,10 +15,11 @@ class FileSecret:
     """A byte span of a file that holds a credential, found by a tokenizer that keeps positions.
 
     `start` and `end` bound the literal as spelled in the file; `value` is what the runtime reads from it. Secrets of
-    one file with the same `group` are one credential (a login has an access and a refresh token); each then has its
-    `member` name in it. `expires_at` is a timestamp. One that is `bound` to this machine is never put into another. One
-    that is `locked` is still encrypted, with a key of the runtime's that was not there: it is of use beside it only.
-    One that is known `by_look` is cut because it looks like a secret and the user said so.
+    one file with the same `group` form one credential (a login has an access and a refresh token); `member` is the name
+    of each in it. `expires_at` is a timestamp. A `bound` secret belongs to this machine and is never restored to
+    another one. A `locked` secret is still encrypted with a key of the runtime that was missing; it is usable only
+    together with that key. A secret found `by_look` is cut because its value resembles a secret and the user asked for
+    that.
     """
 
     start: int
@@ -35,8 +37,10 @@ class FileSecret:
 
 
 class CredentialRefusal(ReasonCode):
-    """Why a credential, or a setting beside it, is not put into a runtime's files and stores. An adapter of another
-    distribution may define codes of its own; Lifeboat acts on EXPIRED, LOCKED and NO_PROGRAM."""
+    """Why a credential, or a setting beside it, is not put into a runtime's files and stores.
+
+    An adapter of another distribution may define codes of its own. Lifeboat acts on EXPIRED, LOCKED and NO_PROGRAM.
+    """
 
     KEPT = "kept", "it is there already and stays"
     EXPIRED = "expired", "it has expired"
@@ -70,13 +74,14 @@ class CredentialRefusal(ReasonCode):
 
 
 class UnparsableSecrets(ValueError):
-    """A file that may hold secrets does not parse: its last version stays, and it is named."""
+    """A file that may hold secrets does not parse. Capture keeps its last version and names the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptionKeyFile:
-    """The key that a runtime encrypts its credentials with: `name` is the file in the runtime's own folder, `data` what
-    stands in it. One that `is_new` is not there yet: whoever encrypts with it writes it."""
+    """The key that a runtime encrypts its credentials with. `name` is the file in the runtime's own folder, `data` its
+    content. When `is_new` is set, the file does not exist yet and has to be written together with the first value that
+    it encrypts."""
 
     name: str
     data: bytes
@@ -85,7 +90,8 @@ class EncryptionKeyFile:
 
 @dataclass(frozen=True, slots=True)
 class ReencryptedFile:
-    """A file that an installation can read. `unreadable` says of places why nobody can read them there."""
+    """A file whose secrets an installation can decrypt. `unreadable` says why the secrets at some places cannot be
+    decrypted."""
 
     data: bytes
     unreadable: Mapping[tuple[str | int, ...], Reason] = field(default_factory=dict)
@@ -93,8 +99,8 @@ class ReencryptedFile:
 
 @dataclass(frozen=True, slots=True)
 class CredentialNeed:
-    """The credentials that a capability needs, by what they are called: a label is `file: place in it`. `variables` are
-    such places whatever the file, `places` are beginnings of whole labels."""
+    """The credentials that a capability needs, selected by their labels (`file: place in it`). `variables` are places
+    in any file; `places` are beginnings of whole labels."""
 
     capability: str
     variables: frozenset[str] = frozenset()
@@ -103,8 +109,8 @@ class CredentialNeed:
 
 @dataclass(frozen=True, slots=True)
 class LeftoverSecretFile:
-    """A file with secrets in clear that nobody needs there. `made_again` says that the runtime writes it whenever it
-    is missing; else `advice` says when it may go."""
+    """A file with secrets in plain text that the runtime does not need. `made_again` says that the runtime writes it
+    whenever it is missing. Otherwise `advice` says when the user can delete it."""
 
     path: Path
     what: str
@@ -113,16 +119,17 @@ class LeftoverSecretFile:
 
 
 Place = tuple[str, tuple[str | int, ...]]
-"""A path in a file of an archive, and everything below it: (archive path, keys and indexes from the root)."""
+"""A place in a file of an archive, and everything below it: (archive path, keys and indexes from the root)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialDelivery:
-    """How credentials get into a store that only the runtime itself writes, or (`reason`) why they do not.
+    """How credentials get into a store that only the runtime itself writes, or why they do not (`reason`).
 
-    `places` says which those are and how each is called in the store, `where` is the store in people's words. `command`
-    runs with `input` on its standard input; `files` are written for it before (0600) and taken away after, together
-    with new files beside them whose names fit `leftovers`.
+    `places` maps the delivered places to their names in the store; `where` is the name of the store for people.
+    `command` runs with `input` on its standard input. Before it runs, `files` are written (mode 0600). Afterwards they
+    are removed, together with new files beside them whose names match `leftovers`. `find_undelivered` is called
+    afterwards with the installation and the delivery. It returns places that did not arrive, each with the reason.
     """
 
     places: Mapping[Place, str]
@@ -134,12 +141,13 @@ class CredentialDelivery:
     files: tuple[tuple[Path, bytes], ...] = ()
     leftovers: tuple[str, ...] = ()
     timeout_seconds: float = 120.0
+    find_undelivered: Callable[[Any, CredentialDelivery], Mapping[Place, Reason]] = lambda *_: {}
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignCredential:
-    """A credential that another runtime kept. `members` are the parts of a login by name, empty for a single value;
-    `place` is the archive's path and keys where it stood."""
+    """A credential from the archive of another runtime. `members` are the parts of a login by name, empty for a single
+    value. `place` is the archive path and the keys where it stood."""
 
     id: str
     service: str
@@ -153,9 +161,11 @@ class ForeignCredential:
 
 @dataclass(frozen=True, slots=True)
 class TranslatedCredentials:
-    """Credentials of another runtime under this one's names: `files` by archive path, as if they had been captured
-    here, for `merge_home` and `deliveries`; `places` say where in them each stands, `reasons` why others have none, by
-    id."""
+    """Credentials of another runtime under the names of this one.
+
+    `files` holds files by archive path, as if they had been captured from this runtime, for `merge_home` and
+    `deliveries`. By credential id, `places` says where each one stands in them and `reasons` why others have no place.
+    """
 
     files: Mapping[str, bytes]
     places: Mapping[str, Place]

@@ -1,4 +1,4 @@
-"""Bounded work on databases of others: checks that end, and statements that end."""
+"""Bound the work on databases of other programs: integrity checks and statements always end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 _SqlValue = str | bytes | int | float | None
 
 SECONDS, BYTES_PER_SECOND = 60.0, 4 << 20
-"""How long a check may take: so many seconds, and one more for so many bytes."""
+"""The time limit of a check: this many seconds, plus one second for each of this many bytes."""
 _STEPS, _LEAST_LENGTH = 100, 1 << 20
-"""How many steps of SQLite lie between two looks at the clock, and how large a value may be in any database."""
+"""The number of SQLite steps between two looks at the clock, and the value size that every database may use."""
 _LARGEST_PRODUCT = 1 << 32
-"""How large the product of the lengths of two values may be where SQLite compares each part of one with the other."""
+"""The largest allowed product of the lengths of two values where SQLite compares each part of one with the other."""
 _PRODUCTS = {
     "glob": (2,),
     "instr": (2,),
@@ -30,17 +30,17 @@ _PRODUCTS = {
     "trim": (2,),
     "unhex": (2,),
 }
-"""Functions of SQLite that do so, and how many values they get. SQLite looks at no clock within a function."""
+"""SQLite functions that do so, with their number of arguments. SQLite looks at no clock within a function."""
 _MAIN = "*** in database main ***"
 _OF_TRIGGER = "--"
-"""How SQLite tells of a statement within a trigger."""
+"""The prefix by which SQLite marks a statement within a trigger."""
 
 
 def find_damage(connection: sqlite3.Connection, size: int, pragma: str = "quick_check") -> str | None:
-    """Return what SQLite finds wrong with an open database of so many bytes, None when nothing is.
+    """Return the damage that SQLite finds in an open database of `size` bytes, None when there is none.
 
-    SQLite computes generated columns for it. An agent could make them so costly that it never ends, so no value may be
-    larger than the database, and time is bounded, also that of one function. Raises sqlite3.Error.
+    The check computes generated columns. An agent could make them so costly that the check never ends. So no value may
+    be larger than the database, and time is bounded, also within a single function. Raises sqlite3.Error.
     """
     seconds = SECONDS + size / BYTES_PER_SECOND
     until = time.monotonic() + seconds
@@ -63,10 +63,11 @@ def find_damage(connection: sqlite3.Connection, size: int, pragma: str = "quick_
 
 @contextmanager
 def ending_statements(connection: sqlite3.Connection, path: object, size: int) -> Iterator[None]:
-    """Let no statement on a database of so many bytes run for ever: an agent can give a table a trigger that does.
+    """Limit the time of every statement on a database of `size` bytes: an agent can give a table a trigger that never
+    ends.
 
-    Raises RuntimeDatabaseError for one that takes longer than a check may, sqlite3.Error for one that calls a function
-    which would.
+    Raises RuntimeDatabaseError for a statement that exceeds the time limit of a check, sqlite3.Error for one that calls
+    a function which would.
     """
     seconds = SECONDS + size / BYTES_PER_SECOND
     until = 0.0
@@ -92,8 +93,8 @@ def ending_statements(connection: sqlite3.Connection, path: object, size: int) -
 
 
 def _bound_functions(connection: sqlite3.Connection, longest: int) -> None:
-    """Let `_PRODUCTS` fail, for good, where they could take hours or make values that are longer than `longest`. They
-    answer as SQLite's own do otherwise."""
+    """Make the functions in `_PRODUCTS` fail permanently where they could take hours or return values longer than
+    `longest`. Otherwise they answer like SQLite's own."""
     own = _OwnFunctions(longest)
     for name, counts in _PRODUCTS.items():
         for count in counts:
@@ -114,7 +115,7 @@ def _bounded(own: _OwnFunctions, query: str) -> Callable[..., _SqlValue]:
 
 
 class _OwnFunctions:
-    """The functions of SQLite, for connections that have others of their names."""
+    """SQLite's own functions, for connections that have replaced them."""
 
     def __init__(self, longest: int) -> None:
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

@@ -1,9 +1,9 @@
-"""A private copy of a database that lies where the agent can exchange it.
+"""Copy a database privately when it lies where the agent can replace it.
 
-SQLite opens a database, its log and its shared memory by their path, and resolves a path through `/proc/self/fd` to a
-path again. So there is no moment at which it could be held to the file that was checked. What lies below a workspace is
-copied from descriptors instead, and SQLite sees the copy. *Rejected: comparing the open files afterwards.* By then
-SQLite may have waited for a FIFO, or made an empty log beside another database.
+SQLite opens a database, its log and its shared memory by path, and resolves a path through `/proc/self/fd` to a path
+again. So SQLite cannot be restricted to the file that was checked. Files below a workspace are copied from descriptors
+instead, and SQLite opens the copy. *Rejected: comparing the open files afterwards.* By then SQLite may have waited for
+a FIFO, or created an empty log beside another database.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFile, file_identity
 
 JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""How a rollback journal begins that is in force (SQLite, "Database File Format", section 3)."""
+"""The first bytes of a rollback journal that is in force (SQLite, "Database File Format", section 3)."""
 _LOG_HEADER = 32
 _TRIES = 3
 
 
 @contextmanager
 def open_copy(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection]:
-    """Open one committed state of a database. No file of the copy has a name any more once it is open. Raises
+    """Open one committed state of a database. The files of the copy have no names any more once it is open. Raises
     RuntimeDatabaseError, sqlite3.Error, OSError."""
     with tempfile.TemporaryDirectory(prefix="lifeboat-read-") as folder:
         copy = Path(folder, "database")
@@ -40,13 +40,14 @@ def open_copy(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection
 
 
 def is_half_written(held: GuardedFile) -> bool:
-    """Return whether a rollback journal says that pages of a database may be of no committed state. Raises OSError."""
+    """Return whether a rollback journal shows that pages of a database may belong to no committed state. Raises
+    OSError."""
     return _first_bytes(held, "-journal", len(JOURNAL)) == JOURNAL
 
 
 def _copy(held: GuardedFile, copy: Path, fix: str | None) -> bool:
-    """Copy a database and then its log, which has all that was written into the database since the log was begun;
-    return False when the database went on to something else meanwhile."""
+    """Copy a database and then its log, which holds everything written into the database since the log was begun.
+    Return False when the database was written or its log restarted meanwhile."""
     if is_half_written(held):
         raise RuntimeDatabaseError(f"{held.place} is being written, or a write of it was broken off", fix=fix)
     before = _state(held)
@@ -59,8 +60,8 @@ def _copy(held: GuardedFile, copy: Path, fix: str | None) -> bool:
 
 
 def _state(held: GuardedFile) -> tuple[object, ...]:
-    """Return what stays the same as long as a copy of a database and then of its log is sound: with a log, that it is
-    not begun again; without one, that the file is not written."""
+    """Return a value that stays the same while a copy of a database and then of its log is sound. With a log: that it
+    is not restarted. Without one: that the file is not written."""
     found, log = held.status(), _first_bytes(held, "-wal", _LOG_HEADER)
     is_in_use = len(log) == _LOG_HEADER
     written = () if is_in_use else (found.st_size, found.st_mtime_ns)

@@ -1,7 +1,7 @@
-"""Reading a database that its runtime may be using: in one transaction, nothing written, and nothing copied but what
-lies in the agent's workspace.
+"""Read a database that its runtime may be using: in one transaction, without writing. Only a database in the agent's
+workspace is copied first.
 
-Columns are taken as they are found: a schema changes with almost every release.
+Columns are read as they are found, because the schema changes with almost every release.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _IS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _LARGEST = 2**63 - 1
 OPEN_SECONDS = 30.0
-"""A database in use is opened in less than the two seconds that its lock is waited for."""
+"""The time limit for opening a database in use, longer than the two seconds that SQLite waits for its lock."""
 _OPENINGS = 20
-"""How often a database is opened until no other thread opens a file meanwhile."""
+"""How often a database is opened until no other thread opens a file at the same time."""
 
 
 def read_database(
@@ -44,9 +44,11 @@ def read_database(
     fix: str | None = None,
     workspace: Guarded = None,
 ) -> Iterator[Found]:
-    """What is read of a database, all of it in one transaction. Raises RuntimeDatabaseError; `fix` is the command that
-    opens and closes the database properly. Where it lies below `workspace` (or the runtime's folder that
-    is given with it), no link in its path is followed."""
+    """Yield what `read` reads from a database, all of it in one transaction.
+
+    `fix` is the command that opens and closes the database properly. If the database lies below `workspace` (or the
+    runtime's folder given with it), no link in its path is followed. Raises RuntimeDatabaseError.
+    """
     try:
         held = GuardedFile(path, workspace)
         opened = open_copy if held.is_in_workspace and can_hold() else _opened
@@ -61,7 +63,7 @@ def read_database(
 
 
 def problem_of_table(path: Path, table: str | None, workspace: Guarded = None) -> str:
-    """Why a database says nothing about the rows of a table (of any, for None), "" when it does. Raises
+    """Return why a database has no information about the rows of a table (None: of any table), "" when it has. Raises
     RuntimeDatabaseError when it cannot be read now."""
     if not path.is_file():
         return f"{path} is not there"
@@ -81,18 +83,18 @@ class _DatabaseStamp:
 
 
 def _stamp(held: GuardedFile) -> _DatabaseStamp:
-    """What tells whether a database without a log was written to."""
+    """Return a value that changes when a database without a log is written."""
     found, log = held.status(), held.find(_LOG)
     return _DatabaseStamp((found.st_size, found.st_mtime_ns, found.st_ino), log.st_size or None if log else None)
 
 
 @contextmanager
 def _opened(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection]:
-    """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
-    made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone.
+    """Open a database without leaving a trace: a closed one as immutable, one in use through the shared memory of its
+    user. A log without shared memory is refused, because SQLite would create the shared memory in the runtime's folder.
 
-    SQLite looks the path up once more. So nothing is read before the files that it opened are known to be those of the
-    folder that is held.
+    SQLite resolves the path once more. So nothing is read before the files that it opened are known to be those of the
+    folder that is held open.
     """
     before = _stamp(held)
     in_use = before.log is not None
@@ -108,9 +110,11 @@ def _opened(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection]:
 
 
 def _connected(held: GuardedFile, uri: str, *, in_use: bool) -> sqlite3.Connection:
-    """Return a connection that has opened the files of the folder that is held. The system tells what the process has
-    open, not the connection: where another thread opens a file at this moment, the database is opened again. Raises
-    RuntimeDatabaseError, sqlite3.Error."""
+    """Return a connection that has opened the files of the folder that is held open.
+
+    The system reports the open files of the process, not of a connection. When another thread opens a file at the same
+    time, the database is opened again. Raises RuntimeDatabaseError, sqlite3.Error.
+    """
     for _ in range(_OPENINGS):
         known = count_open_files()
         connection = _connect(held, uri)
@@ -121,8 +125,8 @@ def _connected(held: GuardedFile, uri: str, *, in_use: bool) -> sqlite3.Connecti
 
 
 def _connect(held: GuardedFile, uri: str) -> sqlite3.Connection:
-    """Let SQLite open a database and its log in a thread of its own. Only that thread waits when a FIFO took the place
-    of one of the files since they were checked. Raises RuntimeDatabaseError, sqlite3.Error."""
+    """Let SQLite open a database and its log in a separate thread. Only that thread blocks when one of the files was
+    replaced by a FIFO since the check. Raises RuntimeDatabaseError, sqlite3.Error."""
     opening = Future[sqlite3.Connection]()
 
     def connect() -> None:
@@ -152,8 +156,8 @@ def _close_late(opening: Future[sqlite3.Connection]) -> None:
 
 
 def _has_opened(held: GuardedFile, known: Counter[Identity], *, in_use: bool) -> bool:
-    """Return whether the process has the database and its log open, and has opened no other file since `known`. Of a
-    file that it had open before, SQLite may use that descriptor again."""
+    """Return whether the process has the database and its log open, and has opened no other file since `known`. SQLite
+    may reuse the descriptor of a file that was open before."""
     now = count_open_files()
     if now is None:
         return True
@@ -170,8 +174,8 @@ def _text(data: bytes) -> str | bytes:
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[str], list[str]]:
-    """All columns of a table but computed ones, and those of its primary key in its order; nothing when there is no
-    such table. A view is none: reading it may never end."""
+    """Return all columns of a table except computed ones, and the columns of its primary key in order. Both are empty
+    when the table does not exist. A view does not count as a table: reading it may never end."""
     if connection.execute(_IS_TABLE, (table,)).fetchone() is None:
         return [], []
     found = list(connection.execute(f'PRAGMA table_info("{table}")'))
@@ -180,12 +184,12 @@ def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[str], l
 
 
 def key_of(values: tuple[Any, ...]) -> str:
-    """What sorts and identifies a row in its table, from the values of its primary key."""
+    """Return the key that sorts and identifies a row in its table, from the values of its primary key."""
     return "\x1f".join(f"{value:020d}" if isinstance(value, int) else str(value) for value in values)
 
 
 def as_json(value: Any) -> Any:
-    """A value as JSON can hold it: bytes as base64, numbers that are none as their name."""
+    """Return a value as JSON can hold it: bytes as base64, infinite and undefined numbers by name."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, float) and not math.isfinite(value):
@@ -194,7 +198,7 @@ def as_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """`as_json`, backwards. Raises ValueError for what no database holds."""
+    """Invert `as_json`. Raises ValueError for a value that no database holds."""
     if value is None or isinstance(value, str) or not isinstance(value, dict | list | int):
         return value
     if isinstance(value, int) and -_LARGEST - 1 <= value <= _LARGEST:

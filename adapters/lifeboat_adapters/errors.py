@@ -5,6 +5,7 @@ LifeboatError
     +-- NotAWorkspace       the folder is not this runtime's workspace
     |   +-- ForeignWorkspace  it belongs to a runtime that has no adapter
     +-- UnknownRuntime      no adapter has this name
+    +-- AdapterOutdated     an installed adapter was written for an earlier contract, or cannot be loaded
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
     |   +-- DatabaseAbsent  it is not there: no deletion either, and nothing to worry about where there never was one
@@ -32,7 +33,7 @@ class NotAWorkspace(AdapterError):
 
 
 class ForeignWorkspace(NotAWorkspace):
-    """The folder has marks of a runtime that no adapter reads: its credentials would not be found."""
+    """The folder has marks of a runtime without an adapter, so its credentials would not be found."""
 
     code = "foreign_workspace"
     title = "This folder belongs to an agent runtime that has no adapter"
@@ -42,6 +43,12 @@ class UnknownRuntime(AdapterError):
     code = "unknown_runtime"
     title = "There is no adapter for this runtime"
     fix = "lifeboat agents discover"
+
+
+class AdapterOutdated(AdapterError):
+    code = "adapter_outdated"
+    title = "An installed adapter does not fit this version of Lifeboat"
+    exit_status = 3
 
 
 class RuntimeConfigError(AdapterError):
@@ -67,7 +74,7 @@ class HookUnavailable(AdapterError):
 
 
 class SecretsError(AdapterError):
-    """A file cannot be made whole: its secrets were cut out and do not fit back."""
+    """A file cannot be restored completely: the secrets that were cut out do not fit back."""
 
     code = "secrets"
     title = "The secrets of a file cannot be put back"

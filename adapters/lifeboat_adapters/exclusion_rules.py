@@ -1,5 +1,8 @@
-"""What lies in the folder of any agent and belongs into no archive: caches, packages, locks, half-written files, what
-the desktop writes. A write-ahead log that does not fit its database damages it, so side files stay out as well."""
+"""Decide which files of any agent's folder are never captured: caches, packages, locks, partial downloads, files of the
+desktop.
+
+A write-ahead log that does not match its database damages it, so side files of databases are excluded as well.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase, translate
 
 Pattern = tuple[str, str]
-"""A file name as `fnmatch` pattern, and why such a file is left out, in people's words."""
+"""A file name as `fnmatch` pattern, and the reason for users why such a file is excluded."""
 
 STATE_SUFFIXES = frozenset(
     (
@@ -17,11 +20,11 @@ STATE_SUFFIXES = frozenset(
         *(".sh", ".py", ".js", ".ts", ".mjs"),
     )
 )
-"""Of files that a runtime reads and writes itself, in folders that are its own."""
+"""Suffixes of files that a runtime reads and writes itself in its own folders."""
 
 VERSION_CONTROL = "version control data"
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj", "git~1"})
-"""`git~1` is the short name of `.git` on Windows."""
+"""Names of version control data. `git~1` is the short name of `.git` on Windows."""
 _FOLDERS = {
     "node_modules": "packages, installed again from their list",
     "__pycache__": "cache",
@@ -52,11 +55,11 @@ _FILES: tuple[Pattern, ...] = (
 )
 
 COMMON = tuple(name for name, _ in _FILES)
-"""The names of such files of everybody, as globs."""
+"""Excluded names for every runtime, as globs."""
 
 
 class ExclusionRules:
-    """`own` are further files that a runtime leaves lying, before those of everybody."""
+    """The exclusion rules of one runtime. `own` are its own patterns, which are tried before the common ones."""
 
     def __init__(self, own: tuple[Pattern, ...] = ()) -> None:
         self._files = (*own, *_FILES)
@@ -64,7 +67,7 @@ class ExclusionRules:
         self._any = re.compile("|".join(translate(pattern) for pattern, _ in self._files))
 
     def reason(self, relative: str, *, is_folder: bool) -> str | None:
-        """Why a path is left out, by its names; None when it is not."""
+        """Return why a path is excluded, judged by its names; None when it is not."""
         if any(map(is_version_control, relative.split("/"))):
             return VERSION_CONTROL
         folders, _, name = relative.rpartition("/")
@@ -80,17 +83,20 @@ class ExclusionRules:
 
 
 def is_version_control(part: str) -> bool:
-    """Return whether a part of a path is the data of a version control system: a folder, or a file or link that leads
-    to one. Compared as the most lenient file system reads a name: without case, characters that cannot be seen, and
-    dots or spaces at its end."""
+    """Return whether a part of a path is data of a version control system: a folder, or a file or link that leads to
+    one.
+
+    Names are compared as the most lenient file system does: without case, invisible characters, and dots or spaces at
+    the end.
+    """
     return _as_lenient(part) in _VERSION_CONTROL
 
 
 def repository_heads(names: Iterable[str]) -> frozenset[str]:
-    """Return the spellings of `HEAD` among the names of a folder that Git would take for a repository by it.
+    """Return the spellings of `HEAD` among the names of a folder that Git would treat as a repository.
 
-    Git does so where `objects` and `refs` lie beside it, or `commondir`, and then runs what `config` names. Without
-    `HEAD` the folder is none, and everything else in it can stay.
+    Git does so where `objects` and `refs`, or `commondir`, lie beside it. It then runs the commands that `config`
+    names. Without `HEAD` the folder is no repository, and everything else in it can be kept.
     """
     read = {name: _as_lenient(name) for name in names}
     if {"objects", "refs"} <= set(read.values()) or "commondir" in read.values():
@@ -106,6 +112,6 @@ def _as_lenient(part: str) -> str:
 
 
 def file_suffix(relative: str) -> str:
-    """`.md` of `a/b.MD`, "" of `a/LICENSE` and of `a/.env`."""
+    """Return the suffix of a file name in lower case: `.md` of `a/b.MD`, "" of `a/LICENSE` and of `a/.env`."""
     stem, dot, ending = relative.rpartition("/")[2].rpartition(".")
     return f".{ending.lower()}" if stem and dot else ""

@@ -1,7 +1,8 @@
-"""Marks by which homes of agent runtimes without an adapter are recognised.
+"""Recognise the homes of agent runtimes that have no adapter.
 
 Several runtimes use OpenClaw's file names (SOUL.md, USER.md, memory/). Their homes also hold credential files that no
-adapter here knows, so a folder with such marks is refused by name. It is not captured as another runtime's workspace.
+adapter here knows. So a folder with such marks is refused by name instead of being captured as another runtime's
+workspace.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _DATED_NOTES = "[0-9]" * 6 + "/" + "[0-9]" * 8 + ".md"
 
 @dataclass(frozen=True, slots=True)
 class RuntimeMarks:
-    """How the home or the workspace of one runtime looks.
+    """The marks of the home or the workspace of one runtime.
 
-    `folders` are the usual names of its home; a workspace may be that folder or lie directly in it. One of the globs
-    in `certain` is enough; of the names in `usual` it takes two.
+    `folders` are the usual names of its home; a workspace may be that folder or lie directly in it. One match of a glob
+    in `certain` is enough. Of the names in `usual` it takes two.
     """
 
     title: str
@@ -59,9 +60,9 @@ _KNOWN = (
 
 
 def find_foreign_runtime(workspace: Path) -> tuple[str, str] | None:
-    """Return the name of a runtime without an adapter whose folder this is, and the mark that says so.
+    """Return the name of a runtime without an adapter that the folder belongs to, and the mark that shows it.
 
-    Only names are looked at, and the beginning of the small JSON files `auth.json` and `config.json`.
+    Only names are checked, and the beginning of the small JSON files `auth.json` and `config.json`.
     """
     real = workspace.resolve()
     around = (real.name, real.parent.name, real.parent.parent.name if real.parent.name == "profiles" else "")
@@ -105,7 +106,7 @@ def _exists(path: Path) -> bool:
 
 
 def _by_json(workspace: Path) -> tuple[str, str] | None:
-    """Recognise a runtime by a JSON file whose name alone says too little."""
+    """Recognise a runtime by a JSON file whose name alone is ambiguous."""
     for name, title, matches in _JSON_MARKS:
         values = _json_in(workspace, name)
         if matches(values):
@@ -114,7 +115,7 @@ def _by_json(workspace: Path) -> tuple[str, str] | None:
 
 
 def _json_in(workspace: Path, name: str) -> object:
-    """Return the parsed file, None when it is absent or unreadable: then it is no mark."""
+    """Return the parsed file, None when it is absent or unreadable. Such a file is no mark."""
     try:
         return json.loads(read_small(workspace / name, workspace))
     except (OSError, ValueError, RecursionError):

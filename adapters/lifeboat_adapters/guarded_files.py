@@ -1,9 +1,8 @@
-"""Files of a runtime, reached so that an agent cannot lead a reader out of its workspace.
+"""Open files of a runtime so that an agent cannot lead the reader out of its workspace.
 
-The agent can put a link anywhere in its workspace, and exchange a folder for one at any moment. So below a workspace no
-link is followed, nor below the runtime's own folder. Elsewhere a link is the user's own arrangement, such as the whole
-folder of a runtime on another disk: the path is resolved once, and what it was resolved to is walked without following
-a link.
+The agent can put a link anywhere in its workspace, and replace a folder by a link at any time. So no link is followed
+below a workspace or below the runtime's own folder. A link elsewhere was made by the user, for example to keep a
+runtime's folder on another disk. Such a path is resolved once, and the result is walked without following links.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ _DESCRIPTORS = ("/proc/self/fd", "/dev/fd")
 
 
 class GuardedFolders(NamedTuple):
-    """The folders around one agent below which no link is followed: its workspace, and the runtime's own folder."""
+    """The folders of one agent below which no link is followed: its workspace and the runtime's own folder."""
 
     workspace: Path
     runtime: Path | None = None
 
 
 Guarded = Path | GuardedFolders | None
-"""What a caller knows of these folders. A path alone is a workspace."""
+"""What a caller knows of these folders. A single path is the workspace."""
 
 
 def _workspace_of(guarded: Guarded) -> Path | None:
@@ -38,8 +37,8 @@ def _workspace_of(guarded: Guarded) -> Path | None:
 
 
 def _roots(path: Path, guarded: Guarded) -> list[str]:
-    """Return the real folders below which no link in a path is followed. A workspace within the runtime's folder may
-    be reached through a link of the user's."""
+    """Return the real folders below which no link in a path is followed. A workspace within the runtime's folder may be
+    reached through a link of the user."""
     workspace = _workspace_of(guarded)
     if workspace is None:
         return []
@@ -49,7 +48,7 @@ def _roots(path: Path, guarded: Guarded) -> list[str]:
 
 
 def resolve_guarded(path: Path, guarded: Guarded) -> Path:
-    """Return the real place of a file; below the guarded folders, without following a link. Raises OSError."""
+    """Return the real path of a file. Below the guarded folders no link is followed. Raises OSError."""
     roots = _roots(path, guarded)
     left = list(Path(os.path.abspath(path)).parts[1:])
     here, links = Path(os.path.abspath(path)).anchor, 0
@@ -71,15 +70,16 @@ def resolve_guarded(path: Path, guarded: Guarded) -> Path:
 
 
 def _root_above(path: Path, roots: list[str]) -> str | None:
-    """Return the innermost of some folders that holds a path of `resolve_guarded`."""
+    """Return the innermost of some real folders that contains a path."""
     return max((root for root in roots if path.is_relative_to(root)), key=len, default=None)
 
 
 class GuardedFile:
-    """A file and what lies beside it under a longer name. `place` is its real path; the folder is held open."""
+    """A file and the files beside it that share its name and have a suffix. `place` is its real path; its folder is
+    held open."""
 
     def __init__(self, path: Path, guarded: Guarded = None) -> None:
-        """Raises LinkInPath, OSError."""
+        """Open the folder of the file. Raises LinkInPath, OSError."""
         self.place = resolve_guarded(path, guarded)
         workspace = _workspace_of(guarded)
         self.is_in_workspace = workspace is not None and self.place.is_relative_to(os.path.realpath(workspace))
@@ -87,7 +87,7 @@ class GuardedFile:
         self._files = FilesBeneath(SystemFiles(), [root or self.place.parent])
 
     def status(self, end: str = "") -> os.stat_result:
-        """Return the stat of the file whose name ends so. Raises NotRegular, LinkInPath, OSError."""
+        """Return the stat of the file with this suffix. Raises NotRegular, LinkInPath, OSError."""
         path = f"{self.place}{end}"
         found = self._files.lstat(path)
         if stat.S_ISLNK(found.st_mode):
@@ -97,28 +97,30 @@ class GuardedFile:
         return found
 
     def find(self, end: str) -> os.stat_result | None:
-        """As `status`, None where no such file is."""
+        """Return the stat as `status` does, None when there is no such file."""
         try:
             return self.status(end)
         except (FileNotFoundError, NotADirectoryError, NotRegular):
             return None
 
     def open(self, end: str = "") -> int:
-        """Return a descriptor to read. Raises NotRegular, LinkInPath, OSError."""
+        """Return a descriptor for reading. Raises NotRegular, LinkInPath, OSError."""
         return self._files.open_regular(f"{self.place}{end}")
 
 
 def can_hold() -> bool:
-    """Return whether the system can reach a file from an open folder. Windows cannot."""
+    """Return whether the system can open a file relative to an open folder. Windows cannot."""
     return CAN_WALK
 
 
 def file_identity(found: os.stat_result) -> Identity:
+    """Return the device and inode of a stat result."""
     return found.st_dev, found.st_ino
 
 
 def count_open_files() -> Counter[Identity] | None:
-    """Return how often this process has each file open, by device and inode; None where the system does not say."""
+    """Count how often this process has each file open, by device and inode. Return None where the system
+    does not tell."""
     for folder in _DESCRIPTORS:
         try:
             names = os.listdir(folder)

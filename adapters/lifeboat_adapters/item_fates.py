@@ -1,4 +1,4 @@
-"""What an import did with each thing that an archive holds. Every adapter says it in the same six words."""
+"""What an import did with each item of an archive. Every adapter uses the same six outcomes."""
 
 from __future__ import annotations
 
@@ -9,26 +9,31 @@ from enum import StrEnum
 
 
 class ItemOutcome(StrEnum):
+    """The outcome of one item."""
+
     ACCEPTED = "accepted"
-    """It stands in the target as it is in the archive."""
+    """The target holds it as it is in the archive."""
     TRANSFORMED = "transformed"
-    """It stands in the target in another form: translated, merged, synthesised."""
+    """The target holds it in another form: translated, merged or synthesised."""
     OMITTED = "omitted"
-    """The target cannot hold it, or nobody asked for it. It stays in the archive."""
+    """The target cannot represent it, or the user did not ask for it. It stays in the archive."""
     UNRESOLVED = "unresolved"
-    """It points to something that is not there, or waits for a step of the user."""
+    """It refers to something that does not exist, or waits for a step of the user."""
     REJECTED = "rejected"
-    """It must not stand in the target: unreadable, unsafe, or against what is there."""
+    """It must not be in the target: it is unreadable, unsafe, or in conflict with existing data."""
     DEDUPLICATED = "deduplicated"
-    """The target held the same already."""
+    """The target already held the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemFate:
-    """What became of one thing. `kind` is memory, vector, row, identity, principal, credential, file, artifact,
-    setting, capability or document; `name` says which (an id, a path, a label; of a row its archive path, `#` and its
-    line, of all rows of a table the path), never what it holds. `reason` is in people's words, `code` says the same for
-    programs where there is a word for it."""
+    """What became of one item.
+
+    `kind` is memory, vector, row, identity, principal, credential, file, artifact, setting, capability or document.
+    `name` identifies the item and never contains its content: an id, a path or a label; for a row its archive path, `#`
+    and its line, for all rows of a table the path. `reason` is a text for users; `code` says the same for programs
+    where a code exists.
+    """
 
     kind: str
     name: str
@@ -38,6 +43,6 @@ class ItemFate:
 
 
 def count_outcomes(fates: Iterable[ItemFate]) -> dict[str, int]:
-    """How many things had each outcome, all six named."""
+    """Count how many items had each of the six outcomes."""
     found = Counter(fate.outcome for fate in fates)
     return {outcome.value: found[outcome] for outcome in ItemOutcome}

@@ -1,7 +1,7 @@
-"""Changing single values in the text of a JSON5 document: everything around them stays as somebody wrote it.
+"""Edit single values in the text of a JSON5 document and keep everything around them.
 
-Where the text cannot be changed so (a key that stands twice, for one), the whole is written anew as plain JSON; that
-loses its comments, and is said.
+If the text cannot be edited (for example because a key occurs twice), the whole document is written again as plain
+JSON. That loses its comments, and the result says so.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.secrets import json5_leaves
 from lifeboat_adapters.secrets.json5_leaves import Json5Container, Json5Outline
 from lifeboat_adapters.secrets.parsed_leaves import Path
+from lifeboat_alf.common.json_types import JsonObject
 
 _BOM = "\ufeff"
 _COMMA_BEHIND = re.compile(r"\s*,")
@@ -34,14 +35,14 @@ class _Json5Edit(NamedTuple):
 
 
 class EditedJson5(NamedTuple):
-    """`rewritten`: it is plain JSON now."""
+    """An edited document. `rewritten` says that it is plain JSON now."""
 
     data: bytes
     rewritten: bool = False
 
 
-def parse_json5_object(data: bytes) -> dict[str, Any]:
-    """One object, also one whose secrets were cut out. Raises ValueError."""
+def parse_json5_object(data: bytes) -> JsonObject:
+    """Parse one object, also one whose secrets were cut out. Raises ValueError."""
     try:
         value = pyjson5.decode(data.decode("utf-8-sig"))
     except pyjson5.Json5Exception as error:
@@ -53,7 +54,7 @@ def parse_json5_object(data: bytes) -> dict[str, Any]:
 
 
 def edit_json5(data: bytes, changes: Sequence[ValueChange]) -> EditedJson5:
-    """A document (one object) with changes made, whose containers are there already. Raises ValueError."""
+    """Return a document (one object) with changes applied. Their containers have to exist. Raises ValueError."""
     if not changes:
         return EditedJson5(data)
     wanted = apply_value_changes(parse_json5_object(data), changes)
@@ -68,7 +69,7 @@ def edit_json5(data: bytes, changes: Sequence[ValueChange]) -> EditedJson5:
 
 
 def apply_value_changes(values: Any, changes: Sequence[ValueChange]) -> Any:
-    """What `edit_json5` does, to values."""
+    """Apply changes to parsed values, as `edit_json5` does to text."""
     done = copy.deepcopy(values)
     for path, value, remove in changes:
         inner = done
@@ -108,7 +109,7 @@ def _apply(text: str, edits: list[_Json5Edit]) -> str:
 
 
 def _replacement(text: str, outline: Json5Outline, each: ValueChange) -> _Json5Edit:
-    """The value only: the key in front of it stays as it is spelled."""
+    """Replace a value only: the key in front of it keeps its spelling."""
     member = outline.members[each.path]
     container = outline.containers.get(each.path)
     is_named = isinstance(each.path[-1], str)
@@ -126,8 +127,8 @@ def _value_start(text: str, start: int, *, is_named: bool) -> int:
 
 
 def _removal(text: str, outline: Json5Outline, path: Path) -> _Json5Edit:
-    """A member with the comma behind it, and its line when nothing else stands there. A comma before it may be left
-    over, which JSON5 allows."""
+    """Remove a member with the comma behind it, and its line when nothing else is on it. A comma before it may remain;
+    JSON5 allows that."""
     start, end = outline.members[path]
     comma = _COMMA_BEHIND.match(text, end)
     end = end if comma is None else comma.end()
@@ -140,7 +141,7 @@ def _removal(text: str, outline: Json5Outline, path: Path) -> _Json5Edit:
 
 
 def _insertion(text: str, container: Json5Container, members: list[ValueChange]) -> Iterator[_Json5Edit]:
-    """New members behind the last one, laid out as the container is."""
+    """Insert new members behind the last one, with the layout of the container."""
     inner = text[container.open : container.close]
     if "\n" not in inner:
         items = ", ".join(_member(each, None) for each in members)
@@ -178,7 +179,7 @@ def _indent_at(text: str, at: int) -> str:
 
 
 def _member_indent(text: str, container: Json5Container) -> str:
-    """The indentation of the line on which the last member ends, when that line lies in the container."""
+    """Return the indentation of the line on which the last member ends, when that line lies in the container."""
     if container.last is None:
         return ""
     line = text.rfind("\n", 0, container.last) + 1

@@ -1,7 +1,7 @@
-"""Memories that a runtime keeps as rows: what capture has to know to compare them, and what a restore writes.
+"""Memories that a runtime keeps as rows: what capture needs to compare them, and what a restore writes.
 
-A row is unchanged as long as it equals what a restore would write for its record (`Adapter.row_of`): the same function
-decides both ways, so that a capture after a restore finds nothing new.
+A row is unchanged as long as it equals the row that a restore would write for its record (`DatabaseSupport.row_of`).
+The same function is used in both directions, so a capture after a restore finds nothing new.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lifeboat_alf.common.json_types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class VectorModel:
-    """What computed the vectors of a store. `model` is their name in a record's `embeddings` (ALF §3.1.6)."""
+    """The model that computed the vectors of a store. `model` is their name in a record's `embeddings` (ALF §3.1.6)."""
 
     model: str
     dimensions: int
@@ -26,14 +26,14 @@ class VectorModel:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
-    """A table of an SQLite database that holds one memory a row. It is compared in SQL with what was last captured, and
+    """A table of an SQLite database with one memory per row. It is compared in SQL with the last captured rows, and
     only rows that differ are read.
 
-    `name` is the `origin_file` of its records. `columns` are all that is compared and carried, `id` and `content` among
-    them; the bytes in `vector` are read for new and changed rows only. `where` with `parameters` chooses the rows of
-    one agent. `key` is what the runtime itself tells memories apart by, where there is such a column. `model` is None
-    where nobody knows which model the vectors are of: then they are not carried. Below `workspace` and the
-    runtime's folder that is given with it no link in the path of the database is followed.
+    `name` is the `origin_file` of its records. `columns` are all columns that are compared and captured, including `id`
+    and `content`. The bytes in `vector` are read for new and changed rows only. `where` with `parameters` selects the
+    rows of one agent. `key` is the column by which the runtime itself identifies memories, if there is one. `model` is
+    None when the model of the vectors is unknown; then vectors are not captured. Below `workspace` and the runtime's
+    folder given with it no link in the path of the database is followed.
     """
 
     database: Path
@@ -59,8 +59,11 @@ class StoredRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MemoryRows:
-    """A store that cannot be compared in SQL here, because it lies behind a server. `stamp` is cheap and tells whether
-    anything changed; `rows` reads everything. Both raise RuntimeDatabaseError. Other fields as in `MemoryTable`."""
+    """A store behind a server, which cannot be compared in SQL here.
+
+    `stamp` is cheap and tells whether anything changed; `rows` reads everything. Both raise RuntimeDatabaseError. The
+    other fields are those of `MemoryTable`.
+    """
 
     name: str
     columns: tuple[str, ...]
@@ -77,7 +80,7 @@ MemoryStore = MemoryTable | MemoryRows
 
 @dataclass(frozen=True, slots=True)
 class RowChoice:
-    """Which optional rows a restore puts back: a job that runs on two machines runs twice."""
+    """Which optional rows a restore puts back. They are optional because a job that is on two machines runs twice."""
 
     cron: bool = False
     sessions: bool = False
@@ -85,14 +88,15 @@ class RowChoice:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseWrite:
-    """A database as a restore leaves it. It is planned without writing; `write` makes the whole file at a path that is
-    free, from the one at `path` where there is one, which stays untouched. `replaces` are files beside it that belong
-    to the old one (its log) and go aside with it.
+    """A planned change of a database. Planning writes nothing.
 
-    `fates` say what becomes of each memory and row, `withheld` which archive paths or record ids are not written
-    because their credentials stay out; `held` are ids of records whose rows it holds afterwards. `changes` is False
-    when the database already is what it should be. `counts` says how many rows there are to add, to update, to keep and
-    to remove, where that was counted.
+    `write` makes the whole file at a free path, from the one at `path` if there is one, which stays untouched.
+    `replaces` are files beside it that belong to the old database (its log) and move aside with it.
+
+    `fates` say what becomes of each memory and row. `withheld` names archive paths or record ids that are not written
+    because their credentials are left out. `held` are ids of records whose rows the database holds afterwards.
+    `changes` is False when the database is already as it should be. `counts` gives the number of rows to add, update,
+    keep and remove, where they were counted.
     """
 
     path: Path
@@ -108,9 +112,12 @@ class DatabaseWrite:
 
 @dataclass(frozen=True, slots=True)
 class ServerWrite:
-    """Memories that a restore puts into a server, after all files are in their places. `fates` hold as long as nothing
-    was put there; `write`, with the installation as it is then, says what became of each memory instead, by the id of
-    its record. None: the server may not be asked. It raises RuntimeDatabaseError when nothing was put there."""
+    """Memories that a restore puts into a server after all files are in place.
+
+    `fates` apply until something was put there. `write`, called with the installation as it is then, returns what
+    became of each memory, by the id of its record. It is None when the server must not be contacted. It raises
+    RuntimeDatabaseError when nothing was written.
+    """
 
     server: str
     fates: tuple[ItemFate, ...]
@@ -119,12 +126,12 @@ class ServerWrite:
 
 @dataclass(frozen=True, slots=True)
 class WriteOrder:
-    """What `Adapter.write_databases` has to bring about.
+    """What `DatabaseSupport.plan_writes` has to achieve.
 
-    `tables` are rows of the state's other databases, whole again, by archive path; `texts` are columns, by record
-    id, of rows out of which credentials were cut and whose values may be put back (others with cuts are withheld, and
-    named in `cut`). `exact`: memories of this agent that `before`, the newest captured state, held and the wanted state
-    does not know go; without it, what an archive does not know stays.
+    `tables` are rows of the state's other databases by archive path, with their secrets filled in. `texts` are columns,
+    by record id, of rows that had credentials cut out and whose values may be put back. Other rows with cuts are
+    withheld and named in `cut`. With `exact`, memories of this agent that `before` (the newest captured state) held and
+    the wanted state does not are removed. Without it, rows that the archive does not know stay.
     """
 
     state: Any

@@ -1,4 +1,4 @@
-"""Values deep in a parsed configuration, whatever language it is written in."""
+"""Read values deep in a parsed configuration, in any configuration language."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def get_nested(values: Any, *keys: str) -> Any:
-    """A value deep in nested objects, None when a step is missing or is not an object."""
+    """Return a value deep in nested objects, None when a step is missing or is not an object."""
     for key in keys:
         if not isinstance(values, dict):
             return None
@@ -15,6 +15,6 @@ def get_nested(values: Any, *keys: str) -> Any:
 
 
 def get_nested_text(values: Any, *keys: str) -> str | None:
-    """`get_nested`, where only a string with something in it counts."""
+    """Return the value as `get_nested` does, None when it is not a non-empty string."""
     value = get_nested(values, *keys)
     return value.strip() if isinstance(value, str) and value.strip() else None

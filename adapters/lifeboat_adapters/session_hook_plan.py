@@ -1,7 +1,7 @@
-"""How a runtime is told to say that a session ended: an order, and the plan that an adapter makes of it.
+"""Orders and plans for session hooks, which make a runtime tell Lifeboat that a session ended.
 
-An adapter reads and plans, the daemon carries out: first `write`, then `steps`, then `remove`. So a hook is whole
-before the runtime hears of it, and the runtime has forgotten it before it goes.
+An adapter reads and plans; the core carries the plan out: first `write`, then `steps`, then `remove`. So a hook is
+complete before the runtime loads it, and the runtime has dropped it before its files are removed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class HookStep:
-    """A command of the runtime's own program, with variables of its own."""
+    """A command of the runtime's own program, with additional environment variables."""
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -22,8 +22,9 @@ class HookStep:
 
 @dataclass(frozen=True, slots=True)
 class HookOrder:
-    """Whom a session's end is told. `agent` is the id that Lifeboat knows the agent by; `program` are the words that
-    start `lifeboat`, the first an absolute path; `home` is Lifeboat's home where it is not the usual one."""
+    """The agent that a hook reports, and how it starts Lifeboat. `agent` is Lifeboat's id of the agent. `program` are
+    the words that start `lifeboat`; the first is an absolute path. `home` is Lifeboat's home, None for the default one.
+    """
 
     agent: str
     program: tuple[str, ...]
@@ -32,8 +33,12 @@ class HookOrder:
 
 @dataclass(frozen=True, slots=True)
 class HookPlan:
-    """Files of `write` are new or other than what stands there, each by its absolute path. `remove` are files, then
-    folders, which go when they are empty. `after` says what the user has to do for it to count, "" for nothing."""
+    """What to do so that a hook is installed or removed.
+
+    `write` maps absolute paths to new contents; files that are already right are left out. `remove` lists files and
+    then folders, which are removed when they are empty. `after` says what the user has to do for the hook to take
+    effect, "" for nothing.
+    """
 
     write: Mapping[Path, bytes] = field(default_factory=dict)
     steps: Sequence[HookStep] = ()
@@ -42,5 +47,5 @@ class HookPlan:
 
     @property
     def empty(self) -> bool:
-        """Whether everything is as it should be already."""
+        """Whether nothing has to be done."""
         return not (self.write or self.steps or self.remove)

@@ -1,5 +1,5 @@
-"""Reading what a runtime keeps about itself. The agent can write these files, so they are never trusted to be small,
-to end, or to be files at all."""
+"""Read small files that a runtime keeps about itself. The agent can write these files. So the reader never relies on
+them being small, finite, or regular files."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from lifeboat_adapters.guarded_files import Guarded, GuardedFile
 
 LIMIT = 16 << 20
-"""Bytes. A larger configuration or list of jobs is none."""
+"""Bytes. Larger configurations and job lists are refused."""
 
 
 def read_small(path: Path, workspace: Guarded = None, *, limit: int = LIMIT) -> bytes:
-    """The bytes of a regular file (or of one that a link leads to, but for a link below the guarded folders). Raises
-    OSError also for a FIFO, a device and a file larger than `limit`."""
+    """Return the bytes of a regular file. A link to one is followed, but not below the guarded folders. Raises OSError,
+    also for a FIFO, a device and a file larger than `limit`."""
     with os.fdopen(_opened(path, workspace), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(f"{path} is not a regular file")
@@ -33,7 +33,7 @@ def _opened(path: Path, workspace: Guarded) -> int:
 
 
 def entries_of(folder: Path) -> list[os.DirEntry[str]]:
-    """What lies in a folder, by name; nothing where it cannot be listed."""
+    """Return the entries of a folder by name; an empty list when it cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

@@ -50,8 +50,8 @@ class AlfError(LifeboatError):
 
 
 class ArchiveError(AlfError):
-    """A file that cannot be read. `entry` is the ZIP entry, `line` the 1-based line in it, where known. `detail` is the
-    message without that place."""
+    """A file that cannot be read. `entry` is the ZIP entry and `line` the 1-based line in it, where known. `detail` is
+    the message without them."""
 
     code = "archive"
     title = "The archive cannot be read"
@@ -130,7 +130,7 @@ class PurgeError(AlfError):
 
 
 class RedactionInvalid(PurgeError):
-    """A redaction that is not well formed, is of another agent, or does not fit the bytes that it names."""
+    """A redaction that is malformed, belongs to another agent, or does not fit the bytes that it names."""
 
     code = "redaction_invalid"
     title = "The record of a purge is not what it has to be"
@@ -139,7 +139,7 @@ class RedactionInvalid(PurgeError):
 
 
 class SignatureError(AlfError):
-    """A state that is not what its signature covers, or is signed by somebody else."""
+    """A state that differs from what its signature covers, or that another key signed."""
 
     code = "signature"
     title = "This state is not what was signed"

@@ -11,7 +11,7 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal import command_again
-from lifeboat_cli.terminal.lazy_group import LazyGroup
+from lifeboat_cli.terminal.lazy_group import ListedCommand, SectionedGroup
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import DiskFull, UnexpectedError
 from lifeboat_core.system_refusals import convert_system_error
@@ -19,39 +19,74 @@ from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.safe_text import block_text, json_text
 from lifeboat_keys.hardening import disable_core_dumps
 
-COMMANDS = {
-    "setup": "lifeboat_cli.setup.setup_command:setup",
-    "tui": "lifeboat_cli.commands.tui_command:tui",
-    "demo": "lifeboat_cli.commands.demo_command:demo",
-    "agents": "lifeboat_cli.agents.agent_commands:agents",
-    "keys": "lifeboat_cli.keys.key_commands:keys",
-    "status": "lifeboat_cli.status.status_command:status",
-    "sync": "lifeboat_cli.commands.sync_command:sync",
-    "timeline": "lifeboat_cli.history.history_commands:timeline",
-    "label": "lifeboat_cli.history.history_commands:label",
-    "log": "lifeboat_cli.history.log_command:log",
-    "diff": "lifeboat_cli.history.history_commands:diff",
-    "search": "lifeboat_cli.history.history_commands:search",
-    "records": "lifeboat_cli.history.record_commands:records",
-    "receipts": "lifeboat_cli.purge.receipt_commands:purge_receipts",
-    "restore": "lifeboat_cli.restore.restore_commands:restore",
-    "undo": "lifeboat_cli.restore.restore_commands:undo",
-    "purge": "lifeboat_cli.purge.purge_commands:purge",
-    "verify": "lifeboat_cli.restore.restore_commands:verify",
-    "remote": "lifeboat_cli.remote.remote_commands:remote",
-    "config": "lifeboat_cli.commands.config_commands:config",
-    "daemon": "lifeboat_cli.commands.daemon_commands:daemon",
-    "service": "lifeboat_cli.commands.service_commands:service",
-    "doctor": "lifeboat_cli.commands.doctor_command:doctor",
-    "endpoint": "lifeboat_cli.endpoint:endpoint",
-    "alf": "lifeboat_cli.archives.alf_commands:alf",
-    "completion": "lifeboat_cli.commands.completion_command:completion",
+SECTIONS = {
+    "Start": {
+        "setup": ListedCommand("lifeboat_cli.setup.setup_command:setup", "Protect your agents, or bring one back."),
+        "demo": ListedCommand("lifeboat_cli.commands.demo_command:demo", "Try everything on an invented agent."),
+        "tui": ListedCommand("lifeboat_cli.commands.tui_command:tui", "Open the dashboard."),
+        "help": ListedCommand("lifeboat_cli.commands.help_command:show_help", "Show the help of a command."),
+    },
+    "Agents": {
+        "agents": ListedCommand(
+            "lifeboat_cli.agents.agent_commands:agents", "Find, add, pause, move or remove agents."
+        ),
+        "status": ListedCommand("lifeboat_cli.status.status_command:status", "Show whether every agent is safe."),
+        "sync": ListedCommand("lifeboat_cli.commands.sync_command:sync", "Capture changes and push them to remotes."),
+        "verify": ListedCommand(
+            "lifeboat_cli.restore.restore_commands:verify", "Restore into a temporary folder and compare every byte."
+        ),
+    },
+    "History": {
+        "timeline": ListedCommand("lifeboat_cli.history.history_commands:timeline", "List the sequences of an agent."),
+        "diff": ListedCommand("lifeboat_cli.history.history_commands:diff", "Compare two sequences."),
+        "search": ListedCommand(
+            "lifeboat_cli.history.history_commands:search", "Search the memories of an agent, or all that it ever had."
+        ),
+        "records": ListedCommand(
+            "lifeboat_cli.history.record_commands:records", "List, show, forget, restore or pin memories."
+        ),
+        "label": ListedCommand("lifeboat_cli.history.history_commands:label", "Name a sequence and keep it."),
+        "log": ListedCommand("lifeboat_cli.history.log_command:log", "Show what was done with the agents, and when."),
+    },
+    "Restore and purge": {
+        "restore": ListedCommand(
+            "lifeboat_cli.restore.restore_commands:restore", "Restore an agent, whole or in part, as of any sequence."
+        ),
+        "undo": ListedCommand("lifeboat_cli.restore.restore_commands:undo", "Take back the last restore."),
+        "purge": ListedCommand(
+            "lifeboat_cli.purge.purge_commands:purge", "Destroy a text or memory in every copy, with a receipt."
+        ),
+        "receipts": ListedCommand(
+            "lifeboat_cli.purge.receipt_commands:purge_receipts", "Show and check purge receipts."
+        ),
+    },
+    "Keys and remotes": {
+        "keys": ListedCommand("lifeboat_cli.keys.key_commands:keys", "Manage the key and its 24 recovery words."),
+        "remote": ListedCommand(
+            "lifeboat_cli.remote.remote_commands:remote", "Manage copies on other machines or disks."
+        ),
+        "endpoint": ListedCommand("lifeboat_cli.endpoint:endpoint", "Run a server that keeps remotes."),
+    },
+    "Service": {
+        "daemon": ListedCommand("lifeboat_cli.commands.daemon_commands:daemon", "Start, stop or inspect the daemon."),
+        "service": ListedCommand("lifeboat_cli.commands.service_commands:service", "Start the daemon at every login."),
+        "config": ListedCommand("lifeboat_cli.commands.config_commands:config", "Show or change settings."),
+        "doctor": ListedCommand("lifeboat_cli.commands.doctor_command:doctor", "Find problems and how to fix them."),
+    },
+    "Formats and shells": {
+        "alf": ListedCommand("lifeboat_cli.archives.alf_commands:alf", "Export, import, check or convert archives."),
+        "completion": ListedCommand(
+            "lifeboat_cli.commands.completion_command:completion", "Print a completion script for bash, zsh or fish."
+        ),
+    },
 }
+"""The commands in the order people should read them."""
 INTERRUPTED = 130
 
 
-class ProgramGroup(LazyGroup):
-    """The commands. Recovery words on a command line are refused before anything reads, repeats or keeps them."""
+class ProgramGroup(SectionedGroup):
+    """The group of all commands. Recovery words on a command line are refused before anything reads, repeats or stores
+    them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         misplaced_words.refuse_in_arguments(args)
@@ -60,8 +95,14 @@ class ProgramGroup(LazyGroup):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=ProgramGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
+@click.group(
+    cls=ProgramGroup,
+    sections=SECTIONS,
+    invoke_without_command=True,
+    context_settings={"max_content_width": 110, "help_option_names": ["-h", "--help"]},
+)
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     is_eager=True,
@@ -86,7 +127,7 @@ def program(context: click.Context, as_json: bool) -> None:
 
 
 def _show_version(context: click.Context) -> None:
-    """Imported when it is asked for: it looks at what is installed."""
+    """Print the versions. The module is imported only here because it inspects the installed distributions."""
     from lifeboat_alf.common import json_codec
     from lifeboat_cli.support.running_versions import running_versions, version_lines
 
@@ -98,13 +139,14 @@ def _show_version(context: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and end the process with its exit status. A crash must not write the key into a core file."""
+    """Run a command and end the process with its exit status. Core dumps are disabled, because a crash must not write
+    the key into a file."""
     disable_core_dumps()
     sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run a command; returns its exit status. Every failure is said once, in the form that was asked for."""
+    """Run a command and return its exit status. Every failure is printed once, in the requested form."""
     as_json = "--json" in arguments
     _prepare_streams(as_json=as_json)
     output = CommandOutput(as_json=as_json)
@@ -112,7 +154,8 @@ def run_command(arguments: list[str]) -> int:
 
 
 def _prepare_streams(*, as_json: bool) -> None:
-    """Text that the terminal's encoding does not know is written escaped; JSON is UTF-8 everywhere (RFC 8259)."""
+    """Prepare the streams: text that the terminal's encoding cannot represent is escaped; JSON is UTF-8 everywhere (RFC
+    8259)."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -123,7 +166,7 @@ def _prepare_streams(*, as_json: bool) -> None:
 
 
 def _flushed(status: int) -> int:
-    """The exit status once everything that was said has arrived."""
+    """Return the exit status after the output has been flushed."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -137,7 +180,7 @@ def _flushed(status: int) -> int:
 
 
 def _silence() -> None:
-    """What is still buffered goes nowhere: Python flushes once more when it exits."""
+    """Discard buffered output: Python flushes once more when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -185,4 +228,6 @@ def _say_usage(output: CommandOutput, error: click.UsageError) -> None:
 
 def _help_command(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx is not None else "lifeboat"
+    if isinstance(error, click.exceptions.NoSuchCommand) and error.possibilities:
+        return f"{path} {error.possibilities[0]}"
     return f"{path} --help"

@@ -1,4 +1,4 @@
-"""The command line under the name that session hooks of earlier releases use."""
+"""Provide the command line under the module name that session hooks of earlier releases call."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from importlib import import_module
 
 
 def main() -> None:
-    """Run the command line. It is found by name: the daemon does not import it."""
+    """Run the command line. The daemon finds it by name and does not import it."""
     import_module("lifeboat_cli").main()

@@ -20,7 +20,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import filelock
 import msgspec
@@ -333,7 +333,7 @@ class Endpoint:
         before, after = (
             key_source_registry.open_key_source(each, outside=self.folder) for each in (self.key_source, source)
         )
-        moved: dict[str, Any] = {SIGNING: endpoint_secrets.rewrap_secret(self.control, before, after, SIGNING)}
+        moved: JsonObject = {SIGNING: endpoint_secrets.rewrap_secret(self.control, before, after, SIGNING)}
         # The transfer key is made again when a server needs it
         with contextlib.suppress(errors.KeyRevoked, errors.VaultDamaged):
             moved[TRANSFER_KEY] = endpoint_secrets.rewrap_secret(self.control, before, after, TRANSFER_KEY)

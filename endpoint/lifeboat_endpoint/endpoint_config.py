@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf.common import json_codec, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations, read_all
 from lifeboat_vault import errors
@@ -124,7 +124,7 @@ class EndpointConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     created_at: str
     key_source: str
     key_scope: str
-    limits: dict[str, Any] = msgspec.field(default_factory=dict)
+    limits: JsonObject = msgspec.field(default_factory=dict)
     retention: KeptHistory = KeptHistory()
     size_cap: SizeCap = SizeCap()
     large_file_versions: int = 3

@@ -1,4 +1,5 @@
-"""The user's key and what hangs on it: the 24 words, the device key, the agents' pairs, sealing, signing.
+"""Keys and everything that depends on them: recovery words, device key, agents' key pairs, sealing, signing.
 
-`home_keys.HomeKeys` is the door: the keys of one home on this machine. `sealing` and `signing` are pure.
+Start with `home.home_keys.HomeKeys`, the keys of one home on this machine. `signed.credential_sealing` and
+`signed.sequence_signatures` are pure.
 """

@@ -111,7 +111,7 @@ class NoPassphrase(KeysError):
 
 
 class WordsAsPassphrase(KeysError):
-    """The message repeats none of the words."""
+    """Recovery words were given as a passphrase. The message repeats none of them."""
 
     code = "words_as_passphrase"
     title = "Recovery words are no passphrase"

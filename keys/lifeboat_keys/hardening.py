@@ -1,4 +1,4 @@
-"""What keeps a secret out of files that nobody meant to write."""
+"""Keep secrets out of core dumps and of other processes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _PR_SET_DUMPABLE = 4
 
 
 def disable_core_dumps() -> bool:
-    """Let this process leave no core dump, and on Linux no other process of the user look into its memory.
+    """Disable core dumps of this process and, on Linux, memory access by other processes of the user.
 
-    Says whether all that the system offers was done. Python cannot wipe `bytes`, so this and short-lived processes
-    are what there is; swap is the system's (encrypted swap is the user's).
+    Returns whether everything that the system offers was done. Python cannot wipe `bytes`, so this and short-lived
+    processes are all that is possible. Swap is up to the system (encrypted swap is up to the user).
     """
     return _limit_core_size() and _not_dumpable()
 

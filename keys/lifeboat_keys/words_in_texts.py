@@ -1,4 +1,4 @@
-"""Find recovery words in a text that is not made for them."""
+"""Detect recovery words in a text where they do not belong."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
 MISPLACED = 12
-"""So many words of the list in a row are no accident: half of a key, or the whole seed of a wallet."""
+"""Consecutive words of the list that are no accident: half of a key, or the whole seed of a wallet."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SHORTEST, _LONGEST = 3, 8
-"""Letters of the words of the list."""
+"""Shortest and longest word of the list, in letters."""
 
 
 def holds_recovery_words(text: str) -> bool:
-    """Return whether a text holds 12 words of the list in a row, numbered, in a path or in an address as well.
+    """Return whether a text holds 12 words of the list in a row, also numbered, in a path or in an address.
 
-    The first four letters of a word stand for it: no two words of the list have the same. Words are also found where
-    all of them are joined (`abandonAbilityAble`). Some joined ones are not looked for: `lifeboat` is made of two.
+    The first four letters identify a word of the list. Words are also found where all of them are joined
+    (`abandonAbilityAble`). Partly joined ones are not searched for: `lifeboat` is made of two words.
     """
     pieces = _LETTERS.findall(unicodedata.normalize("NFKD", unquote(text)).lower())
     long = [piece for piece in pieces if len(piece) >= MISPLACED * _SHORTEST]
@@ -37,7 +37,7 @@ def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
 
 
 def _stands_for_word(letters: str) -> bool:
-    from lifeboat_keys.recovery.bip39_words import (  # what only reads settings does not load the list
+    from lifeboat_keys.recovery.bip39_words import (  # load here: reading settings must not load the list
         is_beginning,
         is_known,
     )
@@ -46,7 +46,7 @@ def _stands_for_word(letters: str) -> bool:
 
 
 def _is_joined(letters: str) -> bool:
-    rows = [0] * _SHORTEST  # by the number of letters: the most words in a row that end there
+    rows = [0] * _SHORTEST  # longest run of words that ends at each letter
     for end in range(_SHORTEST, len(letters) + 1):
         parts = ((start, letters[start:end]) for start in range(max(0, end - _LONGEST), end - _SHORTEST + 1))
         rows.append(max((rows[start] + 1 for start, part in parts if _stands_for_word(part)), default=0))

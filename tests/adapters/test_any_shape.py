@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters import adapter_registry
-from lifeboat_adapters.contract import Adapter, DerivationContext, Installation
+from lifeboat_adapters.contract import Adapter, DerivationContext, HomeFileMerge, Installation
 from lifeboat_adapters.openclaw import openclaw_databases
 from lifeboat_adapters.openclaw.restore.credential_file_merging import merge_openclaw_profiles
 from lifeboat_adapters.zeroclaw import ADAPTER as ZEROCLAW
@@ -93,7 +93,8 @@ def test_identities_and_principals_of_any_shape_stop_no_adapter(identity: Any, p
     for adapter in adapter_registry.load_adapters().values():
         assert all(isinstance(made.data, bytes) for made in adapter.render(state))
         list(adapter.cannot_hold(Installation(adapter.runtime, Path("/invented"), "main", "Ada"), state))
-        adapter.missing_on_host(identity)
+        if adapter.placement is not None:
+            adapter.placement.missing_on_host(identity)
         _derive(adapter, "identity", identity)
         _derive(adapter, "principals", principals)
 
@@ -115,7 +116,7 @@ def test_memories_of_any_shape_are_written_in_other_forms(memory: dict[str, Any]
         chosen.write(state, io.BytesIO(), options, ConversionContext(sample_states.TIME))
     except LifeboatError:
         pass
-    ZEROCLAW.row_of(whole, "root")
+    ZEROCLAW.databases.row_of(whole, "root")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_jobs_that_are_no_list_are_unreadable_and_not_empty(tmp_path: Path) -> N
     adapter = adapter_registry.load_adapter("openclaw")
     installation = adapter.locate(state.workspace, {}, tmp_path)
     with pytest.raises(openclaw_databases.RuntimeDatabaseError, match="not a list"):
-        list(adapter.rows(installation, transcripts=False, cron=True))
+        list(adapter.databases.rows(installation, transcripts=False, cron=True))
 
 
 def test_a_store_whose_profiles_are_no_object_is_not_changed() -> None:
@@ -160,5 +161,6 @@ def test_an_active_profile_that_is_no_name_is_passed_over() -> None:
     installation = Installation("zeroclaw", Path("/invented"), "ada", "Ada")
     path = "raw/zeroclaw-home/auth-profiles.json"
     there, home = b'{"schema_version": 1}', Path("/invented")
-    merged = ZEROCLAW.merge_home(installation, path, there, data, {}, MemoryState(), home, sample_states.TIME)
+    merge = HomeFileMerge(path, there, data, {}, MemoryState(), home, sample_states.TIME)
+    merged = ZEROCLAW.placement.merge_home(installation, merge)
     assert merged is not None and json.loads(merged.data)["active_profiles"] == {}

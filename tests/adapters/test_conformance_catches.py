@@ -24,10 +24,9 @@ from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
+from lifeboat_alf.common.json_types import JsonObject
 from support.adapters.notebook_installs import make_notebook
-from support.adapters.notebook_runtime import Notebook
-
-Json = dict[str, Any]
+from support.adapters.notebook_runtime import Notebook, NotebookCredentials, NotebookDatabases, NotebookPlacement
 
 
 class DiscoversAnotherName(Notebook):
@@ -112,7 +111,7 @@ class ReadsInSecret(_Deriving):
 
 class DerivesEverMore(_Deriving):
     def changed(self, derivation: Derivation) -> Derivation:
-        def derive(files: Any, previous: Json | None, context: Any) -> Json | None:
+        def derive(files: Any, previous: JsonObject | None, context: Any) -> JsonObject | None:
             made = derivation.derive(files, previous, context) or {}
             return {**made, "count": int(made.get("count", 0)) + 1}
 
@@ -124,57 +123,94 @@ class ForgetsTheUnknown(_Deriving):
         return replace(derivation, derive=lambda files, _, context: derivation.derive(files, None, context))
 
 
-class _Finding(Notebook):
-    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
-        found = super().secrets(path, data)
+class _Finding(NotebookCredentials):
+    def find(self, path: str, data: bytes) -> list[FileSecret] | None:
+        found = super().find(path, data)
         return found and [self.changed(each) for each in found]
 
     def changed(self, secret: FileSecret) -> FileSecret:
         raise AssertionError("a subclass says how")
 
 
-class NamesNoService(_Finding):
+class _FindingNoService(_Finding):
     def changed(self, secret: FileSecret) -> FileSecret:
         return replace(secret, service="")
 
 
-class CutsBesideTheSecret(_Finding):
+class NamesNoService(Notebook):
+    credentials = _FindingNoService()
+
+
+class _FindingBesideTheSecret(_Finding):
     def changed(self, secret: FileSecret) -> FileSecret:
         return replace(secret, start=secret.start - 2, end=secret.start)
 
 
+class CutsBesideTheSecret(Notebook):
+    credentials = _FindingBesideTheSecret()
+
+
+class _FailingAtRubbish(NotebookCredentials):
+    def find(self, path: str, data: bytes) -> list[FileSecret] | None:
+        return super().find(path, data) if data else [][0]
+
+
 class FailsAtRubbish(Notebook):
+    credentials = _FailingAtRubbish()
+
+
+class CapturesSecretsUnseen(Notebook):
     def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
-        return super().secrets(path, data) if data else [][0]
+        return self.credentials.find(path, data)
 
 
-class LeavesATrace(Notebook):
+class _Leaving(NotebookDatabases):
     def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
         (installation.workspace / "facts.db-journal").write_bytes(b"")
         return iter(())
 
 
-class NamesRowsAlike(Notebook):
+class LeavesATrace(Notebook):
+    databases = _Leaving()
+
+
+class _NamingRowsAlike(NotebookDatabases):
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         row = RuntimeRow("raw/notebook-home/db/facts/jobs.jsonl", "1", {})
         return iter([row, row])
 
 
-class StampsRows(Notebook):
-    def row_of(self, record: Json, root_id: str) -> Json:
+class NamesRowsAlike(Notebook):
+    databases = _NamingRowsAlike()
+
+
+class _StampingRows(NotebookDatabases):
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
         return {**super().row_of(record, root_id), "written": "now"}
 
 
-class MakesAnotherRow(Notebook):
-    def row_of(self, record: Json, root_id: str) -> Json:
+class StampsRows(Notebook):
+    databases = _StampingRows()
+
+
+class _MakingAnotherRow(NotebookDatabases):
+    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
         made = super().row_of(record, root_id)
         return {**made, "id": root_id} if made["text"].startswith("Edited") else made
 
 
-class TakesDamageForDeletion(Notebook):
+class MakesAnotherRow(Notebook):
+    databases = _MakingAnotherRow()
+
+
+class _TakingDamageForDeletion(NotebookDatabases):
     def memory_store(self, installation: Installation) -> MemoryStore | None:
-        found = self.databases(installation)[0].read_bytes().startswith(b"SQLite format 3\0")
+        found = self.files(installation)[0].read_bytes().startswith(b"SQLite format 3\0")
         return super().memory_store(installation) if found else None
+
+
+class TakesDamageForDeletion(Notebook):
+    databases = _TakingDamageForDeletion()
 
 
 class FailsAtItsConfiguration(Notebook):
@@ -185,9 +221,13 @@ class FailsAtItsConfiguration(Notebook):
             raise ValueError(str(error)) from error
 
 
-class RunsAlways(Notebook):
+class _Running(NotebookPlacement):
     def running(self, installation: Installation) -> str:
         return "notebook, process 1"
+
+
+class RunsAlways(Notebook):
+    placement = _Running()
 
 
 BROKEN: dict[str, type[Notebook]] = {
@@ -213,6 +253,7 @@ BROKEN: dict[str, type[Notebook]] = {
     "test_a_row_comes_back_from_its_memory": StampsRows,
     "test_an_edited_memory_keeps_the_columns_of_its_row": MakesAnotherRow,
     "test_a_damaged_database_is_an_error": TakesDamageForDeletion,
+    "test_the_adapter_fulfils_the_contract": CapturesSecretsUnseen,
     "test_a_damaged_configuration_is_an_error_or_known": FailsAtItsConfiguration,
     "test_nothing_runs_that_nobody_started": RunsAlways,
 }

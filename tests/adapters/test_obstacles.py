@@ -72,12 +72,12 @@ class Runtime:
         """Everything that is read of the runtime, and why something is not; as text."""
         made, said = load_adapter(self.runtime), []
         for call in (
-            lambda: list(made.rows(self.installed, transcripts=True, cron=True)),
-            lambda: list(made.learned(self.installed)),
+            lambda: list(made.databases.rows(self.installed, transcripts=True, cron=True)),
+            lambda: list(made.credentials.learned(self.installed)),
             lambda: rows_of(made, self.installed),
-            lambda: [made.unreadable_rows(self.installed, path, b"{}\n") for path in self.files],
-            lambda: [str(path) for path in made.databases(self.installed)],
-            lambda: list(made.leftovers(self.installed)),
+            lambda: [made.databases.unreadable_rows(self.installed, path, b"{}\n") for path in self.files],
+            lambda: [str(path) for path in made.databases.files(self.installed)],
+            lambda: list(made.credentials.leftovers(self.installed)),
         ):
             said.append(repr(in_time(call)))
         return "\n".join(said)
@@ -286,7 +286,8 @@ def test_no_leftover_is_read_through_a_link(name: str, tmp_path: Path) -> None:
             other.write_text(form)
             file.symlink_to(other)
             assert OUTSIDE not in made.read(), file
-            assert file in [left.path for left in load_adapter(made.runtime).leftovers(made.installed)], file
+            credentials = load_adapter(made.runtime).credentials
+            assert file in [left.path for left in credentials.leftovers(made.installed)], file
             file.unlink()
 
 
@@ -352,6 +353,6 @@ def test_a_file_of_the_hook_is_not_waited_for(obstacle: Callable[[Path, Path], N
 
 def test_the_memories_of_a_table_are_guarded_wherever_they_are_read(tmp_path: Path) -> None:
     made = zeroclaw(tmp_path, "0.8.3")
-    table = load_adapter("zeroclaw").memory_store(made.installed)
+    table = load_adapter("zeroclaw").databases.memory_store(made.installed)
     assert isinstance(table, MemoryTable)
     assert table.workspace == made.installed.grounds

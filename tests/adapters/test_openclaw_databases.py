@@ -21,7 +21,7 @@ def rows(
     made: workspaces.StateFolder, agent: str = "main", *, transcripts: bool = False
 ) -> dict[str, list[RuntimeRow]]:
     found: dict[str, list[RuntimeRow]] = {}
-    for row in ADAPTER.rows(located(made, agent), transcripts=transcripts):
+    for row in ADAPTER.databases.rows(located(made, agent), transcripts=transcripts):
         found.setdefault(row.path.removeprefix("raw/openclaw-home/db/"), []).append(row)
     return found
 
@@ -151,7 +151,7 @@ def test_a_damaged_database_is_an_error_and_not_an_empty_one(made: workspaces.St
 
 
 def test_a_database_that_changes_while_it_is_read_is_an_error(made: workspaces.StateFolder) -> None:
-    reading = ADAPTER.rows(located(made), transcripts=False)
+    reading = ADAPTER.databases.rows(located(made), transcripts=False)
     next(reading)
     with made.agent_database().open("ab") as stream:
         stream.write(bytes(4096))
@@ -184,14 +184,14 @@ def test_a_broken_job_file_of_the_old_layout_is_an_error(tmp_path: Path) -> None
 
 def test_the_files_to_watch_are_the_databases_and_the_job_file(made: workspaces.StateFolder, tmp_path: Path) -> None:
     made.folder.joinpath("openclaw.json.bak").unlink()
-    assert ADAPTER.databases(located(made)) == [made.state_database, made.agent_database()]
+    assert ADAPTER.databases.files(located(made)) == [made.state_database, made.agent_database()]
     old = workspaces.make_state_dir(tmp_path / "old/.openclaw", layout=workspaces.OLD)
     old.folder.joinpath("openclaw.json.bak").unlink()
-    assert ADAPTER.databases(located(old)) == [old.folder / "cron/jobs.json"]
+    assert ADAPTER.databases.files(located(old)) == [old.folder / "cron/jobs.json"]
 
 
 def test_a_workspace_alone_has_no_rows(tmp_path: Path) -> None:
     folder = workspaces.make_workspace(tmp_path / "ws", large=False)
     installed = ADAPTER.locate(folder, {}, tmp_path)
-    assert list(ADAPTER.rows(installed, transcripts=True)) == []
-    assert ADAPTER.databases(installed) == []
+    assert list(ADAPTER.databases.rows(installed, transcripts=True)) == []
+    assert ADAPTER.databases.files(installed) == []

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import HookUnavailable
 from lifeboat_adapters.openclaw.hook import hook_planning
@@ -216,13 +215,6 @@ def test_nothing_of_the_hook_is_captured(tmp_path: Path) -> None:
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat/lifeboat.json", is_folder=False) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat", is_folder=True) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat-of-mine/HOOK.md", is_folder=False) is None
-
-
-def test_a_runtime_without_hooks_says_so(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    with pytest.raises(HookUnavailable, match="does not tell"):
-        AdapterDefaults().hook(place.installation, place.order)
-    assert AdapterDefaults().unhook(place.installation, place.order).empty
 
 
 # The handler ---------------------------------------------------------------------------------------------------------

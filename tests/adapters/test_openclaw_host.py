@@ -22,8 +22,8 @@ PROGRAM = Path("/invented/bin/openclaw")
 def test_this_machine_is_asked_by_default() -> None:
     needs = {"portability": "host_dependent", "host_requirements": "no-such-program-anywhere"}
     absent = {"structured": {"capabilities": [{"name": "thing", **needs}]}}
-    assert ADAPTER.missing_on_host({}) == []
-    assert ADAPTER.missing_on_host(absent) != []
+    assert ADAPTER.placement.missing_on_host({}) == []
+    assert ADAPTER.placement.missing_on_host(absent) != []
 
 
 def bare(tmp_path: Path) -> Installation:
@@ -48,7 +48,7 @@ def commands(steps: list[NextStep]) -> list[str]:
 
 
 def test_a_workspace_alone_is_registered_without_touching_its_identity(tmp_path: Path) -> None:
-    register, reindex = ADAPTER.next_steps(bare(tmp_path), MemoryState())
+    register, reindex = ADAPTER.placement.next_steps(bare(tmp_path), MemoryState())
     assert register.command[:4] == ("openclaw", "config", "set", "agents.entries.main")
     assert json.loads(register.command[4]) == {"workspace": str(tmp_path / "ws")}
     assert register.command[5:] == ("--strict-json", "--expect-current-absent")
@@ -58,14 +58,14 @@ def test_a_workspace_alone_is_registered_without_touching_its_identity(tmp_path:
 
 def test_the_re_index_runs_by_itself_where_the_program_and_the_installation_are(tmp_path: Path) -> None:
     installed = Installation("openclaw", tmp_path, "rover", "R", state_dir=tmp_path / "state", program=PROGRAM)
-    (reindex,) = ADAPTER.next_steps(installed, MemoryState())
+    (reindex,) = ADAPTER.placement.next_steps(installed, MemoryState())
     assert reindex.automatic
     assert reindex.command[0] == str(PROGRAM)
     assert reindex.environment == {"OPENCLAW_STATE_DIR": str(tmp_path / "state")}
 
 
 def test_jobs_intentions_and_the_heartbeat_come_back_by_commands_that_are_only_listed(tmp_path: Path) -> None:
-    steps = ADAPTER.next_steps(bare(tmp_path), with_rows())
+    steps = ADAPTER.placement.next_steps(bare(tmp_path), with_rows())
     assert commands(steps)[2:4] == [
         "openclaw cron add --agent main --name Tide table --cron 0 18 * * 0 --tz Europe/Stockholm --session isolated"
         " --message Send the tide table to Mira. --declaration-key lifeboat:job-tides",
@@ -82,7 +82,7 @@ def test_what_the_installation_has_is_not_listed_again(tmp_path: Path) -> None:
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     installed = ADAPTER.locate(made.workspace, {}, tmp_path)
     jobs = (*workspaces.JOBS[:1], workspaces.cron_job("job-new", "main", "New", "0 1 * * *", "Work."))
-    steps = ADAPTER.next_steps(installed, with_rows(jobs=jobs))
+    steps = ADAPTER.placement.next_steps(installed, with_rows(jobs=jobs))
     assert [step.title for step in steps] == [
         "Rebuild the search index",
         "Schedule New",
@@ -104,7 +104,7 @@ def test_jobs_that_openclaw_makes_itself_are_not_offered(tmp_path: Path, row: di
     state = MemoryState()
     found = {"job_id": "job-x", "name": "Of the program", "job_json": json.dumps(own), "enabled": 1, **row}
     state.put(DB + "state/cron_jobs.jsonl", json.dumps(found).encode() + b"\n")
-    assert [step.title for step in ADAPTER.next_steps(bare(tmp_path), state)][2:] == []
+    assert [step.title for step in ADAPTER.placement.next_steps(bare(tmp_path), state)][2:] == []
 
 
 def test_a_job_that_was_scheduled_again_is_not_listed_again(tmp_path: Path) -> None:
@@ -113,7 +113,9 @@ def test_a_job_that_was_scheduled_again_is_not_listed_again(tmp_path: Path) -> N
         connection.execute(
             "UPDATE cron_jobs SET job_id = 'other', declaration_key = 'lifeboat:job-tides' WHERE job_id = 'job-tides'"
         )
-    steps = ADAPTER.next_steps(ADAPTER.locate(made.workspace, {}, tmp_path), with_rows(jobs=workspaces.JOBS[:1]))
+    steps = ADAPTER.placement.next_steps(
+        ADAPTER.locate(made.workspace, {}, tmp_path), with_rows(jobs=workspaces.JOBS[:1])
+    )
     assert "Schedule Tide table" not in [step.title for step in steps]
 
 
@@ -124,9 +126,11 @@ def test_scheduling_waits_for_the_gateway_and_says_so(tmp_path: Path) -> None:
         installed = Installation(
             "openclaw", tmp_path / "ws", "main", "Ada", state_dir=tmp_path, config=tmp_path / "openclaw.json"
         )
-        assert {step.waits for step in ADAPTER.next_steps(installed, with_rows())} == {""}
+        assert {step.waits for step in ADAPTER.placement.next_steps(installed, with_rows())} == {""}
     waiting = {
-        step.title for step in ADAPTER.next_steps(installed, with_rows()) if "openclaw gateway run" in step.waits
+        step.title
+        for step in ADAPTER.placement.next_steps(installed, with_rows())
+        if "openclaw gateway run" in step.waits
     }
     assert waiting == {"Schedule Tide table", "Schedule Source check"}
 
@@ -134,7 +138,7 @@ def test_scheduling_waits_for_the_gateway_and_says_so(tmp_path: Path) -> None:
 def test_a_database_that_cannot_be_read_makes_no_command_disappear(tmp_path: Path) -> None:
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     made.state_database.write_bytes(b"damaged" * 1000)
-    steps = ADAPTER.next_steps(ADAPTER.locate(made.workspace, {}, tmp_path), with_rows())
+    steps = ADAPTER.placement.next_steps(ADAPTER.locate(made.workspace, {}, tmp_path), with_rows())
     assert "Schedule Tide table" in [step.title for step in steps]
 
 

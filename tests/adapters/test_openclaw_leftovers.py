@@ -48,38 +48,38 @@ def test_the_secrets_of_a_leftover_are_known_and_the_file_is_watched(
     installed: Installation, path: str, text: str
 ) -> None:
     file = leave(installed, path, text)
-    assert {secret.value for secret in ADAPTER.learned(installed)} == {KEY}
-    assert file in ADAPTER.databases(installed)
+    assert {secret.value for secret in ADAPTER.credentials.learned(installed)} == {KEY}
+    assert file in ADAPTER.databases.files(installed)
 
 
 @pytest.mark.parametrize(("path", "text"), LEFT)
 def test_a_leftover_is_named_and_not_captured(installed: Installation, path: str, text: str) -> None:
     file = leave(installed, path, text)
-    assert [one.path for one in ADAPTER.leftovers(installed)] == [file]
+    assert [one.path for one in ADAPTER.credentials.leftovers(installed)] == [file]
     assert ADAPTER.exclusion(f"raw/openclaw-home/{path}", is_folder=False)
 
 
 def test_a_copy_of_the_configuration_is_named_known_and_not_captured(installed: Installation) -> None:
     file = leave(installed, "openclaw.json.bak.2", json.dumps({"gateway": {"auth": {"token": KEY}}}))
-    (found,) = ADAPTER.leftovers(installed)
+    (found,) = ADAPTER.credentials.leftovers(installed)
     assert (found.path, found.made_again) == (file, True)
-    assert KEY in {secret.value for secret in ADAPTER.learned(installed)}
+    assert KEY in {secret.value for secret in ADAPTER.credentials.learned(installed)}
     assert ADAPTER.exclusion("raw/openclaw-home/openclaw.json.bak.2", is_folder=False)
 
 
 def test_a_leftover_without_secrets_is_nobodys_concern(installed: Installation) -> None:
     leave(installed, "agents/main/agent/models.json", '{"providers": {"a": {"baseUrl": "https://llm.example.com"}}}')
-    assert list(ADAPTER.leftovers(installed)) == []
+    assert list(ADAPTER.credentials.leftovers(installed)) == []
 
 
 @pytest.mark.parametrize("value", ["ANTHROPIC_API_KEY", "secretref-managed", "${ANTHROPIC_API_KEY}"])
 def test_what_a_catalog_says_in_the_place_of_a_key_is_no_secret(installed: Installation, value: str) -> None:
     leave(installed, "agents/main/agent/models.json", json.dumps({"providers": {"a": {"apiKey": value}}}))
-    assert list(ADAPTER.learned(installed)) == []
-    assert list(ADAPTER.leftovers(installed)) == []
+    assert list(ADAPTER.credentials.learned(installed)) == []
+    assert list(ADAPTER.credentials.leftovers(installed)) == []
 
 
 def test_a_leftover_that_does_not_parse_is_named_since_nobody_can_say(installed: Installation) -> None:
     file = leave(installed, "agents/main/agent/auth-profiles.json.migrated-1", f'{{"key": "{KEY}')
-    assert [one.path for one in ADAPTER.leftovers(installed)] == [file]
-    assert list(ADAPTER.learned(installed)) == []
+    assert [one.path for one in ADAPTER.credentials.leftovers(installed)] == [file]
+    assert list(ADAPTER.credentials.learned(installed)) == []

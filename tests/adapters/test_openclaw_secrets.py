@@ -21,7 +21,7 @@ CONFIG = "raw/openclaw-home/openclaw.json"
 @pytest.mark.parametrize("layout", [workspaces.NEW, workspaces.OLD])
 def test_every_secret_of_the_configuration_is_found_where_it_stands(tmp_path: Path, layout: str) -> None:
     data = workspaces.make_state_dir(tmp_path / ".openclaw", layout=layout).config.read_bytes()
-    found = ADAPTER.secrets(CONFIG, data)
+    found = ADAPTER.credentials.find(CONFIG, data)
     assert found is not None
     assert [(secret.value, secret.service, secret.credential_type) for secret in found] == [
         (workspaces.API_KEY, "orchard", "api_key"),
@@ -34,21 +34,21 @@ def test_every_secret_of_the_configuration_is_found_where_it_stands(tmp_path: Pa
 
 def test_a_backup_of_the_configuration_holds_the_same_secrets_under_its_own_name(tmp_path: Path) -> None:
     data = workspaces.make_state_dir(tmp_path / ".openclaw").config.read_bytes()
-    found = ADAPTER.secrets(CONFIG + ".bak.2", data) or []
+    found = ADAPTER.credentials.find(CONFIG + ".bak.2", data) or []
     assert {secret.label.partition(": ")[0] for secret in found} == {"openclaw.json.bak.2"}
     named = [replace(secret, label=secret.label.replace(".bak.2", "")) for secret in found]
-    assert named == ADAPTER.secrets(CONFIG, data)
+    assert named == ADAPTER.credentials.find(CONFIG, data)
 
 
 def test_references_to_secrets_stay() -> None:
     data = b"{models: {providers: {meadow: {apiKey: {source: 'env', provider: 'default', id: 'MEADOW_KEY'}}}}}"
-    assert ADAPTER.secrets(CONFIG, data) == []
-    assert ADAPTER.secrets(CONFIG, b"{models: {providers: {meadow: {apiKey: '${MEADOW_KEY}'}}}}") == []
+    assert ADAPTER.credentials.find(CONFIG, data) == []
+    assert ADAPTER.credentials.find(CONFIG, b"{models: {providers: {meadow: {apiKey: '${MEADOW_KEY}'}}}}") == []
 
 
 def test_a_service_is_named_by_its_place_in_the_configuration() -> None:
     data = b"{channels: {telegram: {accounts: {work: {botToken: 'invented-0000-0000-0000'}}}}}"
-    found = ADAPTER.secrets(CONFIG, data)
+    found = ADAPTER.credentials.find(CONFIG, data)
     assert found is not None and (found[0].service, found[0].label) == (
         "telegram",
         "openclaw.json: channels.telegram.accounts.work.botToken",
@@ -57,7 +57,7 @@ def test_a_service_is_named_by_its_place_in_the_configuration() -> None:
 
 @pytest.mark.parametrize("path", ["raw/openclaw-home/.env", "raw/openclaw/.env", "artifacts/app/.env.local"])
 def test_dotenv_files_are_searched_wherever_they_lie(path: str) -> None:
-    found = ADAPTER.secrets(path, f"GROQ_API_KEY={workspaces.ENV_KEY}\nEDITOR=nano\n".encode())
+    found = ADAPTER.credentials.find(path, f"GROQ_API_KEY={workspaces.ENV_KEY}\nEDITOR=nano\n".encode())
     assert found is not None
     assert [(secret.value, secret.service, secret.label) for secret in found] == [
         (workspaces.ENV_KEY, "groq", ".env: GROQ_API_KEY" if path.endswith(".env") else ".env.local: GROQ_API_KEY")
@@ -66,19 +66,19 @@ def test_dotenv_files_are_searched_wherever_they_lie(path: str) -> None:
 
 @pytest.mark.parametrize("path", ["raw/openclaw/MEMORY.md", "artifacts/.env.example", "identity.json", ".env"])
 def test_other_files_hold_no_secrets_of_their_own(path: str) -> None:
-    assert ADAPTER.secrets(path, b"API_KEY=x") is None
+    assert ADAPTER.credentials.find(path, b"API_KEY=x") is None
 
 
 def test_a_configuration_that_does_not_parse_is_named_and_not_quoted() -> None:
     with pytest.raises(UnparsableSecrets) as caught:
-        ADAPTER.secrets(CONFIG, b"{gateway: {auth: {token: 'an-invented-token-0000'")
+        ADAPTER.credentials.find(CONFIG, b"{gateway: {auth: {token: 'an-invented-token-0000'")
     assert "invented" not in str(caught.value)
 
 
 @pytest.mark.parametrize("path", [CONFIG, "raw/openclaw-home/.env", "raw/openclaw-home/secrets.json"])
 def test_a_file_that_is_too_large_to_be_read_value_by_value_is_not_taken(path: str) -> None:
     with pytest.raises(UnparsableSecrets, match="larger than"):
-        ADAPTER.secrets(path, b" " * (5 << 20))
+        ADAPTER.credentials.find(path, b" " * (5 << 20))
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_a_file_that_is_too_large_to_be_read_value_by_value_is_not_taken(path: s
 )
 def test_what_looks_like_a_secret_is_one_in_a_file_that_is_made_for_secrets(path: str, data: bytes) -> None:
     key = b"sk-fake-abcdefghij0123456789"
-    found = ADAPTER.secrets(path, data % key) or []
+    found = ADAPTER.credentials.find(path, data % key) or []
     assert key in [(data % key)[secret.start : secret.end] for secret in found]
     assert all(first.end <= second.start for first, second in pairwise(found))
 
 
 def found_in(path: str, document: object) -> list[FileSecret]:
-    found = ADAPTER.secrets(path, json.dumps(document).encode())
+    found = ADAPTER.credentials.find(path, json.dumps(document).encode())
     assert found is not None
     return found
 
@@ -128,7 +128,7 @@ def test_the_environment_and_the_headers_of_tools_hold_secrets_under_any_name() 
     ],
 )
 def test_what_is_of_one_machine_is_bound_to_it(path: str, data: bytes, bound: bool) -> None:
-    found = ADAPTER.secrets(path, data)
+    found = ADAPTER.credentials.find(path, data)
     assert found is not None and [one.bound for one in found] == [bound]
 
 
@@ -166,7 +166,7 @@ TEXT = st.text(min_size=1, max_size=20)
 def test_every_secret_in_rows_is_found_where_it_stands(logins: list[tuple[str, str, str]]) -> None:
     rows = [{"store": "agent", "id": id, "credential": stores.login("p", one, other)} for id, one, other in logins]
     data = b"".join(json_codec.encode_json(row) + b"\n" for row in rows)
-    found = ADAPTER.secrets(openclaw_paths.AUTH_PROFILES, data)
+    found = ADAPTER.credentials.find(openclaw_paths.AUTH_PROFILES, data)
     assert found is not None
     assert {one.value for one in found} <= {value for login in logins for value in login[1:]}
     assert all(json.loads(data[one.start : one.end]) == one.value for one in found)

@@ -24,7 +24,7 @@ def sessions(made: workspaces.StateFolder) -> Path:
 def rows(made: workspaces.StateFolder, agent: str = "main", *, transcripts: bool = True) -> dict[str, list[object]]:
     found: dict[str, list[object]] = {}
     installed = ADAPTER.locate(made.workspaces[agent], {}, made.folder.parent)
-    for row in ADAPTER.rows(installed, transcripts=transcripts):
+    for row in ADAPTER.databases.rows(installed, transcripts=transcripts):
         if row.path.startswith(FILES):
             found.setdefault(row.path.removeprefix(FILES), []).append(row.values)
     return found
@@ -50,7 +50,7 @@ def test_transcripts_of_february_are_read_on_request_line_by_line(old: workspace
 
 def test_a_transcript_is_watched(old: workspaces.StateFolder) -> None:
     installed = ADAPTER.locate(old.workspace, {}, old.folder.parent)
-    assert sessions(old) / "s-1.jsonl" in ADAPTER.databases(installed)
+    assert sessions(old) / "s-1.jsonl" in ADAPTER.databases.files(installed)
 
 
 def test_a_transcript_in_cold_storage_is_unfolded(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_transcripts_whose_folder_is_gone_are_no_deletion_and_one_that_was_delet
 ) -> None:
     installed = ADAPTER.locate(old.workspace, {}, tmp_path)
     (sessions(old) / "s-1.jsonl").unlink()
-    assert ADAPTER.unreadable_rows(installed, f"{FILES}s-1.jsonl", b"") == ""
+    assert ADAPTER.databases.unreadable_rows(installed, f"{FILES}s-1.jsonl", b"") == ""
     (sessions(old) / "sessions.json").unlink()
     sessions(old).rmdir()
-    assert "sessions is not there" in ADAPTER.unreadable_rows(installed, f"{FILES}s-1.jsonl", b"")
+    assert "sessions is not there" in ADAPTER.databases.unreadable_rows(installed, f"{FILES}s-1.jsonl", b"")

@@ -44,7 +44,7 @@ def here(tmp_path: Path) -> Installation:
 
 
 def test_each_session_is_a_file_with_its_events_in_order_beside_an_index(here: Installation) -> None:
-    (delivery,) = ADAPTER.session_deliveries(here, TABLES)
+    (delivery,) = ADAPTER.databases.session_deliveries(here, TABLES)
     assert delivery.command == ("/invented/openclaw", "doctor", "--fix", "--non-interactive")
     assert delivery.environment == {"OPENCLAW_STATE_DIR": str(here.state_dir)}
     folder = Path(str(here.state_dir)) / "agents/main/sessions"
@@ -61,7 +61,7 @@ def test_transcripts_of_february_are_taken_over_as_they_were(here: Installation)
         f"{openclaw_paths.SESSION_FILES}sessions.jsonl": lines({"session_key": "k", "entry": {"sessionId": "s-2"}}),
         f"{openclaw_paths.SESSION_FILES}cold/abc.jsonl": lines({"type": "session"}),
     }
-    (delivery,) = ADAPTER.session_deliveries(here, tables)
+    (delivery,) = ADAPTER.databases.session_deliveries(here, tables)
     assert {path.name: data for path, data in delivery.files} == {
         "s-2.jsonl": b'{"type": "session"}\nhalf a li\n',
         "sessions.json": b'{"k": {"sessionId": "s-2"}}',
@@ -72,16 +72,16 @@ def test_sessions_that_are_there_are_not_taken_over_again(tmp_path: Path) -> Non
     made = workspaces.make_state_dir(tmp_path / ".openclaw")
     installed = ADAPTER.locate(made.workspace, {}, tmp_path)
     there = lines({"session_id": "session-1", "seq": 1, "event_json": "{}"})
-    assert ADAPTER.session_deliveries(installed, {EVENTS: there}) == []
+    assert ADAPTER.databases.session_deliveries(installed, {EVENTS: there}) == []
 
 
 def test_without_the_program_and_in_an_older_release_the_reason_is_said(here: Installation) -> None:
-    (without,) = ADAPTER.session_deliveries(replace(here, program=None), TABLES)
-    (older,) = ADAPTER.session_deliveries(replace(here, layout="2026.2"), TABLES)
+    (without,) = ADAPTER.databases.session_deliveries(replace(here, program=None), TABLES)
+    (older,) = ADAPTER.databases.session_deliveries(replace(here, layout="2026.2"), TABLES)
     assert "not on PATH" in str(without.reason) and "no command" in str(older.reason)
     assert without.command == older.command == ()
 
 
 def test_what_did_not_arrive_is_told(here: Installation) -> None:
-    (delivery,) = ADAPTER.session_deliveries(here, TABLES)
-    assert ADAPTER.not_arrived(here, delivery).keys() == delivery.places.keys()
+    (delivery,) = ADAPTER.databases.session_deliveries(here, TABLES)
+    assert delivery.find_undelivered(here, delivery).keys() == delivery.places.keys()

@@ -32,7 +32,7 @@ def rows(made: workspaces.StateFolder, agent: str = "main") -> list[RuntimeRow]:
     installed = ADAPTER.locate(made.workspaces[agent], {}, made.folder.parent)
     return [
         row
-        for row in ADAPTER.rows(installed, transcripts=False)
+        for row in ADAPTER.databases.rows(installed, transcripts=False)
         if row.path.startswith(f"{openclaw_paths.DATABASES}auth/")
     ]
 
@@ -71,7 +71,7 @@ def test_an_older_release_keeps_the_shared_store_in_the_database_of_main(tmp_pat
     made.config.write_text(made.config.read_text().replace("2026.9.6", "2026.7.2"))
     stores.put_own(made.agent_database("main"), stores.store(meadow__x=stores.api_key("meadow", KEY)))
     assert [(row.values["store"], row.values["id"]) for row in rows(made, "rover")] == [("shared", "meadow:x")]
-    assert made.agent_database("main") in ADAPTER.databases(
+    assert made.agent_database("main") in ADAPTER.databases.files(
         ADAPTER.locate(made.workspaces["rover"], {}, made.folder.parent)
     )
 
@@ -125,4 +125,4 @@ def test_a_store_with_more_profiles_than_anybody_has_is_not_read(made: workspace
     many = {f"orchard:{number}": stores.api_key("orchard", f"{KEY}-{number}") for number in range(2001)}
     stores.put_own(made.agent_database(), {"version": 1, "profiles": many})
     with pytest.raises(RuntimeDatabaseError, match="2000 auth profiles"):
-        list(ADAPTER.rows(ADAPTER.locate(made.workspace, {}, made.folder.parent), transcripts=False))
+        list(ADAPTER.databases.rows(ADAPTER.locate(made.workspace, {}, made.folder.parent), transcripts=False))

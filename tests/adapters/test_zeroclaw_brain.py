@@ -21,7 +21,7 @@ def located(made: Install, alias: str = "default") -> Installation:
 
 
 def store_of(made: Install, alias: str = "default") -> MemoryTable:
-    found = ADAPTER.memory_store(located(made, alias))
+    found = ADAPTER.databases.memory_store(located(made, alias))
     assert isinstance(found, MemoryTable)
     return found
 
@@ -69,8 +69,8 @@ def test_every_row_of_every_generation_comes_back_as_it_was(tmp_path: Path, gene
     made.remember("user_lang", "prefers Rust", session_id="tg_1", kind='"procedural"', pinned=1, importance=0.25)
     columns = store_of(made).columns
     (row,) = ({name: row[name] for name in columns} for row in made.rows())
-    section = ADAPTER.memory_of(located(made), row)
-    assert ADAPTER.row_of({"content": section.content, **section.fields}, "x") == row
+    section = ADAPTER.databases.memory_of(located(made), row)
+    assert ADAPTER.databases.row_of({"content": section.content, **section.fields}, "x") == row
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -164,7 +164,7 @@ def test_a_database_that_is_not_there_is_no_deletion(tmp_path: Path) -> None:
     made = make_install(tmp_path / ".zeroclaw")
     made.database.unlink()
     with pytest.raises(DatabaseAbsent, match=r"brain\.db is not there"):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
 
 
 @pytest.mark.parametrize("data", [b"", b"not a database" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
@@ -172,7 +172,7 @@ def test_a_database_that_is_none_is_named(tmp_path: Path, data: bytes) -> None:
     made = make_install(tmp_path / ".zeroclaw")
     made.database.write_bytes(data)
     with pytest.raises(RuntimeDatabaseError, match=r"brain\.db") as caught:
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
     assert not isinstance(caught.value, DatabaseAbsent)
 
 
@@ -182,28 +182,28 @@ def test_a_database_whose_schema_is_no_text_is_named(tmp_path: Path) -> None:
         made.database.read_bytes().replace(b"CREATE TABLE memories", b"CREATE \xff\xfe\xa7LE memories")
     )
     with pytest.raises(RuntimeDatabaseError):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
 
 
 def test_a_broken_configuration_does_not_choose_another_store(tmp_path: Path) -> None:
     made = make_install(tmp_path / ".zeroclaw")
     (made.home / "config.toml").write_text("[agents\n")
     with pytest.raises(RuntimeConfigError, match="line 1"):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
 
 
 def test_a_database_without_memories_is_named(tmp_path: Path) -> None:
     made = make_install(tmp_path / ".zeroclaw")
     made.execute("DROP TABLE memories")
     with pytest.raises(RuntimeDatabaseError, match="no table memories"):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
 
 
 def test_a_table_without_a_column_that_all_have_is_named(tmp_path: Path) -> None:
     made = make_install(tmp_path / ".zeroclaw", "0.1.0")
     made.execute("ALTER TABLE memories RENAME COLUMN content TO text")
     with pytest.raises(RuntimeDatabaseError, match="no column content"):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
 
 
 def test_a_folder_in_the_place_of_the_database_is_none(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_folder_in_the_place_of_the_database_is_none(tmp_path: Path) -> None:
     made.database.unlink()
     made.database.mkdir()
     with pytest.raises(RuntimeDatabaseError):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
 
 
 def test_a_database_that_one_program_keeps_for_itself_is_named(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_database_that_one_program_keeps_for_itself_is_named(tmp_path: Path) -
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("CREATE TABLE other (x)")
         with pytest.raises(RuntimeDatabaseError):
-            ADAPTER.memory_store(located(made))
+            ADAPTER.databases.memory_store(located(made))
 
 
 def test_a_write_that_is_under_way_is_not_waited_for(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_log_without_its_index_is_left_alone(tmp_path: Path) -> None:
     made.database.with_name("brain.db-wal").write_bytes(b"x" * 100)
     before = listing(tmp_path)
     with pytest.raises(RuntimeDatabaseError, match="not closed properly"):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
     assert listing(tmp_path) == before
 
 
@@ -269,7 +269,7 @@ def with_backend(folder: Path, backend: str) -> Install:
 def test_an_agent_that_keeps_notes_has_no_store(tmp_path: Path, backend: str) -> None:
     made = with_backend(tmp_path / ".zeroclaw", backend)
     made.database.unlink()
-    assert ADAPTER.memory_store(located(made)) is None
+    assert ADAPTER.databases.memory_store(located(made)) is None
 
 
 @pytest.mark.parametrize("backend", ["lucid.default", "markdown.default", "none"])
@@ -282,13 +282,13 @@ def test_rows_from_before_another_backend_are_carried(tmp_path: Path, backend: s
 def test_a_server_is_not_asked_without_leave(tmp_path: Path) -> None:
     made = with_backend(tmp_path / ".zeroclaw", "postgres.main")
     with pytest.raises(RuntimeDatabaseError, match="PostgreSQL"):
-        ADAPTER.memory_store(located(made))
+        ADAPTER.databases.memory_store(located(made))
 
 
 def test_a_lone_workspace_has_its_own_database(tmp_path: Path) -> None:
     make_database(tmp_path / "memory/brain.db", "0.1.5")
     (tmp_path / "SOUL.md").write_text("# Soul\n")
-    store = ADAPTER.memory_store(ADAPTER.locate(tmp_path, {}, tmp_path / "nobody"))
+    store = ADAPTER.databases.memory_store(ADAPTER.locate(tmp_path, {}, tmp_path / "nobody"))
     assert isinstance(store, MemoryTable)
     assert store.database == tmp_path / "memory/brain.db"
 
@@ -307,7 +307,7 @@ def _change(install: Install, script: str) -> None:
 def test_computed_columns_of_other_tables_are_no_obstacle(tmp_path: Path) -> None:
     install = make_install(tmp_path / "z")
     _change(install, "ALTER TABLE agents ADD COLUMN loud TEXT GENERATED ALWAYS AS (upper(alias)) VIRTUAL")
-    found = [row.values for row in ADAPTER.rows(located(install), transcripts=False) if "alias" in row.values]
+    found = [row.values for row in ADAPTER.databases.rows(located(install), transcripts=False) if "alias" in row.values]
     assert [sorted(values) for values in found] == [["alias", "created_at", "id"]]
 
 
@@ -318,14 +318,14 @@ def test_a_view_that_never_ends_is_not_read(tmp_path: Path, name: str) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
     _change(install, f"ALTER TABLE {name} RENAME TO old; CREATE VIEW {name} AS {endless} SELECT {columns} FROM c")
     with pytest.raises(RuntimeDatabaseError):
-        ADAPTER.memory_store(located(install))
+        ADAPTER.databases.memory_store(located(install))
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_beside_the_database_is_not_waited_for(tmp_path: Path) -> None:
     install = make_install(tmp_path / "z")
     os.mkfifo(f"{install.database}-journal")
-    assert ADAPTER.memory_store(located(install)) is not None
+    assert ADAPTER.databases.memory_store(located(install)) is not None
 
 
 def test_memories_of_agents_that_nobody_lists_are_no_deletion(tmp_path: Path) -> None:
@@ -333,4 +333,4 @@ def test_memories_of_agents_that_nobody_lists_are_no_deletion(tmp_path: Path) ->
     install.remember("tea", "Likes tea.")
     _change(install, "PRAGMA foreign_keys=OFF; DROP TABLE agents")
     with pytest.raises(RuntimeDatabaseError):
-        ADAPTER.memory_store(located(install))
+        ADAPTER.databases.memory_store(located(install))

@@ -18,7 +18,7 @@ VECTORS = '[memory]\nembedding_provider = "openai"\n'
 def steps(install: installs.Install, settings: str = "", program: Path | None = PROGRAM) -> list[NextStep]:
     config = install.home / "config.toml"
     config.write_text(config.read_text().replace("[memory]\n", settings or "[memory]\n"))
-    return ADAPTER.next_steps(replace(restores.located(install), program=program), MemoryState())
+    return ADAPTER.placement.next_steps(replace(restores.located(install), program=program), MemoryState())
 
 
 def commands(found: list[NextStep]) -> list[str]:

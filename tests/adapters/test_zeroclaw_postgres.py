@@ -16,7 +16,7 @@ from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
 from lifeboat_adapters.zeroclaw import remote
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
-from lifeboat_adapters.zeroclaw.remote import postgres
+from lifeboat_adapters.zeroclaw.remote import postgres_memories
 from lifeboat_alf.memory.embeddings import bytes_of
 from support.postgres_server import PASSWORD, PostgresServer, running
 
@@ -251,7 +251,7 @@ def test_a_server_that_is_not_there_is_an_error_without_its_address(tmp_path: Pa
 def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 2)
+    monkeypatch.setattr(postgres_memories, "CONNECT_SECONDS", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(RuntimeDatabaseError, match="does not answer within 2 seconds"):

@@ -19,7 +19,7 @@ from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
 from lifeboat_adapters.zeroclaw import remote
 from lifeboat_adapters.zeroclaw.memories import brain_records
-from lifeboat_adapters.zeroclaw.remote import qdrant
+from lifeboat_adapters.zeroclaw.remote import qdrant_memories
 from lifeboat_adapters.zeroclaw.remote.memory_servers import MemoryServer
 from lifeboat_alf.memory.embeddings import bytes_of, numbers_of
 
@@ -52,7 +52,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qdrant_client: Any) -
     def client(server: MemoryServer) -> Any:
         return qdrant_client.QdrantClient(path=str(tmp_path / "server"))
 
-    monkeypatch.setattr(qdrant, "_client", client)
+    monkeypatch.setattr(qdrant_memories, "_client", client)
     return installed(tmp_path)
 
 
@@ -98,7 +98,7 @@ def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
     local: Installation, qdrant_client: Any
 ) -> None:
     remote.write_server_memories(local, [row()])
-    with qdrant._connected(MemoryServer("qdrant", "", ("zeroclaw_memories",))) as client:
+    with qdrant_memories._connected(MemoryServer("qdrant", "", ("zeroclaw_memories",))) as client:
         payload = {"key": "boat", "content": "Red.", "category": "core", "timestamp": "2026-09-01T00:00:00Z", "new": 1}
         point = qdrant_client.models.PointStruct(id=OTHER, vector=[1.0, 0.0], payload=payload)
         client.upsert("zeroclaw_memories", [point])
@@ -160,7 +160,7 @@ def test_a_collection_that_is_not_there_is_no_deletion(local: Installation) -> N
 
 
 def test_a_collection_of_another_shape_is_refused(local: Installation, qdrant_client: Any) -> None:
-    with qdrant._connected(MemoryServer("qdrant", "", ("zeroclaw_memories",))) as client:
+    with qdrant_memories._connected(MemoryServer("qdrant", "", ("zeroclaw_memories",))) as client:
         named = qdrant_client.models.VectorParams(size=2, distance=qdrant_client.models.Distance.DOT)
         client.create_collection("zeroclaw_memories", {"text": named})
     with pytest.raises(RuntimeDatabaseError, match="none of ZeroClaw's"):
@@ -208,7 +208,7 @@ def test_a_server_that_is_not_there_is_an_error(tmp_path: Path, url: str) -> Non
 def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(qdrant, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(qdrant_memories, "CONNECT_SECONDS", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeDatabaseError, match="be reached"):
         remote.open_server_memories(installed(tmp_path, url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
 

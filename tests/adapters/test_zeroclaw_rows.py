@@ -34,7 +34,7 @@ def located(made: Install, alias: str = "default") -> Installation:
 
 
 def rows(made: Install, alias: str = "default", **options: bool) -> list[RuntimeRow]:
-    return list(ADAPTER.rows(located(made, alias), **{"transcripts": False, "cron": False, **options}))
+    return list(ADAPTER.databases.rows(located(made, alias), **{"transcripts": False, "cron": False, **options}))
 
 
 def values(found: list[RuntimeRow], name: str) -> list[dict[str, Any]]:
@@ -171,7 +171,7 @@ def test_jobs_that_an_upgrade_left_behind_are_carried_without_being_asked_for(tm
 
 
 def test_jobs_that_an_upgrade_left_behind_are_offered(tmp_path: Path) -> None:
-    (offer,) = ADAPTER.offers(located(stranded(tmp_path / ".zeroclaw")))
+    (offer,) = ADAPTER.databases.offers(located(stranded(tmp_path / ".zeroclaw")))
     assert offer.what.startswith("1 scheduled job in ")
     assert offer.command == "lifeboat restore AGENT --with-cron"
 
@@ -179,7 +179,7 @@ def test_jobs_that_an_upgrade_left_behind_are_offered(tmp_path: Path) -> None:
 def test_jobs_that_were_put_back_are_not_offered_again(tmp_path: Path) -> None:
     made = stranded(tmp_path / ".zeroclaw")
     jobs(made.data / "cron/jobs.db", CURRENT_JOBS, job("a"))
-    assert list(ADAPTER.offers(located(made))) == []
+    assert list(ADAPTER.databases.offers(located(made))) == []
     assert len(values(rows(made, cron=True), "cron/cron_jobs")) == 1
 
 
@@ -188,7 +188,7 @@ def test_memories_of_an_agent_that_is_not_configured_are_offered(tmp_path: Path)
     made.remember("a", "b", alias="rover")
     file = made.home / "config.toml"
     file.write_text(file.read_text().replace("agents.rover", "unrelated"))
-    (offer,) = ADAPTER.offers(located(made))
+    (offer,) = ADAPTER.databases.offers(located(made))
     assert offer.what == "1 memory of rover, an agent that is not configured"
     assert str(made.workspace("rover")) in offer.command
 
@@ -205,7 +205,7 @@ def unnamed_default(tmp_path: Path, agents: tuple[str, ...] = ("default", "ada",
 
 
 def keys(made: Install, alias: str) -> set[str]:
-    store = ADAPTER.memory_store(located(made, alias))
+    store = ADAPTER.databases.memory_store(located(made, alias))
     assert isinstance(store, MemoryTable)
     with closing(sqlite3.connect(made.database)) as connection:
         query = f"SELECT key FROM {store.table} WHERE {store.where}"
@@ -216,14 +216,16 @@ def test_memories_of_zeroclaws_own_agent_are_the_first_agents_where_it_is_not_co
     made = unnamed_default(tmp_path)
     assert keys(made, "ada") == {"imported", "own"}
     assert keys(made, "rover") == set()
-    assert list(ADAPTER.offers(located(made, "ada"))) == []
+    assert list(ADAPTER.databases.offers(located(made, "ada"))) == []
 
 
 def test_memories_of_an_own_agent_that_has_a_workspace_are_offered(tmp_path: Path) -> None:
     made = unnamed_default(tmp_path)
     made.workspace("default").mkdir(parents=True)
     assert keys(made, "ada") == {"own"}
-    assert [offer.what.partition(",")[0] for offer in ADAPTER.offers(located(made, "ada"))] == ["1 memory of default"]
+    assert [offer.what.partition(",")[0] for offer in ADAPTER.databases.offers(located(made, "ada"))] == [
+        "1 memory of default"
+    ]
 
 
 # Transcripts ----------------------------------------------------------------------------------------------------------
@@ -279,13 +281,13 @@ def test_reading_rows_leaves_everything_as_it_was(tmp_path: Path, generation: st
     jobs(made.data / "cron/jobs.db", EARLY_JOBS)
     before = sorted((str(path), path.lstat().st_mtime_ns) for path in tmp_path.rglob("*"))
     rows(made, cron=True, transcripts=True)
-    list(ADAPTER.offers(located(made)))
+    list(ADAPTER.databases.offers(located(made)))
     assert sorted((str(path), path.lstat().st_mtime_ns) for path in tmp_path.rglob("*")) == before
 
 
 def test_capture_is_told_which_files_to_watch(tmp_path: Path) -> None:
     made = with_sessions(stranded(tmp_path / ".zeroclaw"))
-    assert ADAPTER.databases(located(made)) == [
+    assert ADAPTER.databases.files(located(made)) == [
         made.database,
         made.workspace() / "cron/jobs.db",
         made.data / "sessions/sessions.db",
@@ -295,6 +297,6 @@ def test_capture_is_told_which_files_to_watch(tmp_path: Path) -> None:
 def test_while_the_configuration_is_broken_nobody_says_whose_rows_are_whose(tmp_path: Path) -> None:
     made = make_install(tmp_path / ".zeroclaw", agents=("rover",))
     (made.home / "config.toml").write_text("[agents\n")
-    for read in (lambda: rows(made, "rover"), lambda: list(ADAPTER.offers(located(made, "rover")))):
+    for read in (lambda: rows(made, "rover"), lambda: list(ADAPTER.databases.offers(located(made, "rover")))):
         with pytest.raises(RuntimeConfigError, match="line 1"):
             read()

@@ -59,7 +59,7 @@ def start(started: list[subprocess.Popen[bytes]], program: Path, **environment: 
 
 
 def test_nothing_runs_on_an_installation_that_nobody_uses(made: Install) -> None:
-    assert ADAPTER.running(located(made)) == ""
+    assert ADAPTER.placement.running(located(made)) == ""
 
 
 @pytest.mark.parametrize("name", ["ZEROCLAW_CONFIG_DIR", "ZEROCLAW_DATA_DIR", "ZEROCLAW_WORKSPACE"])
@@ -67,14 +67,14 @@ def test_a_process_that_was_told_to_use_the_home_is_seen(
     made: Install, program: Path, started: list[subprocess.Popen[bytes]], name: str
 ) -> None:
     pid = start(started, program, HOME="/nowhere", **{name: str(made.home)})
-    assert ADAPTER.running(located(made)) == f"zeroclaw, process {pid}"
+    assert ADAPTER.placement.running(located(made)) == f"zeroclaw, process {pid}"
 
 
 def test_a_process_of_the_user_uses_the_default_home(
     made: Install, program: Path, started: list[subprocess.Popen[bytes]]
 ) -> None:
     pid = start(started, program, HOME=str(made.home.parent))
-    assert ADAPTER.running(located(made)) == f"zeroclaw, process {pid}"
+    assert ADAPTER.placement.running(located(made)) == f"zeroclaw, process {pid}"
 
 
 def test_a_process_of_another_home_is_none_of_ours(
@@ -82,7 +82,7 @@ def test_a_process_of_another_home_is_none_of_ours(
 ) -> None:
     start(started, program, HOME=str(made.home.parent), ZEROCLAW_CONFIG_DIR=str(tmp_path / "other"))
     start(started, program, HOME=str(tmp_path / "someone"))
-    assert ADAPTER.running(located(made)) == ""
+    assert ADAPTER.placement.running(located(made)) == ""
 
 
 def test_a_daemon_that_listens_is_seen(made: Install, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,14 +90,14 @@ def test_a_daemon_that_listens_is_seen(made: Install, monkeypatch: pytest.Monkey
     with closing(socket.socket(socket.AF_UNIX)) as server:
         server.bind("daemon.sock")
         server.listen(1)
-        assert ADAPTER.running(located(made)).startswith("zeroclaw daemon, listening on ")
+        assert ADAPTER.placement.running(located(made)).startswith("zeroclaw daemon, listening on ")
 
 
 def test_the_socket_of_a_killed_daemon_means_nothing(made: Install, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(made.data)
     with closing(socket.socket(socket.AF_UNIX)) as server:
         server.bind("daemon.sock")
-    assert ADAPTER.running(located(made)) == ""
+    assert ADAPTER.placement.running(located(made)) == ""
 
 
 def test_the_process_that_a_daemon_wrote_down_is_seen(
@@ -105,7 +105,7 @@ def test_the_process_that_a_daemon_wrote_down_is_seen(
 ) -> None:
     pid = start(started, program, HOME="/nowhere")
     record(made, json.dumps({"pid": pid}))
-    assert ADAPTER.running(located(made)) == f"zeroclaw, process {pid}"
+    assert ADAPTER.placement.running(located(made)) == f"zeroclaw, process {pid}"
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_the_process_that_a_daemon_wrote_down_is_seen(
 )
 def test_rubbish_that_a_daemon_wrote_means_nothing(made: Install, text: str) -> None:
     record(made, text)
-    assert ADAPTER.running(located(made)) == ""
+    assert ADAPTER.placement.running(located(made)) == ""
 
 
 def test_a_number_that_another_program_has_now_means_nothing(made: Install) -> None:
     record(made, json.dumps({"pid": os.getpid()}))
-    assert ADAPTER.running(located(made)) == ""
+    assert ADAPTER.placement.running(located(made)) == ""
 
 
 def record(made: Install, text: str) -> None:
@@ -143,7 +143,7 @@ def test_a_process_that_cannot_be_looked_into_counts_for_its_user(
     monkeypatch.setattr(psutil.Process, "environ", refused)
     # Another test may have a process of this name at the same time.
     monkeypatch.setattr(psutil.Process, "username", lambda process: "same" if process.pid == os.getpid() else user)
-    assert bool(ADAPTER.running(located(made))) is counts
+    assert bool(ADAPTER.placement.running(located(made))) is counts
 
 
 def test_a_process_that_ends_while_it_is_looked_at_is_not_at_work(
@@ -155,7 +155,7 @@ def test_a_process_that_ends_while_it_is_looked_at_is_not_at_work(
         raise psutil.NoSuchProcess(process.pid)
 
     monkeypatch.setattr(psutil.Process, "environ", gone)
-    assert ADAPTER.running(located(made)) == ""
+    assert ADAPTER.placement.running(located(made)) == ""
 
 
 def test_a_process_that_is_just_being_started_is_looked_at_until_it_says_which_home_it_uses(
@@ -172,5 +172,5 @@ def test_a_process_that_is_just_being_started_is_looked_at_until_it_says_which_h
         return {} if len(looks) < 4 else {"HOME": str(made.home.parent)}
 
     monkeypatch.setattr(psutil.Process, "environ", not_at_once)
-    assert ADAPTER.running(located(made)) == f"zeroclaw, process {pid}"
+    assert ADAPTER.placement.running(located(made)) == f"zeroclaw, process {pid}"
     assert len(looks) == 4

@@ -131,7 +131,7 @@ def test_a_backend_without_a_local_database_gets_none(tmp_path: Path, backend: s
     config = install.home / "config.toml"
     config.write_text(config.read_text().replace('"sqlite.default"', f'"{backend}"'))
     state = state_of(TEA)
-    assert restores.write_databases(restores.located(install), restores.order(state)) == []
+    assert restores.plan_database_writes(restores.located(install), restores.order(state)) == []
 
 
 def test_memories_of_a_note_are_no_rows(tmp_path: Path) -> None:

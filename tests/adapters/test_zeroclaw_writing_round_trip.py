@@ -84,7 +84,7 @@ def test_every_memory_is_read_back_as_the_row_that_it_was_to_be(layout: str, mem
     lines = [record.line for record in state.records()]
     assert len(found) == len(lines) == len(write.held)
     assert not again.changes
-    wanted = [ADAPTER.row_of(record, record["id"]) for record in map(memory_records.parse_record, lines)]
+    wanted = [ADAPTER.databases.row_of(record, record["id"]) for record in map(memory_records.parse_record, lines)]
     known = found[0].keys() if found else set()
     expected = [{name: value for name, value in row.items() if name in known} for row in wanted]
     assert _by_id([{name: row[name] for name in each} for row, each in _paired(found, expected)]) == _by_id(expected)
@@ -107,7 +107,7 @@ def test_rows_of_any_release_are_the_same_memories_afterwards(memories: list[Any
         install = installs.make_install(Path(folder) / "home", generation)
         installation = restores.located(install)
         restores.restored(installation, state)
-        texts = sorted(ADAPTER.memory_of(installation, row).content for row in read(installation))
+        texts = sorted(ADAPTER.databases.memory_of(installation, row).content for row in read(installation))
     assert texts == sorted(each["content"] for each in memories)
 
 

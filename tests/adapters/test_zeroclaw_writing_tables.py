@@ -190,5 +190,5 @@ def test_a_database_that_cannot_be_read_is_named_and_stays(current: Install, dat
 
 def test_the_adapter_writes_them(current: Install) -> None:
     order = restores.order(MemoryState(), tables=EVERY, choice=ALL)
-    names = [write.path.name for write in ADAPTER.write_databases(restores.located(current), order)]
+    names = [write.path.name for write in ADAPTER.databases.plan_writes(restores.located(current), order)]
     assert names == ["brain.db", "jobs.db", "sessions.db", "knowledge.db"]

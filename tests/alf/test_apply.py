@@ -1,4 +1,4 @@
-"""`apply(a, delta of diff(a, b))` is b: item by item, in its digest, in every byte of the archive it is written to."""
+"""Applying the delta of a diff from a to b gives b: item by item, in its digest, and in every byte of its archive."""
 
 from __future__ import annotations
 
@@ -49,12 +49,13 @@ def test_deltas_stack_on_an_archive(states, data):
 
 
 _LARGE = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(100))
-"""Nothing that compresses: a patch is much smaller."""
+"""Incompressible bytes, so that a patch is much smaller."""
 
 
 @pytest.mark.parametrize("new", [b"", b"1,2\n", _LARGE + b"3,4\n"])
 def test_an_artifact_that_is_no_longer_too_large_for_archives_comes_with_its_bytes(new):
-    """Bundles carry none of a tier 3 artifact, so neither "as before" nor a patch can be read from bundles alone."""
+    """Bundles carry no bytes of a tier 3 artifact, so neither "as before" nor a patch can be read from bundles
+    alone."""
     a = MemoryState()
     a.put("artifacts/t.csv", _LARGE if len(new) > 9 else new, attachment=_attachment(3))
     b = a.copy()
@@ -128,7 +129,7 @@ def test_a_record_that_moved_to_another_partition_is_removed_and_appended():
 
 
 def rebuilt(data, **entries):
-    """A delta with entries replaced, or taken out where the new value is None; digests are not made to fit."""
+    """Return a delta with entries replaced, or removed where the new value is None, without updating digests."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
@@ -141,7 +142,7 @@ def rebuilt(data, **entries):
 
 
 def forged(data, change, **entries):
-    """A delta with its manifest changed, digests and checksum made to fit."""
+    """Return a delta with a changed manifest and matching digests and checksum."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         manifest = json_codec.decode_json(file.read(archive_layout.MANIFEST))
     change(manifest)

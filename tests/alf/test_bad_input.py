@@ -1,4 +1,4 @@
-"""Bad input: damage and malice are typed errors that name entry and line; legal oddities are carried."""
+"""Damaged and malicious input raises typed errors that name entry and line; legal oddities are kept."""
 
 from __future__ import annotations
 

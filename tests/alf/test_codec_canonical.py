@@ -1,4 +1,4 @@
-"""The quick way to the canonical form is the canonical form."""
+"""The fast path gives the canonical form."""
 
 from __future__ import annotations
 

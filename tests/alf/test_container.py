@@ -1,4 +1,4 @@
-"""The container: safe reading, deterministic writing."""
+"""The ZIP container is read safely and written deterministically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text is read as what its encoded parts say, and every such part leads back to the bytes that spell it."""
+"""Encoded parts of a text are decoded, and each maps back to the bytes that spell it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET = b"tide-key-0123456789/+abcdef"
 
 
 def spelled(data: bytes, secret: bytes = SECRET) -> set[bytes]:
-    """The parts of a text that are read as a secret."""
+    """Return the parts of a text that decode to a secret."""
     found = set()
     for reading in decode_layers(data):
         at = reading.data.find(secret)
@@ -113,7 +113,7 @@ def test_whatever_json_escapes_is_read(secret: str, around: str) -> None:
 
 
 def _written_in_codes(secret: bytes) -> bytes:
-    """Return the bytes in every code that is read, behind each other."""
+    """Return the bytes in every supported encoding, concatenated."""
     percent = "".join(f"%{byte:02x}" for byte in secret).encode()
     escaped = "".join(f"\\x{byte:02x}" for byte in secret).encode()
     return b" ".join((base64.b64encode(secret), secret.hex().encode(), percent, escaped))

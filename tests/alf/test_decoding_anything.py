@@ -1,4 +1,4 @@
-"""Whatever the bytes are, the decoder ends within its limits, and every reading leads back into the bytes."""
+"""The decoder stays within its limits on any bytes, and every result maps back into them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A secret that is encoded twice is found, but for the pairs that the page of the forms of secrets names."""
+"""A secret that is encoded twice is found, except for the documented pairs of encodings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _EXCEPTIONS = frozenset[tuple[str, str]]().union(*NOT_FOUND.values())
 
 
 def _missed(inner: str, outer: str) -> list[str]:
-    """The secrets that are not found in this pair."""
+    """Return the secrets that are not found in this pair."""
     encode = ENCODINGS[outer], ENCODINGS[inner]
     return [one for one in SECRETS if not PurgeTerms((one,)).spans("", encode[0](encode[1](one.encode())))]
 

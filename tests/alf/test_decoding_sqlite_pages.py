@@ -1,5 +1,5 @@
-"""A value that lies in several pages of a SQLite database is read, in rows that are there and in rows that were
-deleted, and every part of it leads back to its place in the file."""
+"""A value that spans several pages of an SQLite database is read, in live and in deleted rows, and every part of it
+maps back to its place in the file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAGES = (512, 1024, 4096, 65536)
 def _made(
     page: int, rows: Sequence[object], *, encoding: str = "UTF-8", vacuum: int = 0, schema: str = "", delete: str = ""
 ) -> bytes:
-    """A database with these rows; those that are None are deleted again with the row before them, those that fit
+    """Return a database with these rows. Those that are None are deleted with the row before them, those that match
     `delete` at the end."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute(f"pragma page_size = {page}")
@@ -47,7 +47,7 @@ def _made(
 
 
 def _masked(data: bytes, secret: bytes = SECRET) -> bytes:
-    """The database with every part of the secret that is read made unreadable where it stands."""
+    """Return the database with every found part of the secret overwritten."""
     masked = bytearray(data)
     for reading in page_readings(data, DecodingBudget.for_size(len(data))):
         at = reading.data.find(secret)
@@ -82,7 +82,7 @@ def test_a_value_across_pages_is_read_wherever_the_page_ends_in_it(page: int, va
 
 
 def _befores(page: int) -> Iterator[int]:
-    """Lengths of what stands before a value, so that it ends in a page and begins in the one before."""
+    """Yield lengths of the data before a value that make it cross the end of a page."""
     made = _made(page, [b"." * 4 * page])
     begin = made.find(b"...", page)
     here = made.find(b"\0\0", begin) - begin
@@ -173,7 +173,7 @@ def test_of_many_large_rows_everything_is_read() -> None:
 
 @pytest.mark.parametrize("distance", [2, 3, 8])
 def test_of_many_large_rows_that_were_deleted_at_once_everything_is_read(distance: int) -> None:
-    """The sizes of the freed space in their pages look like page numbers, the same in every page."""
+    """The sizes of the freed space look like page numbers and are equal in every page."""
     length = 1020 * 3 + (300 if distance < 8 else 100)
     texts = [f"{number:05} ".ljust(length, "x") for number in range(500)]
     data = _made(1024, texts, delete=f"id % {distance} = 0")

@@ -1,4 +1,4 @@
-"""What no decoder reads is named: the form of a file by its first bytes, what is too much, and what is damaged."""
+"""Undecodable content is reported: unsupported formats by their first bytes, oversized and damaged content."""
 
 from __future__ import annotations
 

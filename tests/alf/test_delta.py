@@ -1,4 +1,4 @@
-"""What stands in a delta bundle, how large it is, and which dialects of it are read."""
+"""Content and size of delta bundles, and the supported dialects."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def manifest_of(data, name=archive_layout.MANIFEST):
 
 
 def signed(sequence):
-    """A signature of the size a real one has: two keys, two signatures, random to the eye."""
+    """Return a signature of realistic size: two keys and two signatures of random bytes."""
     noise = random.Random(7)
     texts = {name: noise.randbytes(size).hex() for name, size in (("device", 32), ("user", 16))}
     return {"version": 1, **texts, "certificate": noise.randbytes(64).hex(), "signature": noise.randbytes(64).hex()}
@@ -205,7 +205,7 @@ def test_documents_of_another_shape_are_named_errors(changes):
 
 
 def foreign(lines, *, name=archive_layout.DELTA_MANIFEST, **fields):
-    """A bundle as the reference client writes it: its manifest, record lines, nothing else."""
+    """Return a bundle as the reference client writes it: only its manifest and record lines."""
     manifest = {
         "alf_version": "1.0.0",
         "created_at": "2026-11-21T08:00:00Z",

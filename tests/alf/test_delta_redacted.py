@@ -1,4 +1,4 @@
-"""Deltas between states of which something was purged."""
+"""Deltas between states with purged content."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_delta_from_before_the_purge_to_after_it_gives_the_purged_state(states
 @given(two_states(), st.data())
 @settings(max_examples=40)
 def test_a_delta_of_before_the_purge_reads_as_it_does_now_on_a_purged_archive(states, data):
-    """Patches aside, which are made against bytes that are no more."""
+    """Except patches, whose base bytes no longer exist."""
     a, b = states
     purge = data.draw(redactions_of(a, b))
     old = delta_bytes(a, b)
@@ -94,7 +94,7 @@ def test_deltas_that_bring_a_purge_stack_on_an_archive(states, data):
 
 
 class Story:
-    """An agent before (`a`) and after (`b`) it was told a PIN, in a memory and in a note, and what is purged."""
+    """An agent before (`a`) and after (`b`) a user told it a PIN, in a memory and in a note, and the purge."""
 
     def __init__(self):
         self.a = sample_states.make_full_state()
@@ -123,7 +123,7 @@ def story():
 
 @pytest.fixture
 def path(story, tmp_path):
-    """The delta from before the PIN to after it was purged."""
+    """Return the delta from before the PIN to after its purge."""
     made = tmp_path / "news.alf-delta"
     made.write_bytes(delta_bytes(story.a, story.b.copy(story.b.sequence.number).redact(story.purge)))
     return made
@@ -152,7 +152,7 @@ def test_the_id_of_a_gone_record_is_in_no_line(path, story):
 
 
 def test_no_digest_tells_what_bytes_were_before_they_were_purged(story, tmp_path):
-    """Of a short text a digest is as good as the text."""
+    """The digest of a short text reveals the text."""
     after = story.b.copy().put(NOTE, LONG.encode())
     path = tmp_path / "after.alf-delta"
     path.write_bytes(delta_bytes(story.b, after.redact(story.purge)))
@@ -212,7 +212,7 @@ def test_a_delta_of_a_machine_that_purged_fits_a_base_at_which_the_purge_still_w
 
 
 def test_a_patch_fits_a_base_that_was_not_purged_when_the_delta_brings_the_purge(story):
-    """The note is patched; the meta of another one, of the same base, is what brings the redaction along."""
+    """The note is patched; the changed meta of another note of the same base brings the redaction."""
     before, a = story.b.copy(story.b.sequence.number), story.b.redact(story.purge)
     b = a.copy().set_meta(NOTE, mtime_ns="7")
     assert_same(applied(before, delta_bytes(a, b)), b)
@@ -272,14 +272,14 @@ def test_a_record_that_changed_before_it_was_purged_is_gone_from_a_base_that_has
 
 
 def test_bytes_equal_to_those_that_a_purge_took_travel_again(story):
-    """The delta brings the redaction of the former leaf along: its reader has dropped the base's bytes."""
+    """The delta carries the redaction of the former leaf, so its reader has dropped the base's bytes."""
     b = story.b.copy().put(NOTE, b"").put(NOTE, story.b.body(NOTE)).redact(story.purge)
     assert b.entry(NOTE).leaf.salt
     assert_same(applied(story.b, delta_bytes(story.b, b)), b)
 
 
 def test_unchanged_files_show_the_records_that_they_show_after_the_purge(story):
-    """The record has a line again, of another leaf; its purge takes its id from the lists of files."""
+    """The record has a line again, under another leaf; its purge removes its id from the lists of files."""
     b = story.b.copy()
     b.update({**json_codec.decode_json(story.pin.line), "tags": ["door"]})
     b.redact(redaction({story.pin.leaf.digest: None}, record_ids=(story.pin.id,)))
@@ -325,7 +325,7 @@ def laid(story, path):
 
 
 def test_a_change_of_replaced_bytes_is_seen(story, path):
-    """Another text of the same length, with a digest that agrees."""
+    """Another text of the same length, with a matching digest."""
     name = next(item["entry"] for item in ArchiveFile(path).manifest["changes"]["raw"] if item["path"] == NOTE)
     with pytest.raises(SignatureError, match=r"notes\.md was changed"):
         laid(story, changed(path, **{name: LONG.replace("long", "love").encode()}))

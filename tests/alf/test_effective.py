@@ -1,4 +1,4 @@
-"""Chains of successors and tombstones: which record is the memory."""
+"""Chains of successors and tombstones determine which record is the memory."""
 
 from __future__ import annotations
 

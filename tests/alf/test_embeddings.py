@@ -1,4 +1,4 @@
-"""Vectors: packed beside the records, read back, put into records on request."""
+"""Vectors are packed beside the records, read back, and put into records on request."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def test_another_vector_of_a_full_chunk_begins_the_next_one():
 
 
 def single_index(records: dict[str, list[float]]) -> dict[str, bytes]:
-    """Vectors in the one file of a partition, listed in the one index."""
+    """Return vectors in the single file of a partition, listed in the single index."""
     group = {"file": "memory/embeddings/2026-Q3.bin", "model": "example/small", "dimensions": 1, "source": "runtime"}
     group |= {"offset": 0, "records": list(records), "computed_at": ["2026-11-20T00:00:00Z"] * len(records)}
     body = b"".join(embeddings.bytes_of(numbers) for numbers in records.values())

@@ -1,4 +1,4 @@
-"""Operations below a held folder: no link in a path is followed, whatever the system offers for the walk."""
+"""Operations below a held folder follow no link in a path, whatever system calls are available."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not held_folder.CAN_WALK, reason="Windows has no
 
 @pytest.fixture(params=["in one call", "by components", "by components that must be readable"], autouse=True)
 def walker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Linux walks in one call; macOS, and a sandbox without that call, by components."""
+    """Linux walks in one call; macOS, and a sandbox without that call, component by component."""
     if request.param == "in one call":
         if held_folder.load_openat2() is None:
             pytest.skip("this kernel has no openat2, or a sandbox forbids it")
@@ -141,7 +141,7 @@ def test_a_list_says_what_lies_in_a_folder_and_where(files: FilesBeneath, root: 
 
 
 def test_a_link_is_handled_as_a_link(files: FilesBeneath, root: Path, tmp_path: Path) -> None:
-    """It may be moved, removed and looked at; its rights are nobody's, and no file is read through it."""
+    """It can be moved, removed and inspected, but its permissions are not changed and no file is read through it."""
     link = root / "a" / "link"
     link.symlink_to(tmp_path / "outside" / "b" / "file")
     for refused in (lambda: files.open_regular(link), lambda: files.set_mode(link, 0o600)):

@@ -1,4 +1,4 @@
-"""What is written is on the disk before anything depends on it, and a flush that fails is told."""
+"""Data is flushed before anything depends on it, and a failed flush is reported."""
 
 from __future__ import annotations
 

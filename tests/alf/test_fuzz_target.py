@@ -1,4 +1,4 @@
-"""The fuzzing target without its fuzzer: random splices into good files end well or in a typed error."""
+"""The fuzzing target without its fuzzer: random splices into valid files succeed or raise a typed error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ VALUES = [
 
 
 def places(value, path=()):
-    """Every place in a JSON value, as keys and indexes."""
+    """Yield every place in a JSON value, as keys and indexes."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in inner:
@@ -72,7 +72,7 @@ def places(value, path=()):
 
 
 def changed(value, path, new):
-    """The value with another one at a place."""
+    """Return the value with a new one at a place."""
     if not path:
         return new
     copy = dict(value) if isinstance(value, dict) else list(value)

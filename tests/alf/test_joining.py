@@ -1,4 +1,4 @@
-"""Purges that knew nothing of each other, joined: nothing of either passage is left, and all else is."""
+"""Independent purges are joined: nothing of either passage is left, and everything else is."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def purge(leaf: Leaf, replacement: LeafReplacement | None, number: int, **fields
 
 
 def met(first, second, leaf: Leaf, body: bytes, **where: str | None):
-    """What a machine has that did the first, or nothing yet, and hears of the second: all it knows, and the bytes."""
+    """Return what a machine that did the first purge, or none yet, has after it hears of the second: redactions and
+    bytes."""
     known = Redactions([first])
     left = known.settled(leaf, body)
     bare = Leaf(leaf.digest)
@@ -139,7 +140,7 @@ def test_the_same_edit_counts_once():
 
 
 def planned(leaf: Leaf, body: bytes, text: str, number: int, **where: str | None):
-    """What a machine does that is asked to cut a text."""
+    """Return what a machine does that is asked to cut a text."""
     wanted = PurgeTerms(texts=(text,))
     plan = plan_cuts(lambda: [item(leaf, body, **where)], AGENT_ID, wanted=wanted, options=PurgeOptions(passage=True))
     return redaction(plan.leaves, id=IDS[number])
@@ -198,7 +199,7 @@ def test_a_record_that_goes_whole_is_gone_and_nothing_is_joined():
 
 
 def test_files_of_vectors_lose_all_of_them():
-    """One tells where in the other what is."""
+    """One vector file reveals the layout of the other."""
     index, data = b'{"vectors":["a","b"]}', bytes(8)
     leaves = merkle.new_leaf(index), merkle.new_leaf(data)
 

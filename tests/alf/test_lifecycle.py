@@ -1,4 +1,5 @@
-"""Create, edit, delete, archive and revive: in place while a partition is open, appended once it is sealed."""
+"""Create, edit, delete, archive and revive happen in place while a partition is open, and by appending once it is
+sealed."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def made(scribe, wanted="2026-10-05", **fields):
 
 
 def old(scribe, **fields):
-    """A record of the sealed quarter, made under identity version 1."""
+    """Return a record of the sealed quarter, made under identity version 1."""
     record = made(scribe, **fields)
     record["temporal"]["created_at"] = "2026-08-03T00:00:00.000Z"
     record["source"]["identity_version"] = 1

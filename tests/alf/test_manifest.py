@@ -1,4 +1,4 @@
-"""The manifest: versions, the head and what is derived, checksums."""
+"""The manifest: versions, the head and what is derived from it, checksums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a loss looks like an accident, for clients and endpoints alike."""
+"""Which losses look like an accident, for clients and endpoints alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The state digest, computed a second time from its description: a signature made today has to hold for ever."""
+"""The state digest equals an independent computation from its description: signatures made today must stay valid for
+ever."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from lifeboat_alf.states import merkle
 from lifeboat_alf.states.agent_state import Leaf
 
 ITEMS = [(f"raw/openclaw/note-{number}.md", {"mtime_ns": str(number)}) for number in range(3000)]
-"""More than there are buckets, so that every bucket and the order within one count."""
+"""More than the number of buckets, so that every bucket and the order within one count."""
 
 
 def leaf_of(path: str) -> bytes:
@@ -19,7 +20,7 @@ def leaf_of(path: str) -> bytes:
 
 
 def digest_by_the_description(items: list[tuple[str, dict[str, str]]]) -> bytes:
-    """SHA-256 over 1,024 buckets, chosen by the first two bytes of the key's digest."""
+    """Return SHA-256 over 1,024 buckets, chosen by the first two bytes of the key's digest."""
     buckets: list[list[tuple[bytes, bytes]]] = [[] for _ in range(1024)]
     for path, meta in items:
         key, covered = f"e:{path}".encode(), json.dumps(meta, separators=(",", ":"), sort_keys=True).encode()

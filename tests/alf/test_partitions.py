@@ -1,4 +1,4 @@
-"""Which partition a record belongs to, and when a period is closed."""
+"""Which partition a record belongs to, and when a partition is sealed."""
 
 from __future__ import annotations
 

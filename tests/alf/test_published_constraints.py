@@ -1,4 +1,4 @@
-"""What the published schemas refuse `alf validate --strict` refuses too: a document for each of their constraints."""
+"""`alf validate --strict` refuses what the published schemas refuse: one document per constraint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _is_strictly_valid(name: str, document: Any) -> bool:
 
 
 def _check_record(found: Validation, record: Any) -> None:
-    """A line that is no object ends the reading of its file before its shape is looked at."""
+    """Check a record line. A line that is not an object ends the reading of its file before its shape is checked."""
     if not isinstance(record, dict):
         found.error("shape", "it is not an object")
         return

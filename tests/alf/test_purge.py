@@ -1,4 +1,4 @@
-"""Hard deletion in a file: the records, their text everywhere, and nothing else."""
+"""Purging a file removes the records and their text everywhere, and nothing else."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_a_file_keeps_the_chain_of_a_record_that_said_the_same(tmp_path):
 
 @pytest.fixture
 def chain(tmp_path):
-    """Three texts of one memory: one sealed, its successor, and the successor of that."""
+    """Return three texts of one memory: a sealed one, its successor, and the successor of that."""
     made = MemoryState()
     first = made.add(sample_states.make_record("First text of it.", created_at="2026-05-04T08:00:00.000Z"))
     second = made.add(sample_states.make_record("Second text of it.", supersedes=first.id))

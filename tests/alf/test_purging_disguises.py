@@ -1,4 +1,4 @@
-"""A text that is purged is found in every disguise that was tried, and where it stands nothing else goes."""
+"""A purged text is found in every known disguise, and nothing else is removed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_pattern_is_found_in_what_is_compressed() -> None:
 
 
 def _split_over_pages(folder: Path, encoding: str = "UTF-8") -> Iterator[bytes]:
-    """Databases in which a page ends within the passage, at several of its letters."""
+    """Yield databases in which a page ends at different letters of the passage."""
     for split in range(2, len(PASSAGE), 10):
         over_two_pages(PASSAGE.encode(), folder / "made.db", encoding, split)
         body = (folder / "made.db").read_bytes()

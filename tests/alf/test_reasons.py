@@ -1,4 +1,4 @@
-"""Reasons: codes with parameters, of which the text is made."""
+"""Reasons are codes with parameters, from which the text is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents and records of any shape: what does not fit is passed over, and nothing that fits is changed."""
+"""Documents and records of any shape: malformed parts are ignored, and well-formed parts are unchanged."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ DOCUMENTS = (archive_layout.IDENTITY, archive_layout.PRINCIPALS, archive_layout.
 @settings(max_examples=25)
 @given(st.data())
 def test_a_state_with_documents_of_any_shape_is_written_read_compared_and_checked(data: st.DataObject) -> None:
-    """Each either works or says what is wrong."""
+    """Each operation succeeds or raises a typed error."""
     state = make_full_state()
     for path in DOCUMENTS:
         state.put_document(path, data.draw(spoiled(json_codec.decode_json(state.body(path)))))

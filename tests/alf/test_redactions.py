@@ -1,4 +1,4 @@
-"""Redactions: what stands in the place of bytes, whichever of them came first."""
+"""Redactions determine what replaces bytes, whatever their order of arrival."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ THIRD_ID = "019a0000-0000-7000-8000-0000000000d3"
 
 @st.composite
 def edits_of(draw, length):
-    """Edits in order, apart from each other."""
+    """Draw ordered, disjoint edits."""
     places = sorted(draw(st.sets(st.integers(0, length), max_size=6)))
     inserts = st.binary(max_size=3)
     spans = zip(places[::2], places[1::2], strict=False)
@@ -162,7 +162,7 @@ def test_what_arrives_under_a_leaf_that_a_waiting_redaction_names_stays():
 
 
 def test_what_a_waiting_redaction_has_cut_elsewhere_is_taken_as_it_came():
-    """A narrower one was applied here; the wider one waits here, and was applied where the bytes come from."""
+    """A narrower one was applied here; the wider one waits here but was applied by the sender."""
     leaf = merkle.new_leaf(BODY)
     narrow = redaction({leaf.digest: cut(BODY, 4, 8)})
     wide = redaction({leaf.digest: cut(BODY, 4, 14)}, id=OTHER_ID)

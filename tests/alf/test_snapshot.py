@@ -1,4 +1,4 @@
-"""Snapshots: what is written is read back as the same state."""
+"""A written snapshot is read back as the same state."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def test_a_line_over_the_limit_is_refused_when_written(monkeypatch):
 
 
 def rebuilt(data: bytes, changed: dict[str, bytes]) -> bytes:
-    """The archive with other bytes, and a manifest whose entry map and checksums are right again."""
+    """Return the archive with other bytes and a matching manifest."""
     found = {**bodies(data), **changed}
     manifest = json.loads(found.pop("manifest.json"))
     out = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Archives of other writers: read as they are, carried whole, written again without loss."""
+"""Archives of other writers are read as they are, kept whole, and written again without loss."""
 
 from __future__ import annotations
 

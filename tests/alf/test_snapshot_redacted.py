@@ -1,4 +1,4 @@
-"""Snapshots of agents of which something was purged."""
+"""Snapshots of agents with purged content."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_a_purged_state_comes_back_with_the_digest_it_had_before(data):
 
 
 class Purged:
-    """An agent with a PIN in a memory, in the note it came from and in an artifact; the memory before it is replaced by
-    a tombstone. `purge` is what makes it gone."""
+    """An agent with a PIN in a memory, in the note it came from and in an artifact. The memory before it is replaced by
+    a tombstone; `purge` removes the PIN."""
 
     def __init__(self):
         state = make_full_state()
@@ -59,7 +59,7 @@ class Purged:
         self.state = self.before.copy(41).redact(self.purge())
 
     def purge(self):
-        """A redaction under fresh salts."""
+        """Return a redaction under fresh salts."""
         bodies = {path: self.before.body(path) for path in (NOTE, ENV, "artifacts/door.csv")}
         leaves = {self.before.entry(path).leaf.digest: _without_pin(body) for path, body in bodies.items()}
         tombstone = json_codec.encode_json(
@@ -83,14 +83,14 @@ def purged():
 
 @pytest.fixture
 def path(purged, tmp_path):
-    """The purged agent's archive."""
+    """Return the purged agent's archive."""
     made = tmp_path / "ada.alf"
     made.write_bytes(archive(purged.state))
     return made
 
 
 def edited(path: Path, change) -> Path:
-    """The archive with another `lifeboat/redactions.json`, and a manifest that agrees."""
+    """Return the archive with another `lifeboat/redactions.json` and a matching manifest."""
     document = ArchiveFile(path).json(archive_layout.REDACTIONS)
     change(document)
     return changed(path, **{archive_layout.REDACTIONS: json_codec.encode_json(document)})
@@ -244,7 +244,7 @@ def test_a_record_that_is_left_out_is_missed(path, purged):
 
 
 def test_a_record_cannot_be_claimed_to_be_gone(path, purged):
-    """A line and its leaf are taken out, as if it had been purged; no redaction names it."""
+    """A line and its leaf are removed as if purged, but no redaction names it."""
     last = purged.last
 
     def claimed(document):
@@ -315,7 +315,7 @@ def test_another_former_meta_is_missed_in_the_digest(path, purged):
 
 
 def test_a_salt_cannot_be_taken_off_bytes_that_were_not_purged(path, purged):
-    """The flag of a row says that its salt was destroyed; no redaction names the leaf."""
+    """A row claims that its salt was destroyed, but no redaction names the leaf."""
     soul = purged.state.entry("raw/openclaw/SOUL.md").leaf
     rows = ArchiveFile(path).bodies[archive_layout.LEAVES]
     made = rows.replace(pack_leaf_row(soul), pack_leaf_row(Leaf(soul.digest)))

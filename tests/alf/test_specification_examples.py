@@ -1,4 +1,4 @@
-"""The examples of the specification's text as whole archives: read, validated, applied and written again."""
+"""The examples of the specification's text as whole archives are read, validated, applied and written again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation finds everything that is wrong with a file, and says where."""
+"""Validation finds everything that is wrong with a file and says where."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def archive(state):
 
 
 def edited(data, change=None, **entries):
-    """An archive with entries replaced or added (None: taken out), its entry map and checksums made to fit."""
+    """Return an archive with entries replaced or added (None: removed), and a matching entry map and checksums."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         bodies = {name: file.read(name) for name in file.namelist()}
     bodies = {name: body for name, body in {**bodies, **entries}.items() if body is not None}
@@ -66,7 +66,7 @@ def codes(findings):
 
 @pytest.fixture
 def plain():
-    """An unsigned archive: one whose content may be changed without a signature telling."""
+    """Return an unsigned archive, whose content can be changed without a signature telling."""
     state = sample_states.make_full_state()
     data = archive(state)
     return edited(data, **{archive_layout.SIGNATURE: None, archive_layout.LEAVES: None})

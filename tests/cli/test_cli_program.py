@@ -43,6 +43,70 @@ def test_wrong_usage_ends_with_2_and_names_the_help(arguments: list[str], capsys
     assert "--help" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("statsu", "status"), ("timelin", "timeline"), ("agents lst", "agents list")]
+)
+def test_a_command_that_is_mistyped_gets_the_nearest_one(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.run_command(typed.split()) == 2
+    assert f"What helps: lifeboat {meant}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["-h"], ["help"], ["--help"]])
+def test_every_command_is_listed_by_the_help_without_importing_it(words: list[str]) -> None:
+    names = {name for section in program.SECTIONS.values() for name in section}
+    script = (
+        "import sys\nfrom lifeboat_cli.program import run_command\n"
+        f"status = run_command({words!r})\n"
+        "print(*sys.modules, file=sys.stderr)\nsys.exit(status)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=patience(), check=True
+    )
+    assert names <= {line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")}
+    loaded = set(done.stderr.split())
+    places = {command.place.split(":")[0] for section in program.SECTIONS.values() for command in section.values()}
+    assert loaded & places <= {"lifeboat_cli.commands.help_command"}
+
+
+def test_help_with_the_words_of_a_command_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run_command(["keys", "init", "--help"]) == 0
+    expected = capsys.readouterr().out
+    assert program.run_command(["help", "keys", "init"]) == 0
+    assert capsys.readouterr().out == expected
+    assert cli_client.run("help", "keys", "init")["command"] == "lifeboat keys init"
+
+
+def test_help_about_a_word_behind_a_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run_command(["help", "status", "more"]) == 2
+    assert "'lifeboat status' has no commands of its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("group", "default"),
+    [
+        ("agents", "list"),
+        ("remote", "list"),
+        ("config", "list"),
+        ("keys", "status"),
+        ("daemon", "status"),
+        ("service", "status"),
+    ],
+)
+def test_a_group_without_a_command_shows_what_there_is(
+    group: str, default: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, shown = program.run_command([group, "--json"]), json.loads(capsys.readouterr().out)
+    assert program.run_command([group, default, "--json"]) == status
+    assert json.loads(capsys.readouterr().out).keys() == shown.keys()
+
+
+def test_the_version_has_a_short_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.run_command(["-V"]) == 0
+    assert capsys.readouterr().out.startswith("lifeboat, version ")
+
+
 def test_wrong_usage_is_json_too() -> None:
     assert cli_client.run("nonsense", expect=2)["error"]["code"] == "usage"
 

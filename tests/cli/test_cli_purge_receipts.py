@@ -7,16 +7,14 @@ import io
 import json
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lifeboat_cli import program
 from lifeboat_core.purge import receipt_signing, receipt_store
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from support.cli.cli_client import run
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
-
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +82,7 @@ def test_people_read_what_is_gone_what_waits_and_what_is_not_reached(ada: Purged
 
 def test_why_a_second_copy_is_pending_is_told(ada: Purged) -> None:
     pending = {"name": "office", "kind": "endpoint", "state": receipt_signing.PENDING, "message": "nobody answered"}
-    receipt_signing.note_vault(ada.context, ada.receipt.id, WAITING, **pending)
+    receipt_signing.note_vault(ada.context, ada.receipt.id, VaultPurgeNote(id=WAITING, since="", **pending))
     assert "nobody answered" in said("receipts", "show", ada.receipt.id)
 
 
@@ -135,7 +133,7 @@ def test_when_every_vault_is_done_it_is_proven(ada: Purged) -> None:
 
     theirs = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, vault_id=WAITING), ada.key).to_json()
     done = {"name": "office", "kind": "endpoint", "state": receipt_signing.DONE, "receipt": theirs}
-    receipt_signing.note_vault(ada.context, ada.receipt.id, WAITING, **done)
+    receipt_signing.note_vault(ada.context, ada.receipt.id, VaultPurgeNote(id=WAITING, since="", **done))
     assert run("receipts", "verify", exported(ada))["proven"] is True
 
 
@@ -263,7 +261,7 @@ def test_status_is_silent_where_all_are_done(ada: Purged) -> None:
 
     theirs = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, vault_id=WAITING), ada.key).to_json()
     done = {"name": "office", "kind": "endpoint", "state": receipt_signing.DONE, "receipt": theirs}
-    receipt_signing.note_vault(ada.context, ada.receipt.id, WAITING, **done)
+    receipt_signing.note_vault(ada.context, ada.receipt.id, VaultPurgeNote(id=WAITING, since="", **done))
     assert run("status")["pending_purges"] == [] and "receipts show" not in said("status")
 
 

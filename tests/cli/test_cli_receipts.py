@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.history.conversion_receipt_text import counts_line, detail_lines
 from support.adapters import openclaw_workspaces
 from support.cli.cli_client import run
 
-Json = dict[str, Any]
 
-
-def report(*groups: tuple[str, str, str, list[str]]) -> Json:
+def report(*groups: tuple[str, str, str, list[str]]) -> JsonObject:
     outcomes: dict[str, int] = dict.fromkeys(("accepted", "omitted", "unresolved"), 0)
     for _, outcome, _, names in groups:
         outcomes[outcome] += len(names)

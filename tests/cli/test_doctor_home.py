@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorLevel, home
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_home as home
 from lifeboat_core.health.status_gathering import gather_status
 from lifeboat_core.home.context import Context
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, key
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_key as key
 from lifeboat_core.home.context import Context
 from lifeboat_keys.stores import key_environment, keyring_store
 from lifeboat_keys.stores.store_kinds import StoreKind

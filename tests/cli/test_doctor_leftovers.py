@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, plaintext_leftovers
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_plaintext_leftovers as plaintext_leftovers
 from support.core.protected import Protected
 
 SECRET = json.dumps({"gateway": {"auth": {"token": "fake-token-of-the-gateway-0000"}}})

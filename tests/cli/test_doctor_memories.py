@@ -9,18 +9,24 @@ import pytest
 
 from lifeboat_adapters.contract import Installation, UnusedDataOffer
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, left_behind, memories
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_left_behind as left_behind
+from lifeboat_cli.doctor import check_memories as memories
 from lifeboat_core.testing.runtime_harness import Harness
 from support.adapters.notebook_installs import make_notebook
-from support.adapters.notebook_runtime import FACTS, Notebook
+from support.adapters.notebook_runtime import FACTS, Notebook, NotebookDatabases
 from support.adapters.zeroclaw_made import make_zeroclaw
 
 
-class Leaving(Notebook):
+class LeavingDatabases(NotebookDatabases):
     def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
         return iter(
             [UnusedDataOffer("2 jobs in jobs.db: an upgrade left them there", "lifeboat restore AGENT --with-cron")]
         )
+
+
+class Leaving(Notebook):
+    databases = LeavingDatabases()
 
 
 @pytest.fixture

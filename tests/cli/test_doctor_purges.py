@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, purges
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_purges as purges
 from lifeboat_core.purge import receipt_signing, receipt_store
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from support.core.protected import Protected
 from support.core.purge_receipt_home import WAITING, Purged
 
@@ -29,7 +31,7 @@ def found(ada: Protected, subject: str) -> list[DoctorFinding]:
 
 def pending(ada: Purged, message: str = "nobody answered") -> None:
     note = {"name": "office", "kind": "endpoint", "state": receipt_signing.PENDING, "message": message}
-    receipt_signing.note_vault(ada.context, ada.receipt.id, WAITING, **note)
+    receipt_signing.note_vault(ada.context, ada.receipt.id, VaultPurgeNote(id=WAITING, since="", **note))
 
 
 def test_where_nothing_was_purged_there_is_nothing_to_say(tmp_path: Path) -> None:

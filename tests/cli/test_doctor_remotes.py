@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, permissions, remotes
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_permissions as permissions
+from lifeboat_cli.doctor import check_remotes as remotes
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, runtime_keys
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_runtime_keys as runtime_keys
 from support.core.zeroclaw_protected import ProtectedClaw
 
 KEY = "5a" * 32

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, permissions, service, versions
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_permissions as permissions
+from lifeboat_cli.doctor import check_service as service
+from lifeboat_cli.doctor import check_versions as versions
 from lifeboat_core.errors import DoesNotAnswer
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.installed_release import read_release

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, watching
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_watching as watching
 from lifeboat_daemon.watch import inotify_limits, silent_mounts
 from support.core.protected import Protected
 from support.deep_folders import DEEPER_THAN_THE_STACK, nest, removed_afterwards

@@ -14,7 +14,7 @@ from lifeboat_core.agents import manage_agents
 from lifeboat_core.history import activity_log
 from lifeboat_core.history.activity_log import ActivityEntry
 from lifeboat_core.purge import purge_run
-from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.purge.purge_search import PurgeRequest
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from support.core.protected import Protected
 from support.core.zeroclaw_protected import ProtectedClaw

@@ -54,6 +54,11 @@ def test_an_unknown_agent_is_an_error_with_a_command(ada: Protected) -> None:
     assert caught.value.fix == "lifeboat agents list"
 
 
+def test_a_mistyped_name_gets_the_nearest_one(ada: Protected) -> None:
+    with pytest.raises(UnknownAgent, match="did you mean 'ada'"):
+        manage_agents.find_agent(ada.context, "adda")
+
+
 def test_a_beginning_of_several_ids_is_refused(ada: Protected) -> None:
     other = f"{ada.agent.id[:24]}000000000000"
     manage_agents.save_agent(ada.context, Agent(other, "bea", "openclaw", ada.folder / "bea"))

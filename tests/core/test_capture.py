@@ -159,7 +159,7 @@ def test_a_growing_log_is_taken_up_to_its_last_whole_line(tmp_path: Path, monkey
 
 def _append_while_reading(monkeypatch: pytest.MonkeyPatch, file: Path, more: bytes) -> Callable[[], int]:
     """Append to a file between the two looks at its stat: the last two of four, the first two are those of opening."""
-    from lifeboat_core.capture import file_reading
+    from lifeboat_adapters.stable_reads import file_reading
 
     seen = []
     real = os.fstat

@@ -18,7 +18,7 @@ from lifeboat_adapters.secrets import credential_payload
 from lifeboat_alf.archive import archive_layout
 from lifeboat_core.capture.capture_report import CaptureReport
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.capture.secret_cutter import MOST_VALUES, SecretCutter
+from lifeboat_core.capture.secret_cutter import MOST_VALUES, CutDecisions, SecretCutter
 from support.adapters import openclaw_stores as stores
 from support.core.protected import MEMORY, Protected
 
@@ -217,15 +217,15 @@ def test_a_secret_that_left_its_store_stays_cut_where_it_still_stands(ada: Prote
     assert whole(ada, "raw/openclaw/memory/keys.md") == ada.read("memory/keys.md").encode()
 
 
-def cutter_of(ada: Protected, memory: Any) -> SecretCutter:
+def cutter_of(ada: Protected, memory: dict[str, Any]) -> SecretCutter:
     keys, now = ada.context.keys(), "2026-11-20T00:00:00.000Z"
     installation = Installation("openclaw", ada.workspace, "main", "Ada")
-    return SecretCutter(ADAPTER, installation, keys, ada.agent.id, Overlay(None), memory, now)
+    return SecretCutter(ADAPTER, installation, keys, ada.agent.id, Overlay(None), CutDecisions(memory), now)
 
 
 def test_of_a_login_that_rotates_for_years_the_newest_values_are_remembered(ada: Protected) -> None:
     ada.add()
-    cutter = cutter_of(ada, None)
+    cutter = cutter_of(ada, {})
     values = [f"fake-rotated-token-{number:06}-q7Zt9Xw2Kp4Rv8Lm" for number in range(MOST_VALUES + 10)]
     for value in values:
         cutter.learn([FileSecret(0, 1, value, "pine", "oauth_token", "agent auth profiles: pine:x")])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_adapters.stable_reads import file_reading
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
-from lifeboat_core.capture import file_reading
 from support.aged_files import age_files
 
 

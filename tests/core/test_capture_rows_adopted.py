@@ -189,7 +189,7 @@ class Server:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Server, ProtectedClaw]:
     made = Server()
-    monkeypatch.setattr(zeroclaw.ZeroClaw, "memory_store", lambda _, installation: made.store(installation))
+    monkeypatch.setattr(zeroclaw.ZeroClawDatabases, "memory_store", lambda _, found: made.store(found))
     made.put("tea", "Likes green tea")
     made.put("boat", "The red boat", pinned=True, mood={"calm": 1})
     ada = ProtectedClaw(tmp_path)

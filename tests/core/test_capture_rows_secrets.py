@@ -10,7 +10,8 @@ import pytest
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.states import entry_metas
-from lifeboat_cli.doctor import DoctorLevel, lookalikes
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_lookalikes as lookalikes
 from lifeboat_core.capture.lookalike_cuts import cut_lookalikes, uncut_lookalikes
 from support.core.zeroclaw_protected import ProtectedClaw, files_with
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lifeboat_adapters.secrets import credential_payload
 from lifeboat_adapters.secrets.entropy import is_guessable
+from lifeboat_adapters.secrets.secret_prints import PrintShape, SecretPrints, length_to_keep
 from lifeboat_alf.archive import archive_layout
-from lifeboat_core.capture.secret_prints import PrintShape, SecretPrints, length_to_keep
 from lifeboat_keys.signed import credential_sealing
 from support.core.protected import MEMORY, Protected
 from support.prepared_folders import PreparedFolders

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters import database_checks
+from lifeboat_adapters.stable_reads import file_reading, sqlite_files
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
-from lifeboat_core.capture import file_reading, sqlite_files
 from lifeboat_core.restore import RestoreOptions, restore_agent
 from lifeboat_core.verify import samples_and_drills
 from support.core.database_writers import SPILLING, TABLE, many, rows_in, writer_of

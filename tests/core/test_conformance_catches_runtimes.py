@@ -16,39 +16,50 @@ from lifeboat_adapters.contract import Adapter, Installation, RenderedFile, Runt
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.testing import RuntimeConformance
 from support.adapters.notebook_installs import make_notebook
-from support.adapters.notebook_runtime import FACTS, HOME, Notebook
-
-Json = dict[str, Any]
+from support.adapters.notebook_runtime import FACTS, HOME, Notebook, NotebookDatabases
 
 
-class LeavesATrace(Notebook):
+class _LeavesATrace(NotebookDatabases):
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         (installation.workspace / "seen").write_text("x")
         return iter(())
 
 
-class ReadsRowsByChance(Notebook):
+class LeavesATrace(Notebook):
+    databases = _LeavesATrace()
+
+
+class _ReadsRowsByChance(NotebookDatabases):
     counter = itertools.count()
 
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         return iter([RuntimeRow(f"{HOME}db/facts/jobs.jsonl", "1", {"number": next(self.counter)})])
 
-    def memory_of(self, installation: Installation, values: Json) -> Any:
+    def memory_of(self, installation: Installation, values: JsonObject) -> Any:
         return super().memory_of(installation, {**values, "written": f"2026-10-01T08:00:{next(self.counter):02}.000Z"})
 
 
-class OverlooksNewRows(Notebook):
+class ReadsRowsByChance(Notebook):
+    databases = _ReadsRowsByChance()
+
+
+class _OverlooksNewRows(NotebookDatabases):
     def memory_store(self, installation: Installation) -> MemoryStore | None:
         found = super().memory_store(installation)
         return replace(found, where="id <> 'f3'") if isinstance(found, MemoryTable) else found
 
 
-class TakesDamageForDeletion(Notebook):
+class OverlooksNewRows(Notebook):
+    databases = _OverlooksNewRows()
+
+
+class _TakesDamageForDeletion(NotebookDatabases):
     def memory_store(self, installation: Installation) -> MemoryStore | None:
         found = super().memory_store(installation)
-        database = self.databases(installation)[0]
+        database = self.files(installation)[0]
         if isinstance(found, MemoryTable) and not database.read_bytes().startswith(b"SQLite format 3\0"):
             database.unlink()
             with closing(sqlite3.connect(database)) as connection, connection:
@@ -56,20 +67,28 @@ class TakesDamageForDeletion(Notebook):
         return found
 
 
-class WritesNoRows(Notebook):
-    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+class TakesDamageForDeletion(Notebook):
+    databases = _TakesDamageForDeletion()
+
+
+class _WritesNoRows(NotebookDatabases):
+    def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
         return []
 
 
-class _Changed(Notebook):
-    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
-        return [self.changed(write) for write in super().write_databases(installation, order)]
+class WritesNoRows(Notebook):
+    databases = _WritesNoRows()
+
+
+class _Changed(NotebookDatabases):
+    def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return [self.changed(write) for write in super().plan_writes(installation, order)]
 
     def changed(self, write: DatabaseWrite) -> DatabaseWrite:
         raise AssertionError("a subclass says how")
 
 
-class WritesOneLess(_Changed):
+class _WritesOneLess(_Changed):
     def changed(self, write: DatabaseWrite) -> DatabaseWrite:
         def write_less(to: Path) -> None:
             write.write(to)
@@ -79,29 +98,49 @@ class WritesOneLess(_Changed):
         return replace(write, write=write_less)
 
 
-class WritesEverAgain(_Changed):
+class WritesOneLess(Notebook):
+    databases = _WritesOneLess()
+
+
+class _WritesEverAgain(_Changed):
     def changed(self, write: DatabaseWrite) -> DatabaseWrite:
         return replace(write, changes=True, fates=tuple(replace(f, outcome=ItemOutcome.ACCEPTED) for f in write.fates))
 
 
-class LosesMemoriesOnTheReceipt(_Changed):
+class WritesEverAgain(Notebook):
+    databases = _WritesEverAgain()
+
+
+class _LosesMemoriesOnTheReceipt(_Changed):
     def changed(self, write: DatabaseWrite) -> DatabaseWrite:
         return replace(write, held=(), fates=tuple(ItemFate(f.kind, f.name, ItemOutcome.OMITTED) for f in write.fates))
 
 
-class WritesAtOnce(_Changed):
+class LosesMemoriesOnTheReceipt(Notebook):
+    databases = _LosesMemoriesOnTheReceipt()
+
+
+class _WritesAtOnce(_Changed):
     def changed(self, write: DatabaseWrite) -> DatabaseWrite:
         with closing(sqlite3.connect(write.path)) as connection, connection:
             connection.execute("delete from facts where id = 'f3'")
         return write
 
 
-class WritesItsOwnOnly(Notebook):
-    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
-        return super().write_databases(installation, order) if installation.state_dir and self._has(order) else []
+class WritesAtOnce(Notebook):
+    databases = _WritesAtOnce()
+
+
+class _WritesItsOwnOnly(NotebookDatabases):
+    def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return super().plan_writes(installation, order) if installation.state_dir and self._has(order) else []
 
     def _has(self, order: WriteOrder) -> bool:
         return any(b'"notebook"' in each.line for each in order.state.records())
+
+
+class WritesItsOwnOnly(Notebook):
+    databases = _WritesItsOwnOnly()
 
 
 class RendersNoNotes(Notebook):

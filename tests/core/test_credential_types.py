@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.alf.archive_files import ArchiveFile, edit
 from support.cli.cli_client import run, run_accepting
-
-Json = dict[str, Any]
 
 PEM = "-----BEGIN PRIVATE KEY-----\\nZmFrZSBmYWtlIGZha2U=\\n-----END PRIVATE KEY-----"
 VARIABLES = {
@@ -37,7 +35,7 @@ def archive(isolated_home: Path, tmp_path: Path) -> ArchiveFile:
     return ArchiveFile(tmp_path / "whole.alf")
 
 
-def _own(archive: ArchiveFile) -> dict[str, Json]:
+def _own(archive: ArchiveFile) -> dict[str, JsonObject]:
     listed = archive.json("credentials.json")["credentials"]
     return {each["label"].removeprefix(".env: "): each for each in listed if each["label"].startswith(".env: TIDE")}
 
@@ -58,7 +56,7 @@ def test_each_is_restored_to_the_byte(archive: ArchiveFile, tmp_path: Path) -> N
     assert (tmp_path / "new/.env").read_text() == DOTENV
 
 
-def _changed(archive: ArchiveFile, target: Path, change: Callable[[Json], None]) -> Path:
+def _changed(archive: ArchiveFile, target: Path, change: Callable[[JsonObject], None]) -> Path:
     document = archive.json("credentials.json")
     change(next(each for each in document["credentials"] if each["label"] == ".env: TIDE_API_KEY"))
     unsigned: dict[str, bytes | None] = {"lifeboat/leaves.bin": None, "lifeboat/signature.json": None}
@@ -66,7 +64,7 @@ def _changed(archive: ArchiveFile, target: Path, change: Callable[[Json], None])
 
 
 def test_a_type_of_tomorrow_is_a_warning_and_is_carried_with_its_fields(archive: ArchiveFile, tmp_path: Path) -> None:
-    def of_tomorrow(credential: Json) -> None:
+    def of_tomorrow(credential: JsonObject) -> None:
         credential |= {"credential_type": "passkey", "x_other": {"kept": [1, 2]}}
 
     file = _changed(archive, tmp_path / "tomorrow.alf", of_tomorrow)

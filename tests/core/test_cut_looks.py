@@ -11,8 +11,9 @@ import pytest
 
 from lifeboat_adapters.secrets import credential_payload
 from lifeboat_alf.archive import archive_layout
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, exposed_secrets
-from lifeboat_cli.doctor import lookalikes as doctor_lookalikes
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_exposed_secrets as exposed_secrets
+from lifeboat_cli.doctor import check_lookalikes as doctor_lookalikes
 from lifeboat_core.capture import secret_cutter, secret_lookalikes
 from lifeboat_core.capture.lookalike_cuts import CutLookalikes, cut_lookalikes, uncut_lookalikes
 from lifeboat_core.errors import UnknownPath

@@ -22,6 +22,7 @@ from lifeboat_core.agents import manage_agents as registry
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.errors import AlreadyProtected, ExchangeError, FileExists, UnsignedState
 from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.core.harbour import Harbour, harbour
@@ -48,8 +49,8 @@ def entries_of(path: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.names()}
 
 
-def exported(ada: Harbour, path: Path, **options: Any) -> Path:
-    export_agent(ada.context, "openclaw", ada.workspace, path, **options)
+def exported(ada: Harbour, path: Path, since: int | None = None, *, force: bool = False) -> Path:
+    export_agent(ada.context, "openclaw", ada.workspace, path, ExportOptions(since), force=force)
     return path
 
 
@@ -94,7 +95,7 @@ def test_a_threshold_moves_artifacts_between_the_tiers_of_that_export_only(ada: 
     (ada.workspace / "table.csv").write_bytes(b"1,2\n" * 5_000)
     all_in = export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "a.alf")
     head = ada.head
-    few_in = export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "b.alf", threshold=10_000)
+    few_in = export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "b.alf", ExportOptions(threshold=10_000))
     assert "table.csv" in [each["filename"] for each in all_in.artifacts["included"]]
     assert {"filename": "table.csv", "size_bytes": 20_000} in few_in.artifacts["referenced"]
     assert (
@@ -131,13 +132,13 @@ def test_a_workspace_nobody_protects_is_exported_and_leaves_no_agent(ada: Harbou
     assert report.records > 0
     assert [agent.id for agent in agents.list_agents(ada.context)] == [ada.agent.id]
     with pytest.raises(ExchangeError, match="history"):
-        export_agent(ada.context, "openclaw", copy, tmp_path / "s.alf-delta", since=0)
+        export_agent(ada.context, "openclaw", copy, tmp_path / "s.alf-delta", ExportOptions(since=0))
 
 
 def test_an_archive_comes_back_as_the_same_agent_on_another_machine(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
     other = _machine_with_the_key(ada, tmp_path / "other")
-    report = import_archive(other, path, tmp_path / "other" / "ada", "openclaw")
+    report = import_archive(other, path, tmp_path / "other" / "ada", RestoreOptions(runtime="openclaw"))
     agent = agents.load_agent(other, ada.agent.id)
     assert report.copied_from is None
     assert not agent.watched
@@ -163,7 +164,7 @@ def test_another_users_archive_needs_to_be_accepted(ada: Harbour, tmp_path: Path
         import_archive(stranger.context, path, tmp_path / "ada")
     assert refused.value.exit_status == 3
     assert not (tmp_path / "ada").exists()
-    report = import_archive(stranger.context, path, tmp_path / "ada", accept_unsigned=True)
+    report = import_archive(stranger.context, path, tmp_path / "ada", RestoreOptions(accept_unsigned=True))
     assert any("credentials" in warning for warning in report.warnings)
 
 
@@ -202,7 +203,7 @@ def _source(version: int) -> dict[str, Any]:
 
 def test_what_the_runtime_cannot_hold_comes_out_again(ada: Harbour, tmp_path: Path) -> None:
     path = _foreign(tmp_path)
-    report = import_archive(ada.context, path, tmp_path / "new", accept_unsigned=True)
+    report = import_archive(ada.context, path, tmp_path / "new", RestoreOptions(accept_unsigned=True))
     agent, _ = registry.protect_workspace(ada.context, tmp_path / "new")
     assert agent.id == report.agent
     export_agent(ada.context, "openclaw", tmp_path / "new", tmp_path / "again.alf")
@@ -227,7 +228,7 @@ def test_a_capture_after_an_import_finds_nothing_new_in_the_files(ada: Harbour, 
 
 def test_an_agent_that_is_known_comes_in_as_a_copy(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
-    report = import_archive(ada.context, path, tmp_path / "copy", with_credentials=True)
+    report = import_archive(ada.context, path, tmp_path / "copy", RestoreOptions(with_credentials=True))
     assert report.copied_from == ada.agent.id
     assert report.agent != ada.agent.id
     with ada.context.vault(report.agent) as vault:
@@ -245,11 +246,13 @@ def test_an_agent_that_is_known_comes_in_as_a_copy(ada: Harbour, tmp_path: Path)
 def test_an_import_into_a_protected_workspace_is_refused(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
     with pytest.raises(AlreadyProtected):
-        import_archive(ada.context, path, ada.workspace, yes=True)
+        import_archive(ada.context, path, ada.workspace, RestoreOptions(yes=True))
 
 
 def test_a_dry_run_registers_and_writes_nothing(ada: Harbour, tmp_path: Path) -> None:
-    report = import_archive(ada.context, _foreign(tmp_path), tmp_path / "new", accept_unsigned=True, dry_run=True)
+    report = import_archive(
+        ada.context, _foreign(tmp_path), tmp_path / "new", RestoreOptions(accept_unsigned=True, dry_run=True)
+    )
     assert report.to_json()["files"]["created"] == 2
     assert not (tmp_path / "new").exists()
     assert len(agents.list_agents(ada.context)) == 1

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.exchange.file_check import check_file
 from lifeboat_core.home import user_key_rotation
+from lifeboat_core.restore.restore_options import RestoreOptions
 from lifeboat_keys.pairs.user_key import UserKey
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
@@ -71,7 +73,9 @@ class History:
             head = vault.head()
         if head is not None and head.number > self.number:
             delta = folder / f"{len(self.deltas)}.alf-delta"
-            self.number = export_agent(context, "openclaw", self.machine.workspace, delta, since=self.number).sequence
+            self.number = export_agent(
+                context, "openclaw", self.machine.workspace, delta, ExportOptions(since=self.number)
+            ).sequence
             self.deltas.append(delta)
 
     def arrived(self, folder: Path) -> Path:
@@ -80,7 +84,9 @@ class History:
         other.learn_words_of(self.machine)
         assert self.base is not None
         to = folder / "arrived"
-        import_archive(other.context, self.base, to, deltas=self.deltas, with_credentials=True, yes=True)
+        import_archive(
+            other.context, self.base, to, RestoreOptions(with_credentials=True, yes=True), deltas=self.deltas
+        )
         return to
 
 

@@ -12,6 +12,8 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.exchange import export_agent, import_archive
+from lifeboat_core.exchange.agent_export import ExportOptions
+from lifeboat_core.restore.restore_options import RestoreOptions
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
@@ -43,7 +45,7 @@ def remember(ada: Machine, text: str) -> None:
 
 def exported(ada: Machine, name: str, **options: Any) -> Path:
     path = ada.folder / name
-    export_agent(ada.context, "openclaw", ada.workspace, path, **options)
+    export_agent(ada.context, "openclaw", ada.workspace, path, ExportOptions(**options))
     return path
 
 
@@ -110,7 +112,7 @@ def test_an_import_of_such_files_writes_nothing(ada: Machine, twin: tuple[Path, 
     other = Machine(ada.folder / "other")
     other.learn_words_of(ada)
     with pytest.raises(Exception, match="another state of that number"):
-        import_archive(other.context, base, ada.folder / "arrived", deltas=[delta], yes=True)
+        import_archive(other.context, base, ada.folder / "arrived", RestoreOptions(yes=True), deltas=[delta])
     assert not (ada.folder / "arrived").exists()
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.alf.archive_files import ArchiveFile, edit
 from support.cli.cli_client import run, run_accepting
 
-Json = dict[str, Any]
 
-
-def _foreign(agent_id: str) -> list[Json]:
+def _foreign(agent_id: str) -> list[JsonObject]:
     """As the example of ALF §3.4.2, and one of a type and with fields that nobody knows."""
     example = {
         "id": "01900000-0000-7000-8000-0000000000f1",
@@ -63,7 +61,7 @@ def archive(isolated_home: Path, tmp_path: Path) -> Path:
     )
 
 
-def _foreign_in(path: Path) -> list[Json]:
+def _foreign_in(path: Path) -> list[JsonObject]:
     listed = ArchiveFile(path).json("credentials.json")["credentials"]
     return [each for each in listed if each["id"].startswith("01900000-0000-7000-8000-0000000000f")]
 

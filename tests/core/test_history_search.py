@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import UnknownKind
 from lifeboat_core.memories import edit_records, history_search
 from lifeboat_core.memories.history_search import fold_text
@@ -16,7 +17,6 @@ from support.core.purged_here import purge
 
 SNOW = "# Day\n\nSnow on the deck.\n"
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
-Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def find(ada: Protected, words: str, limit: int = 20, **filters: Any) -> Json:
+def find(ada: Protected, words: str, limit: int = 20, **filters: Any) -> JsonObject:
     return history_search.search_history(ada.context, ada.agent, words, MemoryFilters(**filters), limit=limit)
 
 

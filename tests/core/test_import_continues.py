@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.memory import memory_matching
+from lifeboat_alf.memory.memory_matching import SAME, ChangedFile, FileSection, HeldMemory, SectionMatch
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_record
-from lifeboat_core.capture import memory_matching
-from lifeboat_core.capture.memory_matching import SAME, ChangedFile, FileSection, HeldMemory, SectionMatch
 from support.cli.cli_client import run, run_accepting
 
 TEA = "Likes green tea."

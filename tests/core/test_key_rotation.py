@@ -15,6 +15,7 @@ from lifeboat_core.exchange import export_agent, import_archive
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.user_key_rotation import RotationReport
+from lifeboat_core.restore.restore_options import RestoreOptions
 from lifeboat_core.verify import samples_and_drills
 from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised, UnknownMachine, WrongAgentKey
 from lifeboat_keys.home import device_registry
@@ -114,7 +115,7 @@ def test_with_the_new_words_archives_from_before_and_after_are_trusted_and_open(
     other = _elsewhere(tmp_path / "other", ada, ada.context.keys().user_key())
     for number, file in enumerate((new, old)):
         state_dir = tmp_path / "other" / f"openclaw-{number}"
-        report = import_archive(other, file, state_dir / "workspace", with_credentials=True)
+        report = import_archive(other, file, state_dir / "workspace", RestoreOptions(with_credentials=True))
         assert report.restored.to_json()["signature"] == "signed", file
 
 
@@ -191,7 +192,7 @@ def test_an_archive_that_a_thief_signs_is_refused_by_an_error_of_its_own(ada: Pr
         with pytest.raises(SignedByCompromised):
             import_archive(ada.context, file, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
-    taken = import_archive(ada.context, stolen, tmp_path / "copy", accept_unsigned=True, yes=True)
+    taken = import_archive(ada.context, stolen, tmp_path / "copy", RestoreOptions(accept_unsigned=True, yes=True))
     assert taken.restored.to_json()["signature"] == "unknown_signer"
 
 
@@ -200,7 +201,7 @@ def test_a_new_machine_refuses_what_the_thief_signs_too(ada: Protected, tmp_path
     _rotate(ada, compromised=True)
     own = _archive(ada, "own.alf")
     other = _elsewhere(tmp_path / "other", ada, ada.context.keys().user_key())
-    import_archive(other, own, tmp_path / "other" / "workspace", with_credentials=True)
+    import_archive(other, own, tmp_path / "other" / "workspace", RestoreOptions(with_credentials=True))
     with pytest.raises(SignedByCompromised):
         import_archive(other, stolen, tmp_path / "other" / "second")
 

@@ -14,7 +14,8 @@ import pytest
 
 from lifeboat_adapters.secrets import secret_patterns
 from lifeboat_adapters.secrets.secret_patterns import ALLOW
-from lifeboat_cli.doctor import DoctorFinding, DoctorLevel, lookalikes
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_cli.doctor import check_lookalikes as lookalikes
 from lifeboat_core.capture import secret_cutter
 from lifeboat_core.capture import secret_lookalikes as looking
 from lifeboat_core.capture.secret_lookalikes import LookalikePlace

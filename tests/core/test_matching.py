@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_core.capture import memory_matching
-from lifeboat_core.capture.memory_matching import (
+from lifeboat_alf.memory import memory_matching
+from lifeboat_alf.memory.memory_matching import (
     EDITED,
     REVIVED,
     SAME,

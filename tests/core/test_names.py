@@ -7,7 +7,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_core.capture.archive_names import to_archive_name, to_native_name
+from lifeboat_alf.archive.archive_names import to_archive_name, to_native_name
 
 name_bytes = st.binary(min_size=1, max_size=12).filter(lambda raw: b"\0" not in raw and b"/" not in raw)
 odd_text = st.text(alphabet="a%0AéÄ\\:\n", min_size=1, max_size=6)

@@ -16,7 +16,7 @@ from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.capture.workspace_survey import MOUNTS
 from lifeboat_core.errors import UnknownAgent
 from lifeboat_core.remotes.sealed.folder_files import ROOT_FILE
-from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND, has_folder_remote
+from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.texts import readable_json
 from lifeboat_daemon.control import json_rpc
@@ -105,7 +105,7 @@ def test_the_address_of_a_folder_holds_such_a_path(tmp_path: Path) -> None:
     url = REMOTE_KIND.check_url(f"file://{folder}")
     assert url == f"file://{tmp_path}/caf%E9"
     assert REMOTE_KIND.check_url(url) == url
-    assert has_folder_remote(url)
+    assert REMOTE_KIND.is_present(url)
 
 
 def test_an_agent_has_its_copy_in_such_a_folder(ada: Machine, tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ def test_a_runtime_that_cannot_be_looked_at_hides_no_other(machine: Machine, mon
     def fails(*arguments: object) -> list[object]:
         raise PermissionError(13, "Permission denied", "/home/ada/.zeroclaw")
 
-    monkeypatch.setattr(type(zeroclaw), "discover", fails)
+    monkeypatch.setattr(type(zeroclaw), "discover", staticmethod(fails))
     found = machine.look()
     assert [each["name"] for each in found["offers"]] == ["Juniper"]
     assert "/home/ada/.zeroclaw" in found["problems"][0]

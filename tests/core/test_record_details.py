@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records as lines
 from lifeboat_alf.memory import record_lifecycle
 from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
@@ -21,7 +22,6 @@ from support.core.purged_here import purge
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"
 NOBODY = "01900000-0000-7000-8000-000000000001"
-Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def about(ada: Protected, record_id: str) -> Json:
+def about(ada: Protected, record_id: str) -> JsonObject:
     (shown,) = edit_records.show_records(ada.context, ada.agent, [record_id])
-    found: Json = shown["about"]
+    found: JsonObject = shown["about"]
     return found
 
 
@@ -48,7 +48,7 @@ def write_day(ada: Protected, word: str) -> str:
 def link(ada: Protected, text: str, links: Any) -> None:
     """What a runtime or an import says of a memory."""
 
-    def change(scribe: RecordContext, old: Json, item: Record, state: State) -> RecordStep:
+    def change(scribe: RecordContext, old: JsonObject, item: Record, state: State) -> RecordStep:
         return record_lifecycle.edit_record(scribe, old, item.partition, old["content"], {"related_records": links})
 
     with ada.context.vault(ada.agent.id) as vault:

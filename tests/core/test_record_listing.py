@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import UnknownKind, UnknownRecord
 from lifeboat_core.memories import edit_records, memory_search, record_listing
 from lifeboat_core.memories.memory_search import MemoryFilters
@@ -16,7 +17,6 @@ from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"
-Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def ada(tmp_path: Path) -> Protected:
     return made
 
 
-def page(ada: Protected, **wanted: Any) -> Json:
+def page(ada: Protected, **wanted: Any) -> JsonObject:
     return record_listing.list_records_page(ada.context, ada.agent, RecordPageRequest(**wanted))
 
 
@@ -36,7 +36,7 @@ def snippets(ada: Protected, **wanted: Any) -> list[str]:
     return [one["snippet"] for one in page(ada, **wanted)["records"]]
 
 
-def made_again(ada: Protected) -> Json:
+def made_again(ada: Protected) -> JsonObject:
     delete_cache(ada.context.home.state_file(ada.agent.id))
     return page(ada)
 
@@ -91,7 +91,7 @@ def test_the_newest_come_first_and_each_kind_is_counted(ada: Protected) -> None:
         ({"status": "archived"}, 0),
     ],
 )
-def test_filters_narrow(ada: Protected, wanted: Json, count: int) -> None:
+def test_filters_narrow(ada: Protected, wanted: JsonObject, count: int) -> None:
     found = page(ada, **wanted)
     assert found["total"] == len(found["records"]) == count
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lifeboat_alf.archive import artifact_index
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_cli import program
 from lifeboat_cli.doctor import DoctorLevel
-from lifeboat_cli.doctor import remotes as doctor
+from lifeboat_cli.doctor import check_remotes as doctor
 from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions
@@ -28,8 +28,6 @@ from support.cli.cli_client import run
 from support.core.machines import Machine
 from support.core.second_copies import HTTP, PLAIN_FOLDER, SEALED_FOLDER, added
 from support.endpoint.endpoint_servers import running_endpoint
-
-Json = dict[str, Any]
 
 LARGE, SMALL = 200_000, 50_000
 DAY = 25
@@ -76,7 +74,7 @@ def drill(ada: Machine) -> remote_drill.RemoteDrill:
     return remote_drill.drill_remote(ada.context, ada.known_agent, ada.remote())
 
 
-def read_back(ada: Machine) -> Json:
+def read_back(ada: Machine) -> JsonObject:
     return remote_drill.verify_or_drill(ada.context, ada.known_agent, ada.remote())
 
 
@@ -211,7 +209,7 @@ def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(
 
 
 def test_a_drill_over_a_network_that_costs_waits(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_core.remotes.conditional_replication.needs_network", lambda _: True)
+    monkeypatch.setattr("lifeboat_core.remotes.remote_kinds.needs_network", lambda _: True)
     monkeypatch.setattr(power_and_network, "read_conditions", lambda _: MachineConditions(online=True, metered=True))
     assert read_back(ada)["drill"] is None
 

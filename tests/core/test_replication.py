@@ -10,14 +10,22 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
-from lifeboat_cli.doctor import DoctorLevel, copies
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_copies as copies
 from lifeboat_core.agents import agent_sync, manage_agents
 from lifeboat_core.errors import BadRequest, Cancelled, UnknownRemote
 from lifeboat_core.health import status_gathering
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions
-from lifeboat_core.remotes import acknowledged_states, conditional_replication, remote_registry, remote_verification
+from lifeboat_core.remotes import (
+    acknowledged_states,
+    conditional_replication,
+    remote_kinds,
+    remote_registry,
+    remote_verification,
+)
 from lifeboat_core.remotes.sealed.sealed_log import SealedLog
 from lifeboat_core.settings import config_file
 from lifeboat_daemon.work.operations import push, verify_remote
@@ -28,8 +36,6 @@ from support.cli.cli_client import run
 from support.core.machines import Machine, there
 from support.daemon.serving import serving
 from support.waiting import until
-
-Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -46,7 +52,7 @@ def work(ada: Machine, **parameters: Any) -> RunningJob:
     return RunningJob(ada.context, ada.known_agent, {"remote": "home", **parameters})
 
 
-def synced(ada: Machine, monkeypatch: pytest.MonkeyPatch, *, ends: int = 0) -> Json:
+def synced(ada: Machine, monkeypatch: pytest.MonkeyPatch, *, ends: int = 0) -> JsonObject:
     """What `lifeboat sync` says."""
     for name in ("LIFEBOAT_HOME", "HOME"):
         monkeypatch.setenv(name, ada.context.environment[name])
@@ -122,7 +128,7 @@ def test_a_file_of_a_remote_that_cannot_be_used_is_an_error_of_the_agent(
 @pytest.fixture
 def distant(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """The folder counts as one behind a network."""
-    monkeypatch.setattr(conditional_replication, "needs_network", lambda _: True)
+    monkeypatch.setattr(remote_kinds, "needs_network", lambda _: True)
     return ada
 
 
@@ -146,7 +152,7 @@ def test_without_a_network_nobody_is_asked_and_it_is_written_once(
 
 @pytest.mark.parametrize("scarce", [{"metered": True}, {"saver": True, "on_battery": True}])
 def test_much_to_send_waits_for_better_conditions_and_a_little_does_not(
-    distant: Machine, monkeypatch: pytest.MonkeyPatch, scarce: Json
+    distant: Machine, monkeypatch: pytest.MonkeyPatch, scarce: JsonObject
 ) -> None:
     given(monkeypatch, **scarce)
     config_file.write_config(distant.context.home, distant.context.files, "defer.above", "1KB")
@@ -176,9 +182,7 @@ def test_what_somebody_asks_for_waits_for_nothing(distant: Machine, monkeypatch:
     ],
 )
 def test_a_folder_and_a_service_on_this_machine_need_no_network(url: str, needs: bool) -> None:
-    assert (
-        conditional_replication.needs_network(remote_registry.parse_remote(f'url = "{url}"'.encode(), "home")) is needs
-    )
+    assert remote_kinds.needs_network(remote_registry.parse_remote(f'url = "{url}"'.encode(), "home")) is needs
 
 
 # A copy that does not hold ----------------------------------------------------------------------------------------

@@ -121,16 +121,7 @@ def test_a_commit_refuses_what_a_restore_would_leave_out(ada: Protected) -> None
             overlay = Overlay(vault.state())
             overlay.puts.update(entries)
             with pytest.raises(DraftInvalid, match=f"{name} leaves no room"):
-                sequence_commit.commit_sequence(
-                    ada.context,
-                    vault,
-                    overlay,
-                    (),
-                    kind="capture",
-                    time=ada.context.now(),
-                    counts={},
-                    runtime="openclaw",
-                )
+                sequence_commit.refuse_conflicts(overlay, "openclaw")
 
 
 def test_a_look_at_changed_names_finds_what_a_look_at_all_finds(ada: Protected) -> None:

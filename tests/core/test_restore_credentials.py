@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.secrets import credential_payload
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli.restore.restore_commands import print_restore_report
 from lifeboat_cli.terminal.output import CommandOutput
@@ -49,8 +50,6 @@ from support.killing import killed_at
 from support.patience import patience
 from support.prepared_folders import PreparedFolders
 
-Json = dict[str, Any]
-
 
 @pytest.fixture
 def first(prepared_folders: PreparedFolders) -> Machine:
@@ -69,17 +68,19 @@ def _exported_machine(folder: Path) -> Machine:
     return machine
 
 
-def _imported(machine: Machine, archive: Path, **options: Any) -> Json:
+def _imported(machine: Machine, archive: Path, **options: Any) -> JsonObject:
     options.setdefault("state_dir", machine.state)
-    report = exchange.import_archive(machine.context, archive, machine.workspace, with_credentials=True, **options)
+    report = exchange.import_archive(
+        machine.context, archive, machine.workspace, RestoreOptions(with_credentials=True, **options)
+    )
     return report.to_json()
 
 
-def _fates(report: Json) -> dict[str, Json]:
+def _fates(report: JsonObject) -> dict[str, JsonObject]:
     return {each["label"]: each for each in report["credential_details"]}
 
 
-def _there(report: Json) -> set[str]:
+def _there(report: JsonObject) -> set[str]:
     return {each["label"] for each in report["credential_details"] if each["outcome"] == "injected"}
 
 
@@ -150,7 +151,9 @@ def test_an_import_says_before_it_writes_where_each_credential_goes(
 def test_a_workspace_elsewhere_is_named_in_the_configuration(first: Machine, archive: Path, tmp_path: Path) -> None:
     second = second_machine(tmp_path / "second", first)
     juniper = second.home / "juniper"
-    exchange.import_archive(second.context, archive, juniper, with_credentials=True, state_dir=second.state)
+    exchange.import_archive(
+        second.context, archive, juniper, RestoreOptions(with_credentials=True, state_dir=second.state)
+    )
     assert second.config()["agents"]["entries"]["main"]["workspace"] == "~/juniper"
     assert b"// written by hand" in (second.state / "openclaw.json").read_bytes()
 
@@ -192,7 +195,9 @@ def test_a_program_of_february_gets_the_file_that_it_reads(first: Machine, archi
 def test_the_key_of_another_user_opens_nothing_and_each_credential_is_named(archive: Path, tmp_path: Path) -> None:
     stranger = Machine(tmp_path / "stranger")
     stranger.context.keys().ensure()
-    report = exchange.import_archive(stranger.context, archive, stranger.workspace, accept_unsigned=True).to_json()
+    report = exchange.import_archive(
+        stranger.context, archive, stranger.workspace, RestoreOptions(accept_unsigned=True)
+    ).to_json()
     assert report["credentials"]["injected"] == 0
     assert any("credentials cannot be opened here" in warning for warning in report["warnings"])
 
@@ -207,7 +212,9 @@ def test_a_copy_under_another_id_is_sealed_again_and_what_is_bound_stays_bound(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
     state, copy = first.home / ".openclaw-copy", first.home / "copy"
-    report = exchange.import_archive(first.context, archive, copy, with_credentials=True, state_dir=state).to_json()
+    report = exchange.import_archive(
+        first.context, archive, copy, RestoreOptions(with_credentials=True, state_dir=state)
+    ).to_json()
     assert report["copied_from"] is not None
     assert all(each["outcome"] == "injected" for each in report["credential_details"])
     keys = first.context.keys()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.contract import CaptureRoot, Installation
+from lifeboat_adapters.contract import CaptureRoot, DatabaseSupport, Installation
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice, WriteOrder
 from lifeboat_alf.seams.crash_points import CrashPoint
@@ -31,7 +31,7 @@ from lifeboat_core.restore import (
     recover_restores,
     undo_restore,
 )
-from support.core.plain_runtime import RUNTIME, PlainAdapter, plain_context
+from support.core.plain_runtime import RUNTIME, PlainAdapter, PlainPlacement, plain_context
 from support.killing import killed_at
 
 ROWS = f"raw/{RUNTIME}-home/db/jobs/jobs.jsonl"
@@ -42,6 +42,8 @@ class Shelves(PlainAdapter):
 
     def __init__(self) -> None:
         super().__init__()
+        self.databases = ShelvesDatabases(self)
+        self.placement = ShelvesPlacement(self)
         self.orders: list[WriteOrder] = []
         self.at_work = ""
         self.problem: Exception | None = None
@@ -50,11 +52,8 @@ class Shelves(PlainAdapter):
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         found = super().locate(workspace, environment, user_home)
-        home = self.home_around(workspace)
+        home = self.placement.home_around(workspace)
         return replace(found, state_dir=home if (home / "store.db").exists() else None)
-
-    def home_around(self, workspace: Path) -> Path:
-        return workspace.parent / ".shelves"
 
     def roots(self, installation: Installation) -> list[CaptureRoot]:
         found = [CaptureRoot(f"raw/{RUNTIME}/", installation.workspace)]
@@ -62,28 +61,43 @@ class Shelves(PlainAdapter):
             found.append(CaptureRoot(f"raw/{RUNTIME}-home/", installation.state_dir, only=("plain.json",)))
         return found
 
-    def running(self, installation: Installation) -> str:
-        return self.at_work
 
-    def databases(self, installation: Installation) -> list[Path]:
+class ShelvesPlacement(PlainPlacement):
+    def __init__(self, shelves: Shelves) -> None:
+        super().__init__(shelves)
+        self.shelves = shelves
+
+    def home_around(self, workspace: Path) -> Path:
+        return workspace.parent / ".shelves"
+
+    def running(self, installation: Installation) -> str:
+        return self.shelves.at_work
+
+
+class ShelvesDatabases(DatabaseSupport):
+    def __init__(self, shelves: Shelves) -> None:
+        self.shelves = shelves
+
+    def files(self, installation: Installation) -> list[Path]:
         return [] if installation.state_dir is None else [installation.state_dir / "store.db"]
 
     def row_of(self, record: dict[str, Any], root_id: str) -> dict[str, Any]:
         return {"id": f"row {root_id}", "content": record["content"]}
 
-    def write_databases(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
-        self.orders.append(order)
+    def plan_writes(self, installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        shelves = self.shelves
+        shelves.orders.append(order)
         if installation.state_dir is None:
             return []
         path = installation.state_dir / "store.db"
 
         def write(staged: Path) -> None:
-            if self.problem is not None:
-                raise self.problem
+            if shelves.problem is not None:
+                raise shelves.problem
             make_store(staged, "from the archive")
 
         beside = tuple(Path(f"{path}{end}") for end in ("-wal", "-shm"))
-        return [DatabaseWrite(path, True, write, fates=self.fates, replaces=beside, withheld=self.withheld)]
+        return [DatabaseWrite(path, True, write, fates=shelves.fates, replaces=beside, withheld=shelves.withheld)]
 
 
 def make_store(path: Path, word: str) -> None:

@@ -21,8 +21,8 @@ from lifeboat_core.errors import RestoreFailed
 from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
 from lifeboat_core.restore.restore_staging import FileStager
 from lifeboat_core.restore.restore_undo import undo_restore
-from lifeboat_core.restore.state_inventory import ProvenState
 from lifeboat_core.restore.wanted_contents import DATABASE, WantedFile
+from lifeboat_vault.vault.state_inventory import ProvenState
 from support.core.protected import Protected
 from support.exchanging import CHANGES, ExchangingFiles, everything_in, exchange, needs_exchange
 

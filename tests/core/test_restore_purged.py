@@ -15,8 +15,8 @@ from lifeboat_core.exchange import export_agent, import_archive
 from lifeboat_core.purge import undo_folders
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from lifeboat_core.restore import restore_journal as journals
-from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.verify import samples_and_drills
+from lifeboat_vault.vault import state_inventory as inventories
 from support.core.protected import Protected
 from support.core.purged_here import purge
 from support.prepared_folders import PreparedFolders
@@ -91,7 +91,7 @@ def test_a_purge_that_this_user_never_signed_is_refused(ada: Protected) -> None:
 def test_an_old_archive_over_the_agent_brings_nothing_back(ada: Protected, tmp_path: Path) -> None:
     export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "old.alf")
     purge(ada, texts=["C01X00T47"])
-    import_archive(ada.context, tmp_path / "old.alf", tmp_path / "copy", yes=True)
+    import_archive(ada.context, tmp_path / "old.alf", tmp_path / "copy", RestoreOptions(yes=True))
     assert found_in(tmp_path / "copy") == []
     assert "Sunny." in (tmp_path / "copy" / FILE).read_text()
 
@@ -100,7 +100,9 @@ def test_a_purged_archive_is_imported_on_another_machine(ada: Protected, tmp_pat
     purge(ada, texts=["C01X00T47"])
     export_agent(ada.context, "openclaw", ada.workspace, tmp_path / "new.alf")
     other = Protected(tmp_path / "other")
-    report = import_archive(other.context, tmp_path / "new.alf", tmp_path / "copy", yes=True, accept_unsigned=True)
+    report = import_archive(
+        other.context, tmp_path / "new.alf", tmp_path / "copy", RestoreOptions(yes=True, accept_unsigned=True)
+    )
     assert (found_in(tmp_path / "copy"), report.agent) == ([], ada.agent.id)
 
 
@@ -200,7 +202,7 @@ def test_a_purged_archive_of_this_user_comes_in_leaf_by_leaf_with_its_purges(ada
     with ada.context.vault(ada.agent.id) as vault:
         digest = vault.state().sequence.digest
     manage_agents.remove_agent(ada.context, ada.agent)
-    import_archive(ada.context, tmp_path / "new.alf", tmp_path / "copy", yes=True)
+    import_archive(ada.context, tmp_path / "new.alf", tmp_path / "copy", RestoreOptions(yes=True))
     with ada.context.vault(ada.agent.id) as vault:
         assert (vault.state().sequence.digest, redaction.id in vault.redactions) == (digest, True)
         assert vault.verify(trusted=ada.context.keys().trusted).findings == []

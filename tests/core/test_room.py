@@ -12,7 +12,8 @@ from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.states import merkle
 from lifeboat_alf.states.agent_state import BodyAbsent
-from lifeboat_cli.doctor import DoctorLevel, disk
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_disk as disk
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.health import status_gathering
 from lifeboat_core.history import thin_history

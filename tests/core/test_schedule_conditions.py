@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from lifeboat_cli.doctor import DoctorLevel
-from lifeboat_cli.doctor import conditions as doctor_check
+from lifeboat_cli.doctor import check_conditions as doctor_check
 from lifeboat_core.home.context import Context
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions, find_deferral_reason, read_conditions

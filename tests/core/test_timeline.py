@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent_sync import send_to_remotes
 from lifeboat_core.errors import BadLabel, NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED
@@ -23,16 +24,16 @@ from lifeboat_vault.rows import number_runs
 from lifeboat_vault.vault import Retention, SequenceRow
 from support.core.protected import START, Protected
 
-Json = dict[str, Any]
-
 
 def note(ada: Protected, text: str = "x") -> None:
     ada.write("notes.md", f"# Note\n\n{text} {ada.clock.now()}\n")
     ada.capture()
 
 
-def entries(ada: Protected, **wanted: Any) -> list[Json]:
-    found: list[Json] = sequence_timeline.make_timeline(ada.context, ada.agent, TimelineRequest(**wanted))["entries"]
+def entries(ada: Protected, **wanted: Any) -> list[JsonObject]:
+    found: list[JsonObject] = sequence_timeline.make_timeline(ada.context, ada.agent, TimelineRequest(**wanted))[
+        "entries"
+    ]
     return found
 
 

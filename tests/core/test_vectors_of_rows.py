@@ -12,7 +12,7 @@ from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.memory.embeddings import StateVectors
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_core.agents import manage_agents
-from lifeboat_core.exchange.agent_export import export_agent
+from lifeboat_core.exchange.agent_export import ExportOptions, export_agent
 from support.adapters.zeroclaw_installs import packed
 from support.core.zeroclaw_protected import ProtectedClaw
 from support.vault.vaults import content_of
@@ -91,14 +91,16 @@ def test_a_delta_leads_from_the_former_vectors_to_the_new_ones(ada: ProtectedCla
     ada.install.execute("update memories set content = 'Likes coffee', embedding = ? where key = 'tea'", packed(5, 6))
     ada.install.execute("delete from memories where key = 'boat'")
     ada.capture()
-    export_agent(ada.context, "zeroclaw", workspace, tmp_path / "next.alfd", since=0)
+    export_agent(ada.context, "zeroclaw", workspace, tmp_path / "next.alfd", ExportOptions(since=0))
     delta = DeltaReader(io.BytesIO((tmp_path / "next.alfd").read_bytes()))
     with SnapshotReader(tmp_path / "base.alf") as base, ada.context.vault(ada.agent.id) as vault:
         assert content_of(AppliedState(base, delta)) == content_of(vault.state())
 
 
 def test_inline_vectors_stand_in_the_records(ada: ProtectedClaw, tmp_path: Path) -> None:
-    export_agent(ada.context, "zeroclaw", ada.install.workspace(), tmp_path / "a.alf", embeddings_inline=True)
+    export_agent(
+        ada.context, "zeroclaw", ada.install.workspace(), tmp_path / "a.alf", ExportOptions(embeddings_inline=True)
+    )
     with SnapshotReader(tmp_path / "a.alf") as found:
         lines = b"\n".join(record.line for record in found.records())
     assert lines.count(b'"model":"openai/example"') == 2

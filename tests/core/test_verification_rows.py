@@ -37,7 +37,7 @@ def drilled(claw: ProtectedClaw) -> Drill:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, *statements: str, name: str = "brain.db") -> None:
     """Every database of this name that is written gets damaged in this way."""
-    plan = ADAPTER.write_databases
+    plan = ADAPTER.databases.plan_writes
 
     def spoiled(write: DatabaseWrite) -> DatabaseWrite:
         def make(target: Path) -> None:
@@ -51,7 +51,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, *statements: str, name: str = "brain.
     def planned(*given: Any) -> list[DatabaseWrite]:
         return [spoiled(write) for write in plan(*given)]
 
-    monkeypatch.setattr(type(ADAPTER), "write_databases", lambda _, *given: planned(*given))
+    monkeypatch.setattr(type(ADAPTER.databases), "plan_writes", staticmethod(planned))
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)

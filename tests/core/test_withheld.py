@@ -111,7 +111,7 @@ def test_an_import_without_credentials_keeps_them_too(first: Machine, tmp_path: 
     file = tmp_path / "ada.alf"
     exchange.export_agent(first.context, "openclaw", first.workspace, file)
     second = second_machine(tmp_path / "second", first)
-    exchange.import_archive(second.context, file, second.workspace, state_dir=second.state)
+    exchange.import_archive(second.context, file, second.workspace, RestoreOptions(state_dir=second.state))
     registry.resume_agent(second.context, _agent(second))
     (second.workspace / "SOUL.md").write_text("# Soul\n\nBe patient.\n")
     capture_agent(second.context, _agent(second))

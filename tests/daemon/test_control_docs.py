@@ -31,9 +31,7 @@ def _rows(heading: str) -> set[str]:
 
 
 def _methods() -> set[str]:
-    nothing = cast(Any, None)
-    parts = [nothing] * 7
-    answers = ControlAnswers(*parts, about=nothing, reload=nothing, stop=nothing, up=nothing)
+    answers = ControlAnswers(cast(Any, None))
     return {json_rpc.HELLO, json_rpc.SUBSCRIBE, *answers.handlers()}
 
 

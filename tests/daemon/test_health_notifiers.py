@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lifeboat_cli.doctor import DoctorLevel
-from lifeboat_cli.doctor import notifiers as doctor
+from lifeboat_cli.doctor import check_notifiers as doctor
 from lifeboat_core.errors import BadRequest, NetworkUnreachable
 from lifeboat_core.home.context import Context
 from lifeboat_core.machine import power_and_network

@@ -123,14 +123,14 @@ def test_after_a_long_capture_the_agent_is_left_alone_for_as_long() -> None:
 
 def test_quiet_longer_than_at_most_is_at_most() -> None:
     ada = pacer()
-    ada.timing = ada.timing._replace(quiet=300.0)
+    ada.timing = ada.timing._replace(debounce=300.0)
     ada.changed(1000)
     assert ada.due(1000) == DueCapture(1060, "change")
 
 
 def test_without_quiet_a_change_is_captured_at_once() -> None:
     ada = pacer()
-    ada.timing = ada.timing._replace(quiet=0.0)
+    ada.timing = ada.timing._replace(debounce=0.0)
     ada.changed(1000)
     assert ada.due(1000) == DueCapture(1000, "change")
 
@@ -290,7 +290,7 @@ def test_what_changed_stays_known_over_captures_that_fail() -> None:
 
 # Any course of events ---------------------------------------------------------------------------------------------
 
-AT_MOST, QUIET, IDLE = 20.0, 2.0, 45.0
+AT_MOST, DEBOUNCE, IDLE = 20.0, 2.0, 45.0
 
 
 class AnyCourse(RuleBasedStateMachine):
@@ -303,7 +303,7 @@ class AnyCourse(RuleBasedStateMachine):
     def start(self, cadence: str) -> None:
         self.now = 1000.0
         self.pacer = CapturePacer(
-            CadenceSettings(cadence, quiet=QUIET, at_most=AT_MOST, idle=IDLE, scan_interval=300.0)
+            CadenceSettings(cadence, debounce=DEBOUNCE, at_most=AT_MOST, idle=IDLE, scan_interval=300.0)
         )
         self.cadence = cadence
         self.running = False
@@ -369,7 +369,7 @@ class AnyCourse(RuleBasedStateMachine):
         if due.reason == "scan":
             assert self.now - self.ended >= 300
         if due.reason != REQUEST and self.starts:
-            assert self.now - self.starts[-1][0] >= QUIET, "twice within the quiet time"
+            assert self.now - self.starts[-1][0] >= DEBOUNCE, "twice within the quiet time"
         if self.cadence == MANUAL:
             assert due.reason == REQUEST
         if self.cadence == SCHEDULED:

@@ -97,7 +97,7 @@ def test_a_database_of_the_runtime_matters_with_the_log_that_commits_are_written
     claw.add()
     plan = make_watch_plan.plan_watching(claw.context, claw.agent)
     adapter = claw.context.adapter("zeroclaw")
-    databases = adapter.databases(claw.context.installation(claw.agent))
+    databases = adapter.databases.files(claw.context.installation(claw.agent))
     assert databases
     for path in databases:
         assert matters(plan, path) and matters(plan, Path(f"{path}-wal")) and not matters(plan, Path(f"{path}-shm"))
@@ -113,7 +113,7 @@ def test_a_database_that_is_kept_by_rows_matters_in_a_workspace_too(tmp_path: Pa
 
 
 def _databases(context: Context, agent: Agent) -> list[Path]:
-    return context.adapter(agent.runtime).databases(context.installation(agent))
+    return context.adapter(agent.runtime).databases.files(context.installation(agent))
 
 
 def test_while_the_runtime_cannot_be_found_it_is_watched_where_it_was(ada: Protected) -> None:

@@ -12,8 +12,13 @@ from types import ModuleType
 import click
 import pytest
 
-from lifeboat_adapters.adapter_defaults import AdapterDefaults
-from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.contract import (
+    Adapter,
+    CredentialSupport,
+    DatabaseSupport,
+    HookSupport,
+    PlacementSupport,
+)
 from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.settings.settings_table import SETTINGS
@@ -61,8 +66,8 @@ def test_every_format_shows_its_tables_and_says_what_it_is(name: str) -> None:
 
 
 def test_every_function_that_an_adapter_must_answer_stands_on_its_page() -> None:
-    """What no adapter has to say is what BaseAdapter answers for it."""
-    own = {name for name in vars(Adapter) if not name.startswith("_")} - set(dir(AdapterDefaults))
+    groups = (Adapter, CredentialSupport, DatabaseSupport, HookSupport, PlacementSupport)
+    own = {name for group in groups for name in group.__abstractmethods__}
     text = (DOCS / "adapters.md").read_text()
     assert sorted(name for name in own if f"`{name}`" not in text) == []
 
@@ -202,3 +207,13 @@ def test_make_targets_that_a_page_names_exist(page: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     named = re.findall(r"(?:^\$ |`)make ([a-z-]+)", page.read_text(), flags=re.MULTILINE)
     assert [name for name in named if name not in targets] == []
+
+
+_MODULE = re.compile(r"`([a-z0-9_/]+\.py)`")
+
+
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", DOCS / "architecture.md"], ids=lambda page: page.name)
+def test_modules_that_a_page_names_are_in_the_tree(page: Path) -> None:
+    known = [path.as_posix() for folder in (*PACKAGES, "tests", "packaging") for path in (ROOT / folder).rglob("*.py")]
+    named = set(_MODULE.findall(page.read_text()))
+    assert named and {name for name in named if not any(path.endswith(f"/{name}") for path in known)} == set()

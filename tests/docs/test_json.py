@@ -8,10 +8,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint import endpoint_serve
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.service.event_log import open_log
@@ -24,14 +25,13 @@ from support.adapters.openclaw_workspaces import StateFolder
 from support.cli.cli_client import run
 from support.core.purge_receipt_home import Purged
 from support.daemon.fake_systemctl import FakeSystemctl
+from support.docs import json_page
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import AGENT as ENDPOINT_AGENT
 from support.endpoint.keeping import with_history
-from support.paths import ROOT
 from support.talking_server import status, talking_server
 
-PAGE = ROOT / "docs" / "json.md"
-Json = dict[str, Any]
+PAGE = json_page.PAGE
 
 
 def _sections() -> dict[str, list[str]]:
@@ -52,7 +52,7 @@ def _sections() -> dict[str, list[str]]:
     return found
 
 
-def _cut_documents(name: str, workspace: Path) -> Iterator[tuple[str, Json]]:
+def _cut_documents(name: str, workspace: Path) -> Iterator[tuple[str, JsonObject]]:
     note = workspace / "memory" / "key.md"
     note.parent.mkdir(exist_ok=True)
     note.write_text("Once it was ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG.\n")
@@ -88,7 +88,7 @@ def _covers(documented: str, actual: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Json]]:
+def documents(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, JsonObject]]:
     """Run every command once; what each wrote, with the heading it is documented under."""
     home = tmp_path_factory.mktemp("documented")
     home.chmod(0o700)
@@ -107,7 +107,7 @@ def _openclaw(home: Path) -> StateFolder:
     return made
 
 
-def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]]:
+def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonObject]]:
     """What every command writes, with the heading it is documented under."""
     name, workspace = "Juniper", openclaw.workspace
     yield "`lifeboat agents discover`", run("agents", "discover")
@@ -157,7 +157,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield from _receipt_documents(folder)
 
 
-def _receipt_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _receipt_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     """Of a home in which something was purged, and a second copy at which it waits."""
     made = Purged(folder / "purged")
     one = "`lifeboat receipts show`, `verify`, `confirm`, `export`"
@@ -173,7 +173,7 @@ def _receipt_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         yield "`lifeboat receipts list`", run("receipts", "list")
 
 
-def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _hook_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     fake = FakeOpenClaw.install(folder / "bin")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")
@@ -181,7 +181,7 @@ def _hook_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         yield "An agent", run("agents", "hook", "Juniper", "--remove")
 
 
-def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, Json]]:
+def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, JsonObject]]:
     stick = folder / "stick"
     stick.mkdir()
     run("remote", "add", "stick", f"file://{stick}/copies")
@@ -193,7 +193,7 @@ def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, Json]]:
     run("remote", "remove", "stick", "--yes")
 
 
-def _service_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _service_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     """With a service manager that starts nothing: what a daemon says of itself is on the page of the control socket."""
     with open_log(Context.open().home, foreground=False) as log:
         log.event("started")
@@ -209,7 +209,7 @@ def _service_documents(folder: Path) -> Iterator[tuple[str, Json]]:
             yield "`lifeboat service`", run("service", *words)
 
 
-def _from_alf_document(folder: Path) -> Json:
+def _from_alf_document(folder: Path) -> JsonObject:
     """Of one agent that was found nowhere, and one file that is none."""
     state = folder / "former/.alf/state"
     state.mkdir(parents=True)
@@ -220,7 +220,7 @@ def _from_alf_document(folder: Path) -> Json:
         return run("setup", "--from-alf", expect=1)
 
 
-def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _endpoint_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     """With a finding, and an agent that something was let go of."""
     data, source = folder / "endpoint", f"file:{folder / 'endpoint.key'}"
     heading = "`lifeboat endpoint`"
@@ -252,7 +252,7 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     yield heading, run("endpoint", "tenant", "remove", "home", "--yes", "--data", data)
 
 
-def _waiting_documents(folder: Path, data: Path) -> Iterator[Json]:
+def _waiting_documents(folder: Path, data: Path) -> Iterator[JsonObject]:
     """Of two purges, one of which is refused."""
     with Endpoint.open(data) as endpoint:
         space = endpoint.space(endpoint.control.tenant("home").id)
@@ -265,7 +265,7 @@ def _waiting_documents(folder: Path, data: Path) -> Iterator[Json]:
         yield run("endpoint", "purges", word, redaction.id, "--data", data)
 
 
-def _remote_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _remote_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     """At something that says to be an endpoint, and does nothing that one must."""
     token = b'{"tenant": "home", "name": "laptop", "scopes": ["pull", "push"], "expires_at": null}'
     answers = {"/version": b'{"id": "0a", "limits": {}}', "/token": token}
@@ -281,7 +281,7 @@ def _remote_documents(folder: Path) -> Iterator[tuple[str, Json]]:
         yield heading, run("remote", "remove", "home", "--yes")
 
 
-def _purge_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]]:
+def _purge_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, JsonObject]]:
     run("remote", "add", "stick", (folder / "stick").as_uri())
     wanted = run("search", "Juniper", "plotter", "ink")["hits"][0]["id"]
     yield "`lifeboat purge`", run("purge", "Juniper", "--record", wanted, "--dry-run")
@@ -295,14 +295,14 @@ def _purge_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]
     yield "`lifeboat purge`", run("purge", "Copy", "--all", "--yes")
 
 
-def _rotation_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _rotation_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     words = ("--words-to", folder / "new-words", "--no-prove", "--yes")
     yield "`lifeboat keys rotate`", run("keys", "rotate", "--compromised", *words)
     own = run("keys", "status")["machines"][0]["id"]
     yield "`lifeboat keys rename-machine`", run("keys", "rename-machine", own, "workbench")
 
 
-def _key_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _key_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     yield "`lifeboat keys`", run("keys", "init", "--words-to", folder / "words")
     yield "`lifeboat keys`", run("keys", "prove", "--words-from", folder / "words")
     yield "`lifeboat keys`", run("keys", "recover", "--words-from", folder / "words")
@@ -312,12 +312,12 @@ def _key_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     yield "`lifeboat keys`", run("keys", "lock")
 
 
-def _cloned(workspace: Path, copy: Path) -> Json:
+def _cloned(workspace: Path, copy: Path) -> JsonObject:
     shutil.copytree(workspace, copy, symlinks=True)
     return run("agents", "clone", "Juniper", copy)
 
 
-def _file_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]]:
+def _file_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, JsonObject]]:
     one, two, delta = folder / "one.alf", folder / "two.alf", folder / "between.alf-delta"
     run("alf", "export", "openclaw", workspace, "-o", one)
     base = run("alf", "show", one)["sequence"]
@@ -342,7 +342,7 @@ def _file_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]]
     yield "`lifeboat restore`, `undo`, `alf import`", imported
 
 
-def _converted_documents(folder: Path) -> Iterator[tuple[str, Json]]:
+def _converted_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
     """An agent as a bundle, that as an archive, and one that is sealed as a whole."""
     heading, bundle = "`lifeboat alf convert`", folder / "juniper.aimem.json"
     yield heading, run("alf", "convert", "agent:Juniper", "--to", "aimem", "-o", bundle, "--yes")
@@ -351,7 +351,7 @@ def _converted_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     yield heading, run("alf", "convert", "agent:Juniper", "--to", "alf", "-o", sealed, "--encrypt")
 
 
-def test_every_field_that_a_command_writes_is_documented(documents: list[tuple[str, Json]]) -> None:
+def test_every_field_that_a_command_writes_is_documented(documents: list[tuple[str, JsonObject]]) -> None:
     sections = _sections()
     missing = set()
     for heading, document in documents:
@@ -361,7 +361,7 @@ def test_every_field_that_a_command_writes_is_documented(documents: list[tuple[s
     assert sorted(missing) == []
 
 
-def test_every_documented_field_is_written(documents: list[tuple[str, Json]]) -> None:
+def test_every_documented_field_is_written(documents: list[tuple[str, JsonObject]]) -> None:
     written: dict[str, set[str]] = {}
     for heading, document in documents:
         written.setdefault(heading, set()).update(_fields(document))
@@ -372,6 +372,23 @@ def test_every_documented_field_is_written(documents: list[tuple[str, Json]]) ->
             if not any(field.split("[]")[0].startswith(beginning) for field in found):
                 unwritten.add(f"{heading}: {documented}")
     assert sorted(unwritten) == []
+
+
+def test_the_tables_of_the_page_are_those_of_the_shapes() -> None:
+    assert PAGE.read_text() == json_page.json_page(), "make docs writes it anew"
+
+
+def test_every_shape_on_the_page_reads_what_its_command_wrote(documents: list[tuple[str, JsonObject]]) -> None:
+    unread = []
+    for heading, shapes in json_page.marked_shapes().items():
+        for shape in shapes:
+            names = {field.encode_name for field in msgspec.structs.fields(shape)}
+            written = [document for of, document in documents if of == heading and document.keys() <= names]
+            if not written:
+                unread.append(f"{heading}: {shape.__name__}")
+            for document in written:
+                msgspec.convert(document, shape)
+    assert unread == []
 
 
 def test_a_failed_command_writes_one_error(isolated_home: Path) -> None:

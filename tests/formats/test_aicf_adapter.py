@@ -123,9 +123,9 @@ def test_locks_and_half_written_files_are_left_out() -> None:
 
 
 def test_keys_beside_the_files_are_cut_out() -> None:
-    (found,) = ADAPTER.secrets(f"{RAW}.env", b"API_KEY=sk-0123456789abcdefghijklmnop\n") or []
+    (found,) = ADAPTER.credentials.find(f"{RAW}.env", b"API_KEY=sk-0123456789abcdefghijklmnop\n") or []
     assert found.value == "sk-0123456789abcdefghijklmnop"
-    assert ADAPTER.secrets(f"{RAW}a.aicf", b"1|@AICF_VERSION\n") is None
+    assert ADAPTER.credentials.find(f"{RAW}a.aicf", b"1|@AICF_VERSION\n") is None
 
 
 def test_users_of_sessions_are_principals(tmp_path: Path) -> None:

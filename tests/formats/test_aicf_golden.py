@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aicf.output.file_patching import rejoin_file
 from lifeboat_formats.aicf.records import file_memories
 from lifeboat_formats.aicf.records.file_pieces import FilePiece
 from lifeboat_formats.aicf.syntax.document import Dialect, emit_document, parse_document
-
-Json = dict[str, Any]
 
 DAY = "2026-10-02T08:00:00.000Z"
 
@@ -272,7 +271,7 @@ OF_DIALECT = {
 """A file for each dialect that a file can be told to be of."""
 
 
-def memories(text: str) -> list[tuple[FilePiece, Json]]:
+def memories(text: str) -> list[tuple[FilePiece, JsonObject]]:
     return list(file_memories.read_memories(text.encode(), "golden.aicf").memories())
 
 

@@ -79,14 +79,14 @@ def test_memories_are_the_nodes_that_the_agent_may_see(tmp_path: Path) -> None:
 def test_nobody_is_asked_unless_the_user_says_so(tmp_path: Path) -> None:
     installation = replace(_asked(tmp_path, "stdio:/no/such/program"), remote=False)
     with pytest.raises(DatabaseAbsent) as caught:
-        AionforgeAdapter().memory_store(installation)
+        AionforgeAdapter().databases.memory_store(installation)
     assert caught.value.fix == "lifeboat config set remote_memory true"
 
 
 def test_a_release_that_cannot_list_what_it_holds_is_an_error_and_no_empty_list(tmp_path: Path) -> None:
     seeded(tmp_path / "store.json")
     with running(tmp_path / "store.json", "0.3.0") as found:
-        store = AionforgeAdapter().memory_store(_asked(tmp_path, found.address))
+        store = AionforgeAdapter().databases.memory_store(_asked(tmp_path, found.address))
         assert store is not None and not hasattr(store, "table")
         with pytest.raises(RuntimeDatabaseError, match="cannot list"):
             store.stamp()
@@ -96,7 +96,7 @@ def test_a_release_that_cannot_list_what_it_holds_is_an_error_and_no_empty_list(
 
 def test_an_agent_nobody_named_is_asked_for(tmp_path: Path) -> None:
     with running(tmp_path / "store.json", asked="") as found:
-        store = AionforgeAdapter().memory_store(_asked(tmp_path, found.address))
+        store = AionforgeAdapter().databases.memory_store(_asked(tmp_path, found.address))
         assert store is not None and not hasattr(store, "table")
         with pytest.raises(RuntimeDatabaseError, match="as which agent") as caught:
             store.stamp()
@@ -106,7 +106,7 @@ def test_an_agent_nobody_named_is_asked_for(tmp_path: Path) -> None:
 def test_the_stamp_changes_with_what_is_held_and_with_nothing_else(tmp_path: Path) -> None:
     held = seeded(tmp_path / "store.json")
     with running(tmp_path / "store.json") as found:
-        store = AionforgeAdapter().memory_store(_asked(tmp_path, found.address))
+        store = AionforgeAdapter().databases.memory_store(_asked(tmp_path, found.address))
         assert store is not None and not hasattr(store, "table")
         before = store.stamp()
         assert store.stamp() == before
@@ -147,7 +147,7 @@ def test_what_a_running_program_holds_stays_as_it_was_last_copied(tmp_path: Path
         fcntl.flock(held, fcntl.LOCK_EX)
         log.write_bytes(LOG + b"half of a chan")
         report = harness.capture()
-        assert harness.adapter.running(harness.installation(harness.made.workspace))
+        assert harness.adapter.placement.running(harness.installation(harness.made.workspace))
         assert "raw/aionforge/wal.log" in report.waiting
         assert _body(harness, "raw/aionforge/wal.log") == LOG
     harness.capture(full=True)
@@ -227,7 +227,7 @@ def test_memories_of_another_runtime_arrive_in_the_instance(tmp_path: Path) -> N
 
 
 def test_the_log_is_never_looked_into() -> None:
-    assert AionforgeAdapter().secrets("raw/aionforge/wal.log", LOG) is None
+    assert AionforgeAdapter().credentials.find("raw/aionforge/wal.log", LOG) is None
     assert AionforgeAdapter().split("raw/aionforge/wal.log", LOG.decode("latin-1")) is None
 
 
@@ -244,7 +244,7 @@ def _asked(folder: Path, address: str) -> Installation:
 
 
 def _stamp(folder: Path, address: str) -> Any:
-    store = AionforgeAdapter().memory_store(_asked(folder, address))
+    store = AionforgeAdapter().databases.memory_store(_asked(folder, address))
     assert store is not None and not hasattr(store, "table")
     return store.stamp()
 

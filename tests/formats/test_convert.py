@@ -22,16 +22,16 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.validation.validate_file import validate_archive
 from lifeboat_cli import program
 from lifeboat_cli.archives import alf_convert
-from lifeboat_cli.doctor import instances
+from lifeboat_cli.doctor import check_instances as instances
 from lifeboat_core.agents import locks
 from lifeboat_core.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
 from lifeboat_core.exchange import ArchiveEncryption, conversion_options
-from lifeboat_core.exchange.conversion_report import FATES_LIMIT, ConversionReport, group_fates
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ConversionSource
 from lifeboat_core.exchange.instance_notes import open_instance_notes
 from lifeboat_core.home.context import Context
 from lifeboat_formats.interchange.contract import FormatReading
+from lifeboat_formats.interchange.conversion_report import FATES_LIMIT, ConversionReport, group_fates
 from lifeboat_formats.interchange.errors import InstanceFailed, NoInstance, SourceRefused, UnknownFormat
 from support.cli.cli_client import run
 from support.core.protected import Protected

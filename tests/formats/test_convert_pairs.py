@@ -16,8 +16,8 @@ from lifeboat_alf.memory import memory_records
 from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validation.validate_file import validate_archive
-from lifeboat_core.exchange.conversion_report import LOST, ConversionReport
 from lifeboat_formats.interchange import format_registry
+from lifeboat_formats.interchange.conversion_report import LOST, ConversionReport
 from support.formats import aicf_files, aimem_bundles
 from support.formats.conversions import FACTS, FILES, INSTANCES, SECRET, Bench, bench
 

@@ -9,9 +9,9 @@ import nacl.signing
 import pytest
 
 from lifeboat_core.errors import ExchangeError, FileExists
-from lifeboat_core.exchange.conversion_report import ConversionReport
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ConversionSource
+from lifeboat_formats.interchange.conversion_report import ConversionReport
 from support.core.protected import Protected
 from support.formats.plain_format import plain_formats
 

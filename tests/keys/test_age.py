@@ -1,4 +1,4 @@
-"""Whole files in the age format: who opens them, and what is said of each way in which they do not open."""
+"""Files in the age format: who can open them, and which error each failure raises."""
 
 from __future__ import annotations
 
@@ -201,7 +201,8 @@ def test_a_header_that_asks_for_years_of_work_is_refused(with_passphrase: bytes)
 
 
 def test_the_limit_of_work_does_not_depend_on_how_fast_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library allows what its machine does in some seconds: so much that it refuses is opened here."""
+    """The library's limit follows the machine's speed; here it is set so low that it refuses, and the file still
+    opens."""
     sealed = encrypt_with_little_work(b"words", PASSPHRASE, work=16)
     assert opened(sealed, passphrase=PASSPHRASE) == b"words"
     monkeypatch.setattr(age_scrypt, "MOST_WORK", 15)

@@ -1,4 +1,4 @@
-"""The machines a home has met: known by what they sign, called by a name, refused once they are lost."""
+"""The machines that a home has met: identified by their signatures, found by name, refused once lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def keys(tmp_path: Path) -> HomeKeys:
 
 @pytest.fixture
 def laptop(tmp_path: Path) -> HomeKeys:
-    """Another machine of the same user, whose user gave it a name."""
+    """Return the keys of another machine of the same user, with a name given by the user."""
     made = HomeKeys(tmp_path / "laptop")
     made.install(KEY)
     made.agent_public(AGENT)

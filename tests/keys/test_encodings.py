@@ -1,4 +1,4 @@
-"""Base64 with one spelling."""
+"""Base64 with a single valid spelling."""
 
 from __future__ import annotations
 

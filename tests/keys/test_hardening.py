@@ -1,4 +1,4 @@
-"""Core dumps off. Run in a process of its own: it cannot be undone."""
+"""Core dumps are disabled. Run in a separate process, because it cannot be undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys of one home: made once, never overwritten, refused when open to others, and not needed for capture."""
+"""The keys of one home are made once, never overwritten, refused when open to others, and not needed for captures."""
 
 from __future__ import annotations
 
@@ -406,7 +406,7 @@ def test_a_full_disk_leaves_no_half_key_and_the_next_try_completes(folder: Path,
 
 
 class _Garbles(SystemFiles):
-    """A disk that says yes and keeps something else."""
+    """A disk that reports success but stores something else."""
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
         super().write_new(path, data.replace(b'"version": 1', b'"version": 7'), mode=mode, sync=sync)

@@ -1,4 +1,4 @@
-"""The recovery kit: one page, from which the key comes back however it was copied."""
+"""The recovery kit: one page from which the key is recovered however it was copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_keys.recovery.recovery_kit import KitRemote
 DAY = "2026-11-20"
 KEY = UserKey(bytes(range(32)))
 LONGEST = UserKey.from_words(["acoustic"] * 23 + ["decrease"])
-"""A key whose words all have eight letters, the most there are."""
+"""A key whose words all have eight letters, the maximum."""
 HOME = KitRemote("home", "https://boat.example.com/ada", "sha256:0123", "log in there and choose New token")
 DARK = {" ": (False, False), "▀": (True, False), "▄": (False, True), "█": (True, True)}
 
@@ -25,7 +25,7 @@ keys = st.binary(min_size=32, max_size=32).map(UserKey)
 
 
 def copied(page: str) -> str:
-    """As somebody copies it: without the QR code, spaces trimmed and collapsed, in a quotation."""
+    """Return the page as a user may copy it: without the QR code, spaces trimmed and collapsed, quoted."""
     lines = page.split(recovery_kit.TITLE)[1].split("THE SAME WORDS")[0].splitlines()
     return "\n".join("> " + re.sub(" +", " ", line.strip()) for line in lines)
 

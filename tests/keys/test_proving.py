@@ -1,4 +1,4 @@
-"""Three words at places that nobody can foresee; and what somebody may have meant."""
+"""Three words at unpredictable places, and suggestions for mistyped words."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_alf.seams.file_operations import SystemFiles
@@ -49,8 +50,6 @@ PLAIN = VaultReceipt(
 )
 OF_DEVICE = vault_receipts.sign_with_device(PLAIN, DEVICE)
 OF_ENDPOINT = vault_receipts.sign_with_endpoint(PLAIN, ENDPOINT)
-
-Json = dict[str, Any]
 
 
 def through_json(receipt: VaultReceipt) -> VaultReceipt:
@@ -109,7 +108,7 @@ def test_a_receipt_without_signature_is_refused() -> None:
 
 # Changes --------------------------------------------------------------------------------------------------------------
 
-OTHER: Json = {
+OTHER: JsonObject = {
     "vault_id": "11111111-0000-4000-8000-000000000002",
     "kind": "folder",
     "name": "stick",
@@ -143,7 +142,7 @@ def test_no_field_can_be_changed(receipt: VaultReceipt, name: str) -> None:
 
 
 def _mutations(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every part of a document changed, taken away, of another type, and one put in."""
+    """Yield every part of a document changed, removed, of another type, and one added."""
     if isinstance(value, dict):
         for name in value:
             yield f"{path}.{name} gone", {key: one for key, one in value.items() if key != name}
@@ -223,7 +222,7 @@ def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [{"kind": "another"}, {"version": 2}, {"secret": to_base64(b"short")}])
-def test_what_holds_no_key_is_damaged(change: Json) -> None:
+def test_what_holds_no_key_is_damaged(change: JsonObject) -> None:
     with pytest.raises(KeyDamaged):
         EndpointKey.of_document({**ENDPOINT.to_document(), **change})
 

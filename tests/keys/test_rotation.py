@@ -1,4 +1,5 @@
-"""Replacing the user's key: what was sealed and signed before goes on, and no moment of it is half done."""
+"""Replacing the user's key: what was sealed and signed before stays usable, and no moment shows a half-done
+rotation."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def _elsewhere(folder: Path, key: UserKey) -> HomeKeys:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """Everything but the store of the key: one that was kept and never came into force lies there too."""
+    """Return everything but the store of the key, which may hold a key that never became current."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     return {name: data for name, data in found.items() if not name.startswith(("user.key", "users/"))}
 
@@ -132,7 +133,7 @@ def test_after_three_rotations_the_last_words_open_everything_and_trust_every_si
 
 
 def test_a_pair_that_only_an_old_archive_has_opens_with_the_former_key(tmp_path: Path, keys: HomeKeys) -> None:
-    """Another machine of the same user made it before the key was replaced, so it was never wrapped again."""
+    """Another machine of the user made the pair before the key was replaced, so it was never wrapped again."""
     second = _elsewhere(tmp_path / "second", keys.user_key())
     record = _seal(second, b"from the second machine")
     archive = _travelling(second)
@@ -176,7 +177,7 @@ def test_a_compromised_key_counts_until_the_history_is_signed_and_never_after(ke
 
 
 def test_no_pair_is_taken_from_an_archive_under_a_compromised_key(tmp_path: Path, keys: HomeKeys) -> None:
-    """Whoever has the key could make one, and have what is sealed next sealed to themselves."""
+    """An attacker with the key could make one and receive the next credentials."""
     thief = _elsewhere(tmp_path / "thief", keys.user_key())
     thief.agent_public(AGENT)
     new = _rotate(keys, STOLEN)
@@ -255,7 +256,7 @@ def test_a_pair_that_does_not_open_stops_it_before_anything_is_written(folder: P
 
 
 class _Hollow(UserKey):
-    """A key as somebody without its secret would have it: only the public halves are right."""
+    """A key as an attacker without its secret would have it: only the public halves are right."""
 
     def __init__(self, claimed: UserPublic) -> None:
         super().__init__(os.urandom(32))
@@ -313,7 +314,7 @@ def test_a_pair_made_while_a_journal_waits_is_one_of_the_new_key(keys: HomeKeys)
 
 
 def _use(folder: str) -> bool:
-    """What captures and restores do, while somebody replaces the key."""
+    """Do what captures and restores do, while another process replaces the key."""
     keys = HomeKeys(Path(folder))
     for _ in range(15):
         record = _seal(keys, b"payload")

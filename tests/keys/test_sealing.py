@@ -1,4 +1,4 @@
-"""Sealed credentials: what opens them, what does not, and what their size tells."""
+"""Sealed credentials: what opens them, what does not, and what their size reveals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signed sequences: the 24 words alone verify them, and no byte of them can be changed."""
+"""Signed sequences: the 24 words alone verify them, and no byte can be changed."""
 
 from __future__ import annotations
 

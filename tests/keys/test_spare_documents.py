@@ -1,4 +1,4 @@
-"""Key documents that are lost or damaged come back from their second copy; destroyed ones do not."""
+"""Lost or damaged key documents are restored from their spares; destroyed ones are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The key in files and from programs: wrapped with a passphrase, named by the environment, printed by a command."""
+"""Keys in files and from programs: wrapped with a passphrase, named by the environment, printed by a command."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has no mode bit
 
 @pytest.fixture
 def home(tmp_path: Path) -> Callable[..., HomeKeys]:
-    """The keys of one folder, with an environment around them."""
+    """Return the keys of one folder, with an environment."""
 
     def make(key_command: str = "", **environment: str) -> HomeKeys:
         around = KeyEnvironment("home", environment, lambda: key_command)

@@ -1,4 +1,4 @@
-"""A key that is held open for a time: by a process that nobody waits for, and that ends when it has no more reason."""
+"""A key held open for a time by a background process, which ends when there is no reason to hold it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PHRASE = "a long walk by the sea"
 
 @pytest.fixture
 def runtime() -> Iterator[Path]:
-    """A runtime folder with a short name: a socket's path has a limit."""
+    """Yield a runtime folder with a short name, because the length of a socket's path is limited."""
     with short_folder() as folder:
         yield folder
 
@@ -54,7 +54,7 @@ def around(runtime: Path) -> KeyEnvironment:
 
 @pytest.fixture
 def keys(tmp_path: Path, around: KeyEnvironment, lightest_wrapping: None) -> Iterator[HomeKeys]:
-    """A key that is wrapped with a passphrase which nobody gives."""
+    """Yield keys wrapped with a passphrase that is not available."""
     given = KeyEnvironment("home", {**around.environment, "LIFEBOAT_PASSPHRASE": PHRASE})
     HomeKeys(tmp_path / "keys", around=given).ensure()
     made = HomeKeys(tmp_path / "keys", around=around)

@@ -1,4 +1,4 @@
-"""The OS keyring as a store: it may be locked, absent, slow, dead or lying, and none of that stops more than itself."""
+"""The OS keyring as a store: it may be locked, absent, slow, dead or wrong, which affects nothing but itself."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lifeboat_core.health import status_gathering
+from lifeboat_keys import child_processes
 from lifeboat_keys.errors import (
     KeyDamaged,
     KeyExists,
@@ -26,7 +27,7 @@ from lifeboat_keys.errors import (
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.strict_base64 import from_base64
 from lifeboat_keys.pairs.user_key import UserKey
-from lifeboat_keys.stores import key_programs, keyring_process, keyring_store
+from lifeboat_keys.stores import keyring_process, keyring_store
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.keyring_store import KeyringStore, session_environment
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -55,7 +56,7 @@ def around() -> KeyEnvironment:
 
 
 class Keyring:
-    """What the process of the keyring finds."""
+    """A keyring as its process sees it."""
 
     def __init__(self, items: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.items = items
@@ -296,13 +297,13 @@ def test_status_asks_the_keyring_once_and_a_capture_never(
     ada.context.keys().ensure(StoreKind.KEYRING)
     ada.add()
     asked = []
-    real = key_programs.run_key_program
+    real = child_processes.run_child
 
-    def counted(*arguments: Any, **options: Any) -> key_programs.KeyProgramResult:
+    def counted(*arguments: Any, **options: Any) -> child_processes.ChildResult:
         asked.append(arguments)
         return real(*arguments, **options)
 
-    monkeypatch.setattr(key_programs, "run_key_program", counted)
+    monkeypatch.setattr(child_processes, "run_child", counted)
     ada.write("MEMORY.md", "# Memory\n\n## Tea\n\nLikes black tea.\n")
     ada.write_config('{"env": {"OPENAI_API_KEY": "sk-fake-fedcba9876543210"}}')
     assert ada.capture().sequence == 1

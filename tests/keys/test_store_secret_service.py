@@ -1,4 +1,4 @@
-"""The OS keyring for real: a gnome-keyring on a bus of its own for each test."""
+"""A real OS keyring: gnome-keyring on a separate bus for each test."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _around(service: SecretService, home_id: str = HOME_ID) -> KeyEnvironment:
 
 
 def _python(program: str, service: SecretService, *arguments: str) -> str:
-    """A program of somebody else on the same bus."""
+    """Run another program on the same bus."""
     command = [sys.executable, "-c", program, *arguments]
     ended = subprocess.run(
         command, env=service.environment, capture_output=True, text=True, timeout=patience(), check=True
@@ -156,7 +156,7 @@ def test_a_further_key_lies_beside_the_first(tmp_path: Path, secret_service: Sec
 
 
 class _Ada(Protected):
-    """An agent whose home has a Secret Service around it."""
+    """An agent whose home has a Secret Service."""
 
     def __init__(self, folder: Path, service: SecretService) -> None:
         super().__init__(folder, config='{"env": {"OPENAI_API_KEY": "sk-fake-0123456789abcdef"}}')

@@ -1,4 +1,4 @@
-"""Whose signatures count: the user's key and the ones it replaced, but none that others may hold."""
+"""Whose signatures count: those of the user's key and its former keys, except compromised ones."""
 
 from __future__ import annotations
 

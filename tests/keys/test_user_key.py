@@ -1,4 +1,4 @@
-"""The user's key: two pairs from one secret, an id from the public halves."""
+"""The user's key: two pairs derived from one secret, an id derived from the public halves."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What others published about the primitives that keys are made of: what is sealed here opens with any program that
-holds to the same standards."""
+"""Published test vectors of the cryptographic primitives, so that any conforming program opens what is sealed here."""
 
 from __future__ import annotations
 
@@ -162,7 +161,7 @@ def test_bech32_of_bip_173(prefix: str, groups: list[int], text: str) -> None:
 
 
 def test_an_age_key_of_known_bytes() -> None:
-    """The example of the age format's own text: an identity of 32 bytes 0x42, and its recipient."""
+    """The example of the age specification: an identity of 32 bytes 0x42, and its recipient."""
     identity = bech32.encode_bech32("age-secret-key-", b"\x42" * 32).upper()
     assert identity == "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
     public = nacl.bindings.crypto_scalarmult_base(b"\x42" * 32)
@@ -172,7 +171,7 @@ def test_an_age_key_of_known_bytes() -> None:
 
 
 def test_the_age_key_is_derived_from_the_words_as_documented() -> None:
-    """With nothing of this program: docs/format.md says how."""
+    """Uses none of this program's code, only the description in docs/format.md."""
     entropy = bytes(range(32))
     text = b"lifeboat user key 1: x25519, wraps agents' keys"
     secret = hashlib.blake2b(text, key=entropy, digest_size=32, person=b"lifeboat-user").digest()
@@ -183,7 +182,7 @@ def test_the_age_key_is_derived_from_the_words_as_documented() -> None:
 
 
 def test_the_age_key_of_a_users_key_never_changes() -> None:
-    """Files of years ago open with an identity that is made from the words today."""
+    """Files from years ago open with an identity made from the words today."""
     key = UserKey(bytes(range(32)))
     assert (
         age_encryption.age_recipient_of(key.public) == "age148qjsvagkczs0475v60fu4y4y7zsj9pt8gyrrdqqph6pc0me8fhsyhkurf"

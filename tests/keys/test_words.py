@@ -1,4 +1,4 @@
-"""The 24 words are the key."""
+"""The 24 words encode the key."""
 
 from __future__ import annotations
 

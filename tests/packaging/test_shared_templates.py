@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -16,6 +15,7 @@ import yaml
 
 import manual
 from facts import ROOT
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_endpoint.engines.objects import store_address
 from lifeboat_endpoint.engines.postgres import connection_pools
 from lifeboat_endpoint.server.process_supervisor import SILENT_SECONDS
@@ -26,8 +26,6 @@ _UNITS = sorted((ROOT / "packaging" / "systemd").glob("lifeboat-endpoint*.servic
 _COMMANDS = dict(manual.walk_commands("lifeboat", manual.program))
 _IMAGE_BEGINS = ["lifeboat", "endpoint", "serve", "--listen", "0.0.0.0:8443"]
 
-Json = dict[str, Any]
-
 
 def understood(words: list[str]) -> click.Context:
     """What the program makes of a command line. Raises click.UsageError."""
@@ -36,22 +34,22 @@ def understood(words: list[str]) -> click.Context:
 
 
 @pytest.fixture(scope="module")
-def compose() -> Json:
-    found: Json = yaml.safe_load((_COMPOSE / "compose.yaml").read_text())
+def compose() -> JsonObject:
+    found: JsonObject = yaml.safe_load((_COMPOSE / "compose.yaml").read_text())
     return found
 
 
-def ours(compose: Json) -> dict[str, Json]:
+def ours(compose: JsonObject) -> dict[str, JsonObject]:
     return {name: each for name, each in compose["services"].items() if each["image"] == "lifeboat-endpoint"}
 
 
-def seen(service: Json) -> dict[str, str]:
+def seen(service: JsonObject) -> dict[str, str]:
     """The names of the files below /run/secrets, and what they are in the example."""
     given = [{"source": each, "target": each} if isinstance(each, str) else each for each in service.get("secrets", [])]
     return {each["target"]: each["source"] for each in given}
 
 
-def mounted(service: Json) -> list[tuple[str, bool]]:
+def mounted(service: JsonObject) -> list[tuple[str, bool]]:
     """What of the machine is mounted, and whether for reading only."""
     short = [each for each in service.get("volumes", []) if isinstance(each, str)]
     long = [each for each in service.get("volumes", []) if each not in short]
@@ -67,21 +65,21 @@ def told() -> list[list[str]]:
     return [shlex.split(part, comments=True) for each in commands for part in each.split(" | ")]
 
 
-def line(service: Json) -> list[str]:
+def line(service: JsonObject) -> list[str]:
     return [*service.get("entrypoint", _IMAGE_BEGINS), *service["command"], "--data", "/var/lib/lifeboat/data"]
 
 
-def test_there_are_two_servers_and_two_workers(compose: Json) -> None:
+def test_there_are_two_servers_and_two_workers(compose: JsonObject) -> None:
     assert ours(compose).keys() == {"server-1", "server-2", "worker-1", "worker-2", "prepare"}
     assert {"database", "objects", "balancer"} == compose["services"].keys() - ours(compose).keys()
 
 
-def test_the_program_understands_every_command(compose: Json) -> None:
+def test_the_program_understands_every_command(compose: JsonObject) -> None:
     for name, service in ours(compose).items():
         assert understood(line(service)).params, name
 
 
-def test_every_command_of_its_first_steps_and_of_an_upgrade_is_understood(compose: Json) -> None:
+def test_every_command_of_its_first_steps_and_of_an_upgrade_is_understood(compose: JsonObject) -> None:
     runs = [words for words in told() if words[:3] == ["docker", "compose", "run"]]
     assert len(runs) == 4
     for words in runs:
@@ -92,20 +90,20 @@ def test_every_command_of_its_first_steps_and_of_an_upgrade_is_understood(compos
         assert given.get("database") is None or connection_pools.check_database_address(given["database"])
 
 
-def test_an_upgrade_takes_one_server_after_the_other(compose: Json) -> None:
+def test_an_upgrade_takes_one_server_after_the_other(compose: JsonObject) -> None:
     """Of what is brought up with other settings than before, `--no-deps` among them, `up` makes all anew at once."""
     alone = [words[-1] for words in told() if words[:5] == ["docker", "compose", "up", "-d", "--wait"]]
     assert [name for name in alone if name.startswith("server")] == ["server-1", "server-2"]
     assert all("--no-deps" not in words for words in told() if "up" in words)
 
 
-def test_a_process_has_the_password_of_no_other_role(compose: Json) -> None:
+def test_a_process_has_the_password_of_no_other_role(compose: JsonObject) -> None:
     passwords = {name: seen(service)["pgpass"] for name, service in ours(compose).items()}
     for name, source in passwords.items():
         assert source == f"pgpass-{name.partition('-')[0]}"
 
 
-def test_the_database_is_well_only_when_it_is_reached_as_the_others_reach_it(compose: Json) -> None:
+def test_the_database_is_well_only_when_it_is_reached_as_the_others_reach_it(compose: JsonObject) -> None:
     asked = compose["services"]["database"]["healthcheck"]["test"]
     assert asked[asked.index("-h") + 1] == "127.0.0.1"
 
@@ -115,7 +113,7 @@ def test_an_option_that_there_is_not_is_found() -> None:
         understood(["lifeboat", "endpoint", "serve", "--no-such-option"])
 
 
-def test_every_secret_and_volume_that_is_named_is_there(compose: Json) -> None:
+def test_every_secret_and_volume_that_is_named_is_there(compose: JsonObject) -> None:
     for name, service in compose["services"].items():
         used = set(re.findall(r"/run/secrets/([\w.-]+)", yaml.safe_dump(service)))
         assert used <= seen(service).keys(), name
@@ -125,7 +123,7 @@ def test_every_secret_and_volume_that_is_named_is_there(compose: Json) -> None:
         assert service.get("depends_on", {}).keys() <= compose["services"].keys()
 
 
-def test_the_database_and_the_object_store_are_reached_over_verified_tls(compose: Json) -> None:
+def test_the_database_and_the_object_store_are_reached_over_verified_tls(compose: JsonObject) -> None:
     given = understood(line(compose["services"]["prepare"])).params
     assert "sslmode=verify-full" in connection_pools.check_database_address(given["database"])
     options = dict(each.split("=", 1) for each in given["options"])
@@ -133,20 +131,20 @@ def test_the_database_and_the_object_store_are_reached_over_verified_tls(compose
     assert "-cssl_min_protocol_version=TLSv1.3" in compose["services"]["database"]["command"]
 
 
-def test_containers_write_nowhere_and_may_nothing(compose: Json) -> None:
+def test_containers_write_nowhere_and_may_nothing(compose: JsonObject) -> None:
     for name, service in ours(compose).items():
         assert service["read_only"] and service["cap_drop"] == ["ALL"], name
         assert name == "prepare" or all(read_only for _, read_only in mounted(service))
 
 
-def test_a_missing_endpoint_json_does_not_become_a_folder(compose: Json) -> None:
+def test_a_missing_endpoint_json_does_not_become_a_folder(compose: JsonObject) -> None:
     for name, service in ours(compose).items():
         short = [each for each in service["volumes"] if isinstance(each, str)]
         assert not [each for each in short if "endpoint.json" in each], name
         assert all(not each["bind"]["create_host_path"] for each in service["volumes"] if each not in short), name
 
 
-def test_the_balancer_passes_tls_through_and_asks_who_is_ready(compose: Json) -> None:
+def test_the_balancer_passes_tls_through_and_asks_who_is_ready(compose: JsonObject) -> None:
     text = (_COMPOSE / "haproxy.cfg").read_text()
     assert re.findall(r"^\s+server (\S+) (\S+)", text, re.MULTILINE) == [
         (name, f"{name}:8443") for name in ours(compose) if name.startswith("server")

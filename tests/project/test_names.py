@@ -6,8 +6,8 @@ from collections import defaultdict
 from support.packages import PACKAGES
 from support.paths import ROOT
 
-MIRRORED = "lifeboat_tui/documents"
-"""The shapes of answers as the dashboard reads them: each has the name of what was written."""
+MIRRORED = "lifeboat_core/documents"
+"""The shapes of JSON documents: each has the name of what is written."""
 
 
 def test_a_class_name_is_unique_in_the_product() -> None:

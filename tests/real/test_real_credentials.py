@@ -6,8 +6,8 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core import exchange
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.capture_run import capture_agent
@@ -18,14 +18,12 @@ from support.core.credentialed import REFRESH, SECRETS, SETUP_TOKEN, Machine, li
 from support.real import real_openclaw
 from support.real.real_openclaw import FEBRUARY, VERSION, OpenClaw
 
-Json = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Arrival:
     """What an import said, and the machine it went to."""
 
-    report: Json
+    report: JsonObject
     machine: Machine
     openclaw: OpenClaw
 
@@ -33,9 +31,9 @@ class Arrival:
         details = self.report["credential_details"]
         return {each["service"] for each in details if each["outcome"] == "injected"}
 
-    def ask(self, *arguments: str) -> Json:
+    def ask(self, *arguments: str) -> JsonObject:
         said = self.openclaw.run(*arguments)
-        document: Json = json.loads(said[said.index("{") :])
+        document: JsonObject = json.loads(said[said.index("{") :])
         return document
 
 
@@ -47,7 +45,9 @@ def _arrive(folder: Path, version: str, namespace: int, log: Path) -> Arrival:
     second = second_machine(folder / "second", first)
     installed = real_openclaw.require(version)
     context = second.with_path(real_openclaw.program(installed, namespace, folder / "real"))
-    report = exchange.import_archive(context, archive, second.workspace, with_credentials=True, state_dir=second.state)
+    report = exchange.import_archive(
+        context, archive, second.workspace, RestoreOptions(with_credentials=True, state_dir=second.state)
+    )
     return Arrival(report.to_json(), second, OpenClaw(installed, second.home, namespace, log))
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
+from lifeboat_alf.common.json_types import JsonObject
 from support.adapters.zeroclaw_installs import Install, make_install
 from support.cli.cli_client import run
 from support.core.migrating import AIEOS, CATEGORIES, KINDS, Tree, found_by, rows_of, tree_of
 from support.real import real_openclaw
 from support.real.real_openclaw import FEBRUARY, VERSION, OpenClaw
-
-Json = dict[str, Any]
 
 PROVIDER_KEY = "sk-fake-anthropic-0123456789abcdef"
 BOT_TOKEN = "1234567890:fake-telegram-bot-token-0123456789"
@@ -84,9 +83,9 @@ class Guest:
 
     openclaw: OpenClaw
     left: Install
-    rows: list[Json]
+    rows: list[JsonObject]
     files: Tree
-    report: Json
+    report: JsonObject
     folder: Path
 
     def ask(self, *arguments: str) -> Any:
@@ -157,7 +156,7 @@ def test_openclaws_own_search_finds_migrated_memories(guest: Guest, word: str) -
     assert any(SPOKEN[word] in _lines(guest.openclaw.workspace, each) for each in found)
 
 
-def _lines(workspace: Path, hit: Json) -> str:
+def _lines(workspace: Path, hit: JsonObject) -> str:
     """What a hit points to: its own text is cut."""
     lines = (workspace / hit["path"]).read_text().splitlines()
     return "\n".join(lines[hit["startLine"] - 1 : hit["endLine"]])

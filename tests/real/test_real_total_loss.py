@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.openclaw import ADAPTER
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import list_agents
 from lifeboat_core.home.context import Context
 from support.cli.cli_client import run
@@ -25,8 +26,6 @@ from support.patience import patience
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw, inside
 from support.waiting import until
-
-Json = dict[str, Any]
 
 KEY = "sk-ant-api03-0123456789abcdefghij-not-a-real-key"
 REMEMBERED = "The spare key of the boathouse hangs behind the barometer."
@@ -40,9 +39,9 @@ class Returned:
     openclaw: OpenClaw
     path: str
     lifeboat_home: Path
-    report: Json
-    before: Json
-    after: Json
+    report: JsonObject
+    before: JsonObject
+    after: JsonObject
 
     def sh(self, command: str) -> subprocess.CompletedProcess[str]:
         """A printed command, run as a person runs it."""
@@ -122,7 +121,7 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Returned]:
         yield Returned(openclaw, path, folder / "lifeboat", report, before, _tables())
 
 
-def _tables() -> Json:
+def _tables() -> JsonObject:
     """The rows that the newest sequence holds, by the path of their file."""
     context = Context.open(dict(os.environ))
     (agent,) = list_agents(context)
@@ -145,8 +144,8 @@ def test_no_row_left_the_newest_sequence(returned: Returned) -> None:
         assert [names for names in _names(path, returned.before) if there.isdisjoint(names)] == []
 
 
-def _names(path: str, tables: Json) -> list[tuple[str, ...]]:
-    return [ADAPTER.row_names(path, json.loads(line)) for line in tables.get(path, b"").splitlines()]
+def _names(path: str, tables: JsonObject) -> list[tuple[str, ...]]:
+    return [ADAPTER.databases.row_names(path, json.loads(line)) for line in tables.get(path, b"").splitlines()]
 
 
 def test_the_key_of_the_provider_is_in_openclaws_store(returned: Returned) -> None:

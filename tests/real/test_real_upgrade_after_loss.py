@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from support.cli.cli_client import run
 from support.real import real_openclaw
 from support.real.real_openclaw import FEBRUARY, OpenClaw
 
-Json = dict[str, Any]
-
 KEY = "sk-ant-api03-0123456789abcdefghij-not-a-real-key"
 SAID = "The harbour pilot answers on channel seventeen."
-JOB: Json = {
+JOB: JsonObject = {
     "id": "job-tides",
     "agentId": "main",
     "name": "Tide table",
@@ -34,7 +33,7 @@ JOB: Json = {
 @dataclass(frozen=True)
 class Upgraded:
     openclaw: OpenClaw
-    report: Json
+    report: JsonObject
     sessions: set[str]
 
     def ask(self, *words: str) -> Any:

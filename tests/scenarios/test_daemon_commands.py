@@ -7,10 +7,10 @@ import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.locks import agent_lock
@@ -20,8 +20,6 @@ from support.core.invariants import always
 from support.daemon.serving import Daemon, serving
 from support.patience import patience
 from support.waiting import until
-
-Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -59,7 +57,7 @@ def never_resting(ada: Harbour) -> Iterator[Daemon]:
     always(ada.context, ada.agent)
 
 
-def standing(daemon: Daemon, name: str) -> Json:
+def standing(daemon: Daemon, name: str) -> JsonObject:
     """How an agent of this name stands, nothing for one that is not there."""
     return next((one for one in daemon.ask("status")["agents"] if one["name"] == name), {})
 

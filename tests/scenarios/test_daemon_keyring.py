@@ -24,7 +24,7 @@ class Kept:
         self.keyring.becomes("good")
         monkeypatch.setattr(key_environment, "is_temporary", lambda _: False)
         monkeypatch.setattr(keyring_store, "PROGRAM", keyring_store.PROGRAM)
-        monkeypatch.setattr(keyring_store, "key_programs", keyring_store.key_programs)
+        monkeypatch.setattr(keyring_store, "child_processes", keyring_store.child_processes)
         self.keyring.apply()
         self.ada: Harbour = harbour(folder)
         assert self.ada.context.keys().store is StoreKind.KEYRING

@@ -43,7 +43,9 @@ class Harbour:
 
     def import_(self, state: MemoryState, **options: Any) -> ImportReport:
         chosen = {"accept_unsigned": True, **options}
-        return exchange.import_archive(self.ada.context, self.archive(state), self.workspace, "openclaw", **chosen)
+        return exchange.import_archive(
+            self.ada.context, self.archive(state), self.workspace, RestoreOptions(runtime="openclaw", **chosen)
+        )
 
     def around(self) -> dict[str, bytes]:
         home = self.folder / "machine" / "home"
@@ -221,9 +223,14 @@ def test_credentials_go_into_signed_states_only(
     hostile = edit(exported, machine.folder / "hostile.alf", change(ArchiveFile(exported)) | unsigned)
     with pytest.raises(UnsignedState, match="credentials go into signed states only"):
         exchange.import_archive(
-            machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True, with_credentials=True
+            machine.ada.context,
+            hostile,
+            machine.workspace,
+            RestoreOptions(runtime="openclaw", accept_unsigned=True, with_credentials=True),
         )
-    exchange.import_archive(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
+    exchange.import_archive(
+        machine.ada.context, hostile, machine.workspace, RestoreOptions(runtime="openclaw", accept_unsigned=True)
+    )
     assert SECRET.encode() not in b"".join(path.read_bytes() for path in machine.workspace.rglob("*"))
 
 
@@ -232,7 +239,9 @@ def test_what_was_accepted_unsigned_does_not_become_a_way_to_credentials(machine
     gets a gap."""
     changed = _pointed_at_soul(ArchiveFile(exported)) | {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", changed)
-    report = exchange.import_archive(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
+    report = exchange.import_archive(
+        machine.ada.context, hostile, machine.workspace, RestoreOptions(runtime="openclaw", accept_unsigned=True)
+    )
     agent = manage_agents.load_agent(machine.ada.context, report.agent)
     out = machine.folder / "machine" / "out"
     done = restore_agent(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
@@ -243,7 +252,9 @@ def test_what_was_accepted_unsigned_does_not_become_a_way_to_credentials(machine
 def test_a_file_with_credentials_of_an_unsigned_state_is_private_from_then_on(machine: Harbour, exported: Path) -> None:
     unsigned: dict[str, bytes | None] = {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", _readable_by_all(ArchiveFile(exported)) | unsigned)
-    report = exchange.import_archive(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
+    report = exchange.import_archive(
+        machine.ada.context, hostile, machine.workspace, RestoreOptions(runtime="openclaw", accept_unsigned=True)
+    )
     out = machine.folder / "machine" / "out"
     agent = manage_agents.load_agent(machine.ada.context, report.agent)
     restore_agent(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))

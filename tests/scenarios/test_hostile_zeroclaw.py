@@ -47,7 +47,7 @@ class Shared:
         with archive.open("wb") as out:
             write_snapshot(state, out)
         to, chosen = workspace or self.workspace, {"accept_unsigned": True, "yes": True, **options}
-        return exchange.import_archive(self.claw.context, archive, to, "zeroclaw", **chosen)
+        return exchange.import_archive(self.claw.context, archive, to, RestoreOptions(runtime="zeroclaw", **chosen))
 
     def of_others(self) -> list[JsonObject]:
         owners = {row["id"]: row["alias"] for row in self.install.rows("agents")}

@@ -7,6 +7,7 @@ import errno
 import os
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from lifeboat_adapters.adapter_registry import load_adapter
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_core.errors import RestoreFailed
 from lifeboat_core.home.context import Context
@@ -114,19 +117,18 @@ def test_a_full_disk_while_the_database_is_written_changes_nothing(
     ada: Ada, problem: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tree_of(ada.home)
-    kind = load_adapter("zeroclaw").__class__
-    planned = kind.write_databases
+    databases = load_adapter("zeroclaw").databases
+    assert databases is not None
+    planned = databases.plan_writes
 
     def refuse(path: Path) -> None:
         path.write_bytes(b"half a database")
         raise problem
 
-    def failing(self: object, *arguments: object) -> list[object]:
-        from dataclasses import replace
+    def failing(installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
+        return [replace(write, write=refuse) for write in planned(installation, order)]
 
-        return [replace(write, write=refuse) for write in planned(self, *arguments)]
-
-    monkeypatch.setattr(kind, "write_databases", failing)
+    monkeypatch.setattr(type(databases), "plan_writes", staticmethod(failing))
     with pytest.raises(RestoreFailed):
         ada.restore(0)
     assert tree_of(ada.home) == before

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.common.doctor_checks import DoctorLevel
-from lifeboat_cli.doctor import remotes as doctor_remotes
+from lifeboat_cli.doctor import check_remotes as doctor_remotes
 from lifeboat_core.agents import agent_sync
 from lifeboat_core.history import thin_history
 from lifeboat_core.remotes import acknowledged_states, remote_drill

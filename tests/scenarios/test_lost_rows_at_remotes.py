@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_alf.common.doctor_checks import DoctorLevel
 from lifeboat_alf.seams.crash_points import CrashPoint
-from lifeboat_cli.doctor import remotes as doctor_remotes
+from lifeboat_cli.doctor import check_remotes as doctor_remotes
 from lifeboat_core.health.agent_status import ERROR
 from lifeboat_core.history import thin_history
 from lifeboat_endpoint.doctor import bodies

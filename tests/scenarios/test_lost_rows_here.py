@@ -16,7 +16,7 @@ import pytest
 from lifeboat_alf.common.doctor_checks import DoctorLevel
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_cli.doctor import agents as doctor_agents
+from lifeboat_cli.doctor import check_agents as doctor_agents
 from lifeboat_core.health import status_gathering
 from lifeboat_core.health.agent_status import ERROR
 from lifeboat_core.remotes import remote_registry

@@ -49,7 +49,7 @@ def test_a_restore_into_the_place_of_an_agent_makes_a_home_that_knows_it(
     run("restore", "Ada", "--to", workspace, *options)
     found = located(workspace, tmp_path)
     assert (found.layout, found.native_id, found.state_dir) == (zeroclaw_paths.CURRENT, "nova", home)
-    assert ADAPTER.is_configured(found)
+    assert ADAPTER.placement.is_configured(found)
     assert len(rows_of(home / "data/memory/brain.db")) == len(rows_of(install.database))
 
 

@@ -17,8 +17,10 @@ from urllib.parse import quote
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.doctor import DoctorLevel, exposed_secrets
+from lifeboat_cli.doctor import DoctorLevel
+from lifeboat_cli.doctor import check_exposed_secrets as exposed_secrets
 from lifeboat_core import exchange
+from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from lifeboat_core.verify import samples_and_drills
 from support.alf.archive_files import ArchiveFile
@@ -96,7 +98,7 @@ def _a_whole_story(folder: Path) -> Story:
     undo_restore(ada.context, ada.agent)
     snapshot, delta = ada.folder / "ada.alf", ada.folder / "ada.alf-delta"
     exchange.export_agent(ada.context, "openclaw", ada.workspace, snapshot)
-    exchange.export_agent(ada.context, "openclaw", ada.workspace, delta, since=0)
+    exchange.export_agent(ada.context, "openclaw", ada.workspace, delta, ExportOptions(since=0))
     return Story(ada, [snapshot, delta])
 
 

@@ -351,7 +351,9 @@ ARCHIVE: dict[str, Callable[[ArchiveFile], dict[str, bytes | None]]] = {
 def _refused(context: Context, tmp_path: Path, archive: Path, *deltas: Path) -> None:
     out = tmp_path / "out" / "ada"
     with pytest.raises(LifeboatError):
-        exchange.import_archive(context, archive, out, "openclaw", deltas=deltas, with_credentials=False)
+        exchange.import_archive(
+            context, archive, out, RestoreOptions(runtime="openclaw", with_credentials=False), deltas=deltas
+        )
     assert not out.exists()
 
 
@@ -366,7 +368,9 @@ def test_a_changed_archive_is_not_imported(
 def test_what_is_not_changed_is_imported(kept: Kept, stolen: Context, tmp_path: Path) -> None:
     """The editing itself is not what is refused."""
     same = edit(kept.second, tmp_path / "same.alf", {})
-    report = exchange.import_archive(stolen, same, tmp_path / "out" / "ada", "openclaw", with_credentials=True)
+    report = exchange.import_archive(
+        stolen, same, tmp_path / "out" / "ada", RestoreOptions(runtime="openclaw", with_credentials=True)
+    )
     assert report.restored.signature == "signed"
     assert (tmp_path / "out" / "ada" / ".env").read_text() == "TIDE_API_KEY=tide-key-0123456789abcdef\n"
 
@@ -469,7 +473,7 @@ def test_a_delta_on_a_changed_snapshot_is_not_imported(kept: Kept, stolen: Conte
 
 def test_an_honest_delta_is_imported(kept: Kept, stolen: Context, tmp_path: Path) -> None:
     out = tmp_path / "out" / "ada"
-    report = exchange.import_archive(stolen, kept.first, out, "openclaw", deltas=[kept.delta])
+    report = exchange.import_archive(stolen, kept.first, out, RestoreOptions(runtime="openclaw"), deltas=[kept.delta])
     assert report.restored.signature == "signed"
     assert (out / "SOUL.md").read_text() == "# Soul\n\nBe kind, and brief.\n"
 
@@ -539,7 +543,10 @@ def test_bytes_for_what_was_only_described_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "foreign.alf").open("wb") as out:
         write_snapshot(foreign, out)
     report = exchange.import_archive(
-        ada.context, tmp_path / "foreign.alf", tmp_path / "machine" / "new", "openclaw", accept_unsigned=True
+        ada.context,
+        tmp_path / "foreign.alf",
+        tmp_path / "machine" / "new",
+        RestoreOptions(runtime="openclaw", accept_unsigned=True),
     )
     agent = manage_agents.load_agent(ada.context, report.agent)
     tampered_vault(
@@ -569,5 +576,5 @@ def test_an_archive_that_changes_after_the_check_is_not_what_is_written(
         shown.write_bytes(evil.read_bytes())
 
     monkeypatch.setattr(agent_import, "check_guards", swapped)
-    exchange.import_archive(stolen, shown, tmp_path / "out" / "ada", "openclaw")
+    exchange.import_archive(stolen, shown, tmp_path / "out" / "ada", RestoreOptions(runtime="openclaw"))
     assert (tmp_path / "out" / "ada" / "SOUL.md").read_text() == "# Soul\n\nBe kind, and brief.\n"

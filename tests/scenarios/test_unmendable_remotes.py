@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.common import times
-from lifeboat_cli.doctor import remotes as doctor_remotes
+from lifeboat_cli.doctor import check_remotes as doctor_remotes
 from lifeboat_core.health import status_gathering
 from lifeboat_core.history import thin_history
 from lifeboat_core.remotes.agent_replication import replicate_agent

@@ -12,6 +12,7 @@ import pytest
 
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
 from lifeboat_adapters.zeroclaw.restore import secret_reencryption
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.restore.left_out_reasons import ReissueCode
 from support.adapters import zeroclaw_installs as installs
 from support.cli.cli_client import run
@@ -19,8 +20,6 @@ from support.cli.cli_client import run
 KEY = bytes.fromhex("5a" * 32)
 OTHER = bytes(range(32))
 MODEL, BOT, ACCESS = "an-invented-model-key-0001", "an-invented-bot-token-0002", "an-invented-access-0003"
-
-Json = dict[str, Any]
 
 
 @pytest.fixture(params=["0.5.9", "0.8.3"])
@@ -48,7 +47,7 @@ def write_config(made: installs.Install) -> None:
     config.write_text(f'{text}\n[{channel}]\nbot_token = "{secret_encryption.encrypt_secret(BOT, KEY)}"\n')
 
 
-def restored(name: str, to: Path, *options: str) -> Json:
+def restored(name: str, to: Path, *options: str) -> JsonObject:
     return run("restore", name, "--to", to, "--with-credentials", "--yes", *options)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.validation.validate_file import validate_archive
@@ -20,7 +21,6 @@ from support.alf.published_schemas import load_published_schema, validate_as_pub
 from support.cli.cli_client import run
 from support.json_schemas import jsonschema
 
-Json = dict[str, Any]
 LAYERS = {
     "identity.json": "identity",
     "principals.json": "principals",
@@ -38,7 +38,7 @@ def snapshot(tmp_path: Path) -> Path:
     return path
 
 
-def _examples() -> Iterator[Json]:
+def _examples() -> Iterator[JsonObject]:
     """Every JSON object that the text of the specification shows."""
     text = reference.require("specs", "alf-1.0.0-rc.1.md").read_text()
     text = re.sub(r'([0-9a-f])\.\.\."', r'\1"', text)  # digests that were cut short for reading
@@ -53,13 +53,13 @@ def _examples() -> Iterator[Json]:
             position = end
 
 
-def _part(name: str, definition: str) -> Json:
+def _part(name: str, definition: str) -> JsonObject:
     """One definition of a schema, with the others beside it."""
     schema = load_published_schema(name)
     return {**schema["$defs"][definition], "$defs": schema["$defs"]}
 
 
-def _schema_for(example: Json) -> tuple[Json, Json] | None:
+def _schema_for(example: JsonObject) -> tuple[JsonObject, JsonObject] | None:
     """An example, unwrapped, with the schema it has to obey; None for examples of parts."""
     if "identity" in example:
         return example["identity"], load_published_schema("identity")
@@ -100,7 +100,7 @@ def test_every_layer_of_an_export_is_valid_under_its_schema(agent: Path, tmp_pat
         validate_as_published("memory-record", record)
 
 
-def _with_record(snapshot: Path, change: Json, *drop: str) -> Path:
+def _with_record(snapshot: Path, change: JsonObject, *drop: str) -> Path:
     """The snapshot with its last record changed, as a tool without signatures would write it."""
     archive = ArchiveFile(snapshot)
     partition = archive.partitions[-1]["file"]

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.embeddings import RecordVector, bytes_of, pack_vectors
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_embedding, make_identity, make_principals, make_record
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
-Json = dict[str, Any]
 OLD, OLDER, NOW = "2026-05-04T08:00:00.000Z", "2026-02-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"
 
 
@@ -49,13 +48,13 @@ def _ids(path: Path, *contents: str) -> list[str]:
     return [next(item["id"] for item in records if item["content"] == content) for content in contents]
 
 
-def _purge(path: Path, ids: list[str]) -> tuple[Json, ArchiveFile]:
+def _purge(path: Path, ids: list[str]) -> tuple[JsonObject, ArchiveFile]:
     target = path.with_name("purged.alf")
     chosen = [part for record_id in ids for part in ("--record", record_id)]
     return run("alf", "purge", path, *chosen, "-o", target), ArchiveFile(target)
 
 
-def _partition(archive: ArchiveFile, name: str) -> Json:
+def _partition(archive: ArchiveFile, name: str) -> JsonObject:
     return next(item for item in archive.partitions if name in item["file"])
 
 

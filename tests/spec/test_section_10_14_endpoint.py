@@ -7,12 +7,12 @@ import io
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_alf.states.agent_state import Record
 from lifeboat_alf.testing.sample_states import (
@@ -37,7 +37,6 @@ from support.endpoint.endpoint_purges import erasing, machine_in, redaction_of
 from support.endpoint.endpoint_servers import running_endpoint
 from support.endpoint.in_process_remote import InProcessRemote
 
-Json = dict[str, Any]
 OLDER, OLD, NOW = "2026-02-04T08:00:00.000Z", "2026-05-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"
 SEALED = {quarter_file(OLDER): "2026-03-31", quarter_file(OLD): "2026-06-30"}
 
@@ -94,7 +93,7 @@ def machine(tmp_path: Path, tenant: Tenant) -> Iterator[TrialMachine]:
     made = machine_in(tmp_path)
     files = [quarter_file(OLDER), quarter_file(OLD), quarter_file(NOW)]
     listed = [{"file": f, "from": first_day(f), "to": SEALED.get(f), "sealed": f in SEALED} for f in files]
-    documents: Json = {
+    documents: JsonObject = {
         archive_layout.MANIFEST: make_head(made.agent_id, name=NAME, partitions=listed),
         archive_layout.IDENTITY: make_identity(),
         archive_layout.PRINCIPALS: make_principals(),
@@ -128,7 +127,7 @@ def records_of(machine: TrialMachine, *contents: str) -> list[Record]:
     return [each for each in machine.vault.state().records() if any(content in each.line for content in wanted)]
 
 
-def partition(archive: ArchiveFile, day: str) -> Json:
+def partition(archive: ArchiveFile, day: str) -> JsonObject:
     return next(item for item in archive.partitions if item["file"] == quarter_file(day))
 
 

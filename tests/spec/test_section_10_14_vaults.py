@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.testing.sample_states import quarter_file
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.memories.memory_search import search_memories
@@ -24,7 +25,6 @@ from support.core.machines import Machine
 from support.core.purged import purge, request
 from support.core.vault_setups import ENDPOINTS, EVERYWHERE, HTTP, SECOND_COPIES, THIS_DISK, SetUps, every_kind
 
-Json = dict[str, Any]
 Q1, Q2, Q4 = (quarter_file(f"2026-{month}-04T08:00:00.000Z") for month in ("02", "05", "11"))
 THREE = tuple(f"Old fact {HEAD} {number:03} {TAIL}." for number in (7, 50, 99))
 SPREAD = ("Old fact number 001.", "Older fact 2.")
@@ -48,7 +48,7 @@ class Story:
             state, path = number // len(EVERYWHERE), folder / f"{after} {number}.alf"
             self.archives[place, after, state] = self.set_ups.archive(place, state, path)
 
-    def partition(self, place: str, after: str, file: str, state: int = 1) -> Json:
+    def partition(self, place: str, after: str, file: str, state: int = 1) -> JsonObject:
         return next(item for item in self.archives[place, after, state].partitions if item["file"] == file)
 
 
@@ -256,7 +256,7 @@ def stored(ended: Ended, place: str) -> list[str]:
         return [each.name for each in log._files.names(ended.agent_id)]
 
 
-def audit_of(ended: Ended, place: str) -> Json:
+def audit_of(ended: Ended, place: str) -> JsonObject:
     if place in ENDPOINTS:
         return ended.set_ups.audit(place, ended.receipt)
     kept = receipt_signing.find_receipt(ended.erased_here.context, ended.receipt)

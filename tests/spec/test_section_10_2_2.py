@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_record
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
-Json = dict[str, Any]
 RoundTrip = Callable[[MemoryState], ArchiveFile]
 WELL_KNOWN = ("caused_by", "contradicts", "elaborates_on")
 
@@ -35,7 +34,7 @@ def _agent() -> MemoryState:
     return MemoryState().put_document("identity.json", make_identity())
 
 
-def _links(archive: ArchiveFile) -> dict[str, list[Json]]:
+def _links(archive: ArchiveFile) -> dict[str, list[JsonObject]]:
     return {item["content"]: item["related_records"] for item in archive.records if "related_records" in item}
 
 

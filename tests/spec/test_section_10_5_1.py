@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile, edit
 from support.cli.cli_client import run, run_accepting
-
-Json = dict[str, Any]
 
 SKILL = """---
 name: github_repo_reader
@@ -37,15 +35,15 @@ def agent(openclaw: StateFolder) -> Path:
     return openclaw.workspace
 
 
-def _capabilities(archive: ArchiveFile) -> dict[str, Json]:
+def _capabilities(archive: ArchiveFile) -> dict[str, JsonObject]:
     return {each["name"]: each for each in archive.identity["structured"]["capabilities"]}
 
 
-def _credentials(archive: ArchiveFile) -> dict[str, Json]:
+def _credentials(archive: ArchiveFile) -> dict[str, JsonObject]:
     return {each["id"]: each for each in archive.json("credentials.json")["credentials"]}
 
 
-def _of(archive: ArchiveFile, label: str) -> Json:
+def _of(archive: ArchiveFile, label: str) -> JsonObject:
     return next(each for each in _credentials(archive).values() if each["label"] == label)
 
 
@@ -55,7 +53,7 @@ def _linked(archive: ArchiveFile) -> tuple[list[str], list[list[str]]]:
     return ids, [_credentials(archive)[each]["capabilities_granted"] for each in ids]
 
 
-def _unsigned(archive: ArchiveFile, target: Path, documents: Json) -> Path:
+def _unsigned(archive: ArchiveFile, target: Path, documents: JsonObject) -> Path:
     """The archive with other documents, as a tool without signatures would write it."""
     manifest = archive.manifest
     if "credentials.json" in documents:

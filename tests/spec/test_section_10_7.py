@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, MemoryState, make_identity, make_principals, make_record
 from lifeboat_alf.validation.validate_file import validate_archive
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
-Json = dict[str, Any]
 BOSS = "019a0000-0000-7000-8000-0000000000d1"
 
 
-def _agent_principal(agent_id: str | None = BOSS) -> Json:
+def _agent_principal(agent_id: str | None = BOSS) -> JsonObject:
     principal_id = "019a0000-0000-7000-8000-0000000000d2"
     return {
         "id": principal_id,

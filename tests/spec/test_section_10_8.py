@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
-Json = dict[str, Any]
-ROSTER: list[Json] = [
+ROSTER: list[JsonObject] = [
     {
         "agent_id": "019a0000-0000-7000-8000-0000000000e1",
         "name": "Research Assistant",
@@ -48,8 +47,8 @@ def _with_roster(tmp_path: Path) -> Path:
     return path
 
 
-def _roster(archive: ArchiveFile) -> list[Json]:
-    roster: list[Json] = archive.identity["structured"]["sub_agents"]
+def _roster(archive: ArchiveFile) -> list[JsonObject]:
+    roster: list[JsonObject] = archive.identity["structured"]["sub_agents"]
     return roster
 
 

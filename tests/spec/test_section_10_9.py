@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.memory_records import reads_as
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 
-Json = dict[str, Any]
-DOCKER: Json = {
+DOCKER: JsonObject = {
     "name": "docker_management",
     "description": "Builds containers",
     "portability": "host_dependent",
     "host_requirements": "docker",
 }
-CAPABILITIES: list[Json] = [
+CAPABILITIES: list[JsonObject] = [
     {"name": "creative_writing", "description": "Prose", "priority": 1, "portability": "intrinsic"},
     {"name": "chess", "description": "Plays chess"},
     DOCKER,
 ]
-HELPER: Json = {"agent_id": None, "name": "Builder", "capabilities": [DOCKER], "status": "active"}
+HELPER: JsonObject = {"agent_id": None, "name": "Builder", "capabilities": [DOCKER], "status": "active"}
 
 
 @pytest.fixture
@@ -47,8 +46,8 @@ def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return programs
 
 
-def _capabilities(archive: ArchiveFile) -> list[Json]:
-    found: list[Json] = archive.identity["structured"]["capabilities"]
+def _capabilities(archive: ArchiveFile) -> list[JsonObject]:
+    found: list[JsonObject] = archive.identity["structured"]["capabilities"]
     return found
 
 

@@ -1,5 +1,5 @@
-"""What a shell sets must not change what the dashboard draws. Textual reads it when it is imported: a fixture would be
-too late."""
+"""Environment of the dashboard tests. Variables of the shell must not change what the dashboard draws. They are removed
+here, on import, because Textual reads them when it is imported; a fixture would be too late."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ for _name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "TEXTUAL_ANIM
 
 @pytest.fixture(autouse=True)
 def universal_time() -> Iterator[None]:
-    """Times of day are drawn in the user's own zone: here that of Greenwich."""
+    """Set the time zone to UTC, because the dashboard shows times in the user's zone."""
     with mock.patch.dict(os.environ, TZ="UTC"):
         time.tzset()
         yield

@@ -1,4 +1,4 @@
-"""Activity: what was done and what the service noted, how it is narrowed, and how new lines come."""
+"""The activity screen: log entries, service events, filters, and new entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 def _entry(number: int, kind: str = "capture", **more: Any) -> dict[str, Any]:
-    """The larger the number, the newer."""
+    """Return a log entry; a larger number is newer."""
     return {
         "time": f"2026-11-{10 + number // 60:02}T10:{number % 60:02}:00.000Z",
         "agent": "a1",
@@ -116,7 +116,7 @@ async def test_a_log_that_cannot_be_had_is_said() -> None:
         assert "another process has the vault" in text_of(pilot)
 
 
-# What narrows it ----------------------------------------------------------------------------------------------------
+# Filters ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_kind_is_chosen_with_its_count() -> None:
@@ -151,7 +151,7 @@ async def test_a_filter_shows_lines_with_the_words() -> None:
         assert "[1 of 2]" in text_of(pilot) and "thing 2 was" not in text_of(pilot)
 
 
-# New lines ----------------------------------------------------------------------------------------------------------
+# New entries --------------------------------------------------------------------------------------------------------
 
 
 async def test_new_lines_come_by_themselves_stand_out_and_leave_the_cursor() -> None:
@@ -204,7 +204,7 @@ async def test_older_lines_come_when_the_cursor_nears_the_end() -> None:
         assert "What was done [600]" in text_of(pilot)
 
 
-# The service's log --------------------------------------------------------------------------------------------------
+# The log of the service ---------------------------------------------------------------------------------------------
 
 
 async def test_capital_l_shows_what_the_service_noted_newest_first_and_comes_back() -> None:

@@ -1,4 +1,4 @@
-"""Acts: each can be done, by a key of its own, and says what it does."""
+"""Actions: each has a method, a unique key, and a help text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def screens() -> list[type[LifeboatScreen]]:
     while left:
         kind = left.pop()
         left += kind.__subclasses__()
-        if kind.NAME:  # what several screens have in common has none
+        if kind.NAME:  # base classes without a name are not screens
             found.append(kind)
     return sorted(found, key=lambda kind: kind.__name__)
 

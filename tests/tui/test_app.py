@@ -1,4 +1,4 @@
-"""What works on every screen: places, palette, help, jump mode, themes, and how it ends."""
+"""What works on every screen: opening screens, palette, help, jump mode, themes, and the end of the dashboard."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def test_every_place_is_one_key_away(act: object) -> None:
         kind = screen_registry.PLACES[act.name.removeprefix("go_")][1]  # type: ignore[attr-defined]
         assert type(pilot.app.screen).__name__ == kind
         await press(pilot, "1")
-        assert type(pilot.app.screen).__name__ == "Dashboard"
+        assert type(pilot.app.screen).__name__ == "DashboardScreen"
 
 
 @pytest.mark.parametrize("name", sorted(screen_registry.PLACES))
@@ -66,9 +66,9 @@ async def test_a_place_about_an_agent_says_so_where_there_is_none() -> None:
 async def test_escape_leads_back_and_never_out() -> None:
     async with dashboard() as pilot:
         await press(pilot, "enter")
-        assert type(pilot.app.screen).__name__ == "Timeline"
+        assert type(pilot.app.screen).__name__ == "TimelineScreen"
         await press(pilot, "escape", "escape", "escape")
-        assert type(pilot.app.screen).__name__ == "Dashboard"
+        assert type(pilot.app.screen).__name__ == "DashboardScreen"
 
 
 async def test_q_closes_the_dashboard() -> None:
@@ -93,7 +93,7 @@ async def test_the_palette_finds_an_agent_and_opens_its_timeline() -> None:
         pilot.app.screen.query_one(Input).value = "agent: bookkeeper"
         await pilot.pause(0.6)
         await press(pilot, "enter")
-        assert type(pilot.app.screen).__name__ == "Timeline"
+        assert type(pilot.app.screen).__name__ == "TimelineScreen"
 
 
 async def test_the_palette_has_no_useless_commands_of_the_toolkit() -> None:
@@ -119,7 +119,7 @@ async def test_help_says_what_the_screen_is_for_and_every_key_of_it() -> None:
 async def test_help_leads_to_the_doctor() -> None:
     async with dashboard() as pilot:
         await press(pilot, "question_mark", "8")
-        assert type(pilot.app.screen).__name__ == "Doctor"
+        assert type(pilot.app.screen).__name__ == "DoctorScreen"
 
 
 async def test_jump_mode_goes_to_the_part_whose_letter_is_typed() -> None:
@@ -127,12 +127,12 @@ async def test_jump_mode_goes_to_the_part_whose_letter_is_typed() -> None:
         await press(pilot, "slash", "tab")
         before = pilot.app.focused
         await press(pilot, "ctrl+o")
-        assert type(pilot.app.screen).__name__ == "Jump"
+        assert type(pilot.app.screen).__name__ == "JumpScreen"
         await press(pilot, "a")
         assert pilot.app.focused is not None and pilot.app.focused.id == "agents-table"
         assert before is not None
         await press(pilot, "ctrl+o", "z")
-        assert type(pilot.app.screen).__name__ == "Dashboard"
+        assert type(pilot.app.screen).__name__ == "DashboardScreen"
 
 
 @pytest.mark.parametrize("theme", BY_SETTING.values())

@@ -1,4 +1,4 @@
-"""The dashboard: one sentence, every agent, and what can be done with the one under the cursor."""
+"""The dashboard screen: the sentence on everything, the agents, and the actions on the agent under the cursor."""
 
 from __future__ import annotations
 

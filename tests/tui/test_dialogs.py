@@ -1,4 +1,4 @@
-"""Questions: Cancel has the focus, what destroys is typed, and no key does two things at once."""
+"""Question dialogs: Cancel has the focus, destructive actions require a phrase, and one key press does one thing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOTHING = object()
 
 
 class Asked(App[None]):
-    """An app that asks one question at once; `answer` is what came of it."""
+    """App that shows one dialog at the start; `answer` is its result."""
 
     def __init__(self, question: ModalScreen[object]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What changed between two moments, on a screen: names, lines, jumps, and what is left out."""
+"""The screen of differences: names, lines, jumps, and omitted content."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 from textual.pilot import Pilot
 
+from lifeboat_core import documents
+from lifeboat_core.documents.diff_documents import Difference
 from lifeboat_core.errors import NothingToRestore
-from lifeboat_tui import documents
-from lifeboat_tui.documents.diff_documents import Difference
 from lifeboat_tui.link.recorded_link import RecordedLink
 from lifeboat_tui.screens.timeline.diff_lines import list_changes, summarize_changes
 from lifeboat_tui.screens.timeline.diff_screen import DiffScreen

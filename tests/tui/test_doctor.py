@@ -1,4 +1,4 @@
-"""The doctor: findings, the worst first, and what is done about them."""
+"""The doctor screen: findings, the worst first, and their fixes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from lifeboat_core.documents.doctor_documents import Finding
 from lifeboat_core.errors import Busy, FileExists
 from lifeboat_daemon.control.command_runner import CommandAnswer
-from lifeboat_tui.documents.doctor_documents import Finding
 from lifeboat_tui.link import LinkStage, LinkStatus
 from lifeboat_tui.link.recorded_link import RecordedLink
 from lifeboat_tui.screens.doctor_screen import CHECKING, DoctorScreen
@@ -142,7 +142,7 @@ async def test_what_has_no_place_has_none(fix: str | None) -> None:
 
 
 class _Slow(RecordedLink):
-    """A doctor that takes until it is let go."""
+    """Link whose doctor runs until the test releases it."""
 
     def __init__(self, link: RecordedLink) -> None:
         self.__dict__ = link.__dict__
@@ -158,7 +158,7 @@ async def test_while_it_checks_it_says_so_and_x_stops_it() -> None:
     link = _Slow(_finding_that(_finding("ok", "ada")))
     async with _open(link) as pilot:
         assert CHECKING in text_of(pilot)
-        await pilot.press("r")  # what is said goes after seconds, and nothing waits for the end of a check
+        await pilot.press("r")  # notifications disappear after seconds, and no event reports the end of a check
         assert "it is being checked" in notes(pilot)[-1]
         await press(pilot, "x")
         assert notes(pilot)[-1] == "Stopped." and CHECKING not in text_of(pilot)
@@ -189,7 +189,7 @@ async def test_the_cursor_stays_on_a_finding_that_is_found_again() -> None:
         assert isinstance(screen, DoctorScreen) and screen.finding is not None and screen.finding.subject == "bea"
 
 
-# The report ---------------------------------------------------------------------------------------------------------
+# The support report -------------------------------------------------------------------------------------------------
 
 
 def _reporting() -> RecordedLink:

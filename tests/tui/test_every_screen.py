@@ -1,4 +1,4 @@
-"""Every screen in every state: it says what is the matter, its twin is a command, and it never falls."""
+"""Every screen in every state: it reports failures, its twin is a valid command, and it never crashes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def opened(screen: str, link: RecordedLink | None = None, **options: object):  #
 
 
 def parsed(words: list[str]) -> click.Context:
-    """A command as its own parser reads it. Raises UsageError."""
+    """Parse a command with its own parser. Raises UsageError."""
     command: click.Command = program
     context = command.make_context("lifeboat", list(words))
     while isinstance(command, click.Group):
@@ -37,7 +37,7 @@ def parsed(words: list[str]) -> click.Context:
 @every_screen
 async def test_y_copies_a_command_that_there_is(screen: str) -> None:
     async with opened(screen) as pilot:
-        pilot.app.screen.set_focus(None)  # in a field it is a letter
+        pilot.app.screen.set_focus(None)  # inside of a field it is a letter
         await press(pilot, "y")
         words = shlex.split(pilot.app.clipboard)
         assert words[0] == "lifeboat"

@@ -1,4 +1,4 @@
-"""The first run that protects, driven by keys on recorded answers: every page, its keys, and how it fails."""
+"""The first run that protects agents, driven by keys on recorded answers: every page, its keys, and its failures."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _clipboard(pilot: Pilot[None]) -> str:
     return pilot.app.clipboard
 
 
-# The way ----------------------------------------------------------------------------------------------------------
+# The purpose ------------------------------------------------------------------------------------------------------
 
 
 @driven
@@ -194,7 +194,7 @@ async def test_a_key_that_cannot_be_used_keeps_its_page() -> None:
         assert "others can read its file" in text_of(pilot) and asked(link, "keys", "init") == []
 
 
-# The words --------------------------------------------------------------------------------------------------------
+# The recovery words -----------------------------------------------------------------------------------------------
 
 
 async def _places(pilot: Pilot[None]) -> list[int]:
@@ -287,7 +287,7 @@ async def test_w_is_only_for_the_step_of_the_words() -> None:
         assert asked(link, *REVEAL) == []
 
 
-# The second copy --------------------------------------------------------------------------------------------------
+# The remote -------------------------------------------------------------------------------------------------------
 
 
 @driven
@@ -354,7 +354,7 @@ async def test_without_anything_typed_nothing_is_asked() -> None:
         assert "type an address, a folder or a join line" in text_of(pilot) and asked(link, "remote", "add") == []
 
 
-# Service and end --------------------------------------------------------------------------------------------------
+# Service and summary ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["lifeboat service install", "lifeboat daemon start"])
@@ -398,7 +398,7 @@ async def test_the_end_says_that_you_are_protected_only_when_nothing_is_left() -
         assert isinstance(pilot.app.screen, DashboardScreen)
 
 
-# Everywhere -------------------------------------------------------------------------------------------------------
+# All pages --------------------------------------------------------------------------------------------------------
 
 LOOKS = {
     1: ("agents", "discover"),

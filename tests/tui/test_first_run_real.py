@@ -1,4 +1,4 @@
-"""Both ways of the first run against real commands: each runs in a process of its own, as from a shell."""
+"""Both purposes of the first run against real commands, each in its own process as from a shell."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if sys.platform != "linux":
 
 
 class ShellLink:
-    """A machine on which no daemon runs."""
+    """Link to real commands without a daemon."""
 
     connection = LinkStatus(LinkStage.DOWN)
     is_demo = False
@@ -71,7 +71,7 @@ class ShellLink:
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """Wait until every command that was asked for has ended and its answer is drawn."""
+    """Wait until every command has ended and its answer is drawn."""
     for _ in range(2):
         await pilot.pause(0.05)
         await until(
@@ -158,7 +158,7 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
 
 
 async def _take_over(pilot: Pilot[None]) -> None:
-    """The other machine wrote a moment ago: its name is typed."""
+    """Confirm the take-over from a machine that wrote a moment ago by typing its name."""
     question = re.compile(r"Type\s+(\S+)\s+to go on")
     await until(pilot, lambda: question.search(text_of(pilot)), "the question")
     machine = question.search(text_of(pilot))

@@ -1,4 +1,4 @@
-"""The first run that brings an agent back, driven by keys on recorded answers: every page, and how it fails."""
+"""The first run that restores an agent, driven by keys on recorded answers: every page, and its failures."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ async def test_every_page_fits_and_has_its_button(size: tuple[int, int], step: i
 
 
 def _told(pilot: Pilot[None]) -> str:
-    """The notes in the corner."""
+    """Return the texts of the notifications."""
     return "\n".join(note.message for note in pilot.app._notifications)
 
 
-# The second copy --------------------------------------------------------------------------------------------------
+# The remote -------------------------------------------------------------------------------------------------------
 
 
 @driven
@@ -211,7 +211,7 @@ async def test_where_nobody_was_reached_nothing_is_said_of_its_agents() -> None:
         assert "has no agent" not in text_of(pilot) and "3 Agent" in text_of(pilot)
 
 
-# Folder and preview -----------------------------------------------------------------------------------------------
+# Directory and preview --------------------------------------------------------------------------------------------
 
 
 @driven
@@ -299,7 +299,7 @@ async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_
 
 
 async def press_in_dialog(pilot: Pilot[None], *keys: str) -> None:
-    """The work behind the dialog waits for it, so nothing is waited for here."""
+    """Press keys without waiting: the worker behind the dialog waits for the dialog itself."""
     for each in keys:
         await pilot.press(each)
         await pilot.pause()

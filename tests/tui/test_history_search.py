@@ -1,4 +1,4 @@
-"""Words in the history of an agent, on a screen."""
+"""The search screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent, a machine or an endpoint that calls itself something evil: the dashboard shows it, and does nothing."""
+"""Hostile names and texts of agents, machines and endpoints: the dashboard shows them and follows none."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMED = {
     *("origin_file", "command", "about", "tags", "summary", "warnings", "reasons", "executable", "advice", "lines"),
     *("memory_type", "namespace"),
 }
-"""Fields in which somebody else's text stands."""
+"""Fields that contain foreign text."""
 
 
 def poisoned(value: object, field: str = "") -> object:
@@ -42,7 +42,7 @@ def poisoned(value: object, field: str = "") -> object:
 
 
 def hostile() -> RecordedLink:
-    """The demonstration, in which every text is evil."""
+    """Return the demo recording with every foreign text replaced by a hostile one."""
     link = recorded()
     for key, answer in link._answers.items():
         document: JsonObject = poisoned(answer.document)  # type: ignore[assignment]
@@ -52,13 +52,13 @@ def hostile() -> RecordedLink:
 
 
 FRAME = " │┃|╭╰─"
-"""What stands before a line within a border."""
-WITH_TEXTS = {"Memory", "Diff"}
-"""Screens that show a text of several lines as it is."""
+"""Characters before a line inside a border."""
+WITH_TEXTS = {"MemoryScreen", "DiffScreen"}
+"""Screens that show a text of several lines unchanged."""
 
 
 def what_steers(pilot: Pilot[None]) -> set[str]:
-    """What on the screen would steer a terminal, or follow a link that nobody here made."""
+    """Return what on the screen would control the terminal or open a link from foreign text."""
     found = set()
     for line in pilot.app.screen._compositor.render_strips():
         for segment in line:

@@ -1,4 +1,4 @@
-"""What is written from right to left turns no other cell of the dashboard around."""
+"""Right-to-left text does not reorder other cells of the dashboard."""
 
 from __future__ import annotations
 

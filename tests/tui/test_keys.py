@@ -1,4 +1,4 @@
-"""The key screen: what it shows, and that its words are seen by nobody who did not ask."""
+"""The key screen: its content, and that recovery words appear only on request."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ STATUS = {
 
 
 def keyed(**other: object) -> RecordedLink:
-    """A link with a key that has two machines."""
+    """Return a link with a key on two machines."""
     link = recorded()
     link.answers(["keys", "status"], {**STATUS, **other})
     link.answers(["keys", "export-kit"], {}, text=PAGE)
@@ -47,18 +47,18 @@ def keyed(**other: object) -> RecordedLink:
 
 
 def asked(link: RecordedLink, *words: str) -> list[tuple[tuple[str, ...], str]]:
-    """The commands that begin so, with their input."""
+    """Return the commands with this beginning and their input."""
     return [each for each in link.asked if each[0][: len(words)] == words]
 
 
 async def type_in(pilot: Pilot[None], field: str, text: str) -> None:
-    """Put a text into a field, as pasting does."""
+    """Set the text of a field, as pasting does."""
     pilot.app.screen.query_one(field, Input).value = text
     await settled(pilot)
 
 
 async def confirm(pilot: Pilot[None], phrase: str) -> None:
-    """Type what has to be typed, and press the button that does it."""
+    """Type the phrase and press the button of the dialog."""
     await type_in(pilot, "#phrase", phrase)
     pilot.app.screen.query_one("#phrase", Input).focus()
     await press(pilot, "enter", "enter")
@@ -114,7 +114,7 @@ async def test_the_detail_follows_the_cursor_and_y_copies_the_command() -> None:
         assert notes(pilot)[-1].endswith("lifeboat keys status")
 
 
-# The words ----------------------------------------------------------------------------------------------------------
+# The recovery words -------------------------------------------------------------------------------------------------
 
 
 async def reveal(pilot: Pilot[None]) -> None:
@@ -245,7 +245,7 @@ async def test_the_recovery_kit_goes_to_the_file_that_was_named() -> None:
         assert "print it, then delete the file" in notes(pilot)[-1]
 
 
-# Locking, testing ---------------------------------------------------------------------------------------------------
+# Locking and testing ------------------------------------------------------------------------------------------------
 
 
 async def test_a_wrapped_key_is_opened_for_a_time_with_its_passphrase() -> None:
@@ -285,7 +285,7 @@ async def test_t_says_whether_the_key_can_be_used_and_l_locks_it() -> None:
         assert notes(pilot)[-1] == "key: locked"
 
 
-# Another key --------------------------------------------------------------------------------------------------------
+# Replacing the key --------------------------------------------------------------------------------------------------
 
 ROTATED = {
     "key_id": "ff" * 16,

@@ -1,4 +1,4 @@
-"""The dashboard and a real daemon: news by push, and a daemon that comes, goes and is killed."""
+"""The dashboard with a real daemon: pushed events, and a daemon that starts, stops and is killed."""
 
 from __future__ import annotations
 

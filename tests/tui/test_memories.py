@@ -1,4 +1,4 @@
-"""Memories: the list and what narrows it, the memory under the cursor, and what can be done with one."""
+"""The list of memories with its filters, the memory under the cursor, and the actions on a memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _asked(link: RecordedLink, *words: str) -> list[tuple[str, ...]]:
 
 
 def _lists(link: RecordedLink) -> list[tuple[str, ...]]:
-    """What the list was asked for, without the agent and how many."""
+    """Return the options of each list request, without the agent and the limit."""
     return [words[3:-2] for words in _asked(link, "records", "list")]
 
 
@@ -127,7 +127,7 @@ async def test_a_capture_of_the_agent_brings_new_memories_and_leaves_the_cursor(
         assert pilot.app.screen.memory_id == "m1"  # type: ignore[attr-defined]
 
 
-# Many ---------------------------------------------------------------------------------------------------------------
+# Many memories ------------------------------------------------------------------------------------------------------
 
 
 async def test_the_next_page_comes_when_the_cursor_nears_the_end() -> None:
@@ -153,7 +153,7 @@ async def test_ten_thousand_memories_do_not_make_the_keys_wait() -> None:
         assert "What number 9999 says" in text_of(pilot)
 
 
-# What narrows the list ----------------------------------------------------------------------------------------------
+# Filters ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_type_is_chosen_with_its_count_and_stands_in_the_title() -> None:
@@ -233,7 +233,7 @@ async def test_what_fits_nothing_says_how_to_go_back() -> None:
         assert "No memory fits. esc takes back" in text_of(pilot)
 
 
-# What can be done ---------------------------------------------------------------------------------------------------
+# Actions ------------------------------------------------------------------------------------------------------------
 
 
 async def test_a_forgotten_memory_stays_in_sight_and_is_brought_back_by_the_same_key() -> None:
@@ -316,7 +316,7 @@ async def test_y_copies_the_command_that_shows_the_memory_or_the_list() -> None:
         assert pilot.app.clipboard == "lifeboat records list ada --words 'red boat'"
 
 
-# One memory ---------------------------------------------------------------------------------------------------------
+# The screen of one memory -------------------------------------------------------------------------------------------
 
 
 def _chained() -> RecordedLink:

@@ -1,4 +1,4 @@
-"""The words of a key in a field of the dashboard that is not theirs: taken out, and given to no command."""
+"""Recovery words in a field that is not made for them are removed and reach no command."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEPS = 6
 
 
 async def _fill_all(pilot: Pilot[None]) -> list[Input]:
-    """Put the words into every field that is shown."""
+    """Put the recovery words into every visible field."""
     fields = list(pilot.app.screen.query(Input))
     for field in fields:
         field.value = TEXT

@@ -1,4 +1,4 @@
-"""Whatever keys are pressed, there is never a traceback. `tests/soak/test_soak_monkey.py` presses 2,000."""
+"""Random keys never cause a traceback. `tests/soak/test_soak_monkey.py` presses 2,000."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.tui import monkey
 
 WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
-"""A life takes seconds, and shrinking one would take hundreds of lives."""
+"""Phases without shrinking: one run takes seconds, and shrinking would need hundreds of runs."""
 
 
 @pytest.mark.parametrize("readonly", [False, True], ids=["as usual", "readonly"])

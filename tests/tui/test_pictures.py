@@ -1,4 +1,5 @@
-"""Every screen as it is drawn, at three sizes and without colours. `make pictures` takes them anew: look at them."""
+"""Pictures of every screen at three sizes and without colours. `make pictures` updates them; look at them
+afterwards."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Picture(SingleFileSnapshotExtension):
-    """One SVG a picture, to be opened in a browser."""
+    """Snapshot extension that writes one SVG per picture, to be opened in a browser."""
 
     _write_mode = WriteMode.TEXT
     file_extension = "svg"

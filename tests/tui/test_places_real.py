@@ -1,4 +1,4 @@
-"""Keys, second copies and settings against real commands of the command server, without a daemon."""
+"""Keys, remotes and settings against real commands of the command server, without a daemon."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ PASSPHRASE = "a boat under the bridge"
 
 @contextlib.asynccontextmanager
 async def live(screen: str) -> AsyncIterator[Pilot[None]]:
-    """The dashboard of the home that the environment names."""
+    """Run the dashboard for the home of the environment."""
     app = LifeboatApp(LiveLink(HomeAccess(), CommandRunner(os.environ)), DashboardOptions(screen=screen))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         yield pilot
 
 
 async def answer(pilot: Pilot[None], kind: type, **fields: str) -> None:
-    """Fill in a dialog once it is there, and press its button."""
+    """Wait for a dialog, fill it in, and press its button."""
     await until(pilot, lambda: isinstance(pilot.app.screen, kind))
     dialog = pilot.app.screen
     for field, text in fields.items():
@@ -55,7 +55,7 @@ async def answer(pilot: Pilot[None], kind: type, **fields: str) -> None:
 
 @pytest.fixture
 def wrapped(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
-    """A key wrapped with a passphrase that nothing but its user knows."""
+    """Return a home whose key is wrapped with a passphrase."""
     monkeypatch.setenv("LIFEBOAT_PASSPHRASE", PASSPHRASE)
     Context.open().keys().ensure(StoreKind.PASSPHRASE)
     monkeypatch.delenv("LIFEBOAT_PASSPHRASE")
@@ -76,7 +76,7 @@ async def test_the_words_of_a_locked_key_are_seen_proven_and_replaced(
         await pilot.press("x")
         await until(pilot, lambda: isinstance(pilot.app.screen, KeysScreen))
         await pilot.press("p")
-        await answer(pilot, TextDialog, answer=PASSPHRASE)  # it was locked again
+        await answer(pilot, TextDialog, answer=PASSPHRASE)  # the screen locked the key again
         await until(pilot, lambda: isinstance(pilot.app.screen, ProveWordsDialog))
         places = pilot.app.screen.places  # type: ignore[attr-defined]
         await answer(pilot, ProveWordsDialog, **{f"word-{place}": words[place - 1] for place in places})

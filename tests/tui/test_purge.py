@@ -1,4 +1,4 @@
-"""The purge wizard, driven by keys: each step, each key, how it fails, and what is never shown."""
+"""The purge wizard, driven by keys: each step, each key, its failures, and what is never shown."""
 
 from __future__ import annotations
 

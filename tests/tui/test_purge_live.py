@@ -1,5 +1,4 @@
-"""The purge wizard over a real home, a real daemon and a real second copy: whole purges by keys, and what is killed on
-the way."""
+"""The purge wizard with a real home, daemon and remote: complete purges by keys, and processes killed on the way."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def stick(tmp_path: Path) -> Path:
-    """Ada has learned it, and a second copy on a stick has it too."""
+    """Return a remote in a directory that also holds the text, which ada has learned."""
     workspace, stick = tmp_path / "workspace", tmp_path / "stick"
     make_workspace(workspace)
     run("agents", "add", workspace, "--name", "ada")
@@ -53,13 +52,13 @@ def wizard(pilot: Pilot[None]) -> PurgeWizard:
 
 
 def nothing_shows(pilot: Pilot[None]) -> None:
-    """Not on the screen, not in what was said, not in the clipboard."""
+    """Check that the text is neither on the screen nor in a notification nor in the clipboard."""
     seen = pilot.app.export_screenshot() + text_of(pilot) + " ".join(notes(pilot)) + pilot.app.clipboard
     assert SCANNER.text(seen, "the screen") == []
 
 
 async def look(pilot: Pilot[None]) -> None:
-    """The first step, up to the preview."""
+    """Carry out the first step up to the preview."""
     await until(
         pilot, lambda: isinstance(pilot.app.screen, PurgeWizard) and wizard(pilot).lifeboat.status, "the wizard"
     )
@@ -80,7 +79,7 @@ async def say_the_words(pilot: Pilot[None]) -> None:
 
 
 async def ends(pilot: Pilot[None]) -> str:
-    """What the last step says once nothing is at work any more."""
+    """Wait until the last step has finished, and return its text."""
     await until(pilot, lambda: wizard(pilot)._step == PROOF and not wizard(pilot).is_at_work, "the end")
     await until(
         pilot, lambda: not [each for each in pilot.app.workers if each.group in ("purge", "look-into")], "its workers"
@@ -147,7 +146,7 @@ async def test_commands_that_are_killed_in_the_purge_are_told_of_honestly(stick:
         gone = bool(run("receipts", "list")["receipts"])
         assert gone or told == ["may still be at work"]
     if gone:
-        run("sync")  # what was cut off before the second copy heard of it is told now
+        run("sync")  # the remote is told now about the purge that was cut off before
         is_gone(stick)
 
 
@@ -162,7 +161,7 @@ async def test_a_purge_that_is_stopped_is_all_or_nothing_and_says_which(stick: P
         assert not gone or "stick: " in said, said
         assert ("Nothing was destroyed" in said) is not gone, said
     if gone:
-        run("sync")  # what was cut off before the second copy heard of it is told now
+        run("sync")  # the remote is told now about the purge that was cut off before
         is_gone(stick)
 
 

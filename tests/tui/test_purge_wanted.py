@@ -1,10 +1,10 @@
-"""What was chosen in the purge wizard, and the words of the command that does it."""
+"""The choices of the purge wizard, and the command built from them."""
 
 from __future__ import annotations
 
 import pytest
 
-from lifeboat_tui.documents.purge_documents import Purged, Whose
+from lifeboat_core.documents.purge_documents import Purged, Whose
 from lifeboat_tui.screens.purge.purge_command import (
     PurgeChoices,
     PurgeSubject,

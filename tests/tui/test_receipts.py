@@ -1,4 +1,4 @@
-"""The screen of receipts, driven by keys."""
+"""The receipts screen, driven by keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def listed(receipt: str = RECEIPT, **more: object) -> dict[str, object]:
 
 
 def two() -> RecordedLink:
-    """Two purges, the older one done, and a receipt that cannot be read."""
+    """Return a link with two purges, the older one complete, and an unreadable receipt."""
     made = link()
     old = listed(OTHER, vaults=[], done=True, requested_at="2026-11-18T14:00:00Z", scope="full_agent")
     damaged = [{"id": "0198c0de", "message": "it is no JSON"}]

@@ -1,4 +1,4 @@
-"""Second copies: seen, added after a look, tried out, given tokens, removed; and the agents that they have."""
+"""The remotes screen: list, probe and add, conformance checks, tokens, removal; and the agents on a remote."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ HOME = {
     "sealed": False,
     "added_at": "2026-11-08T08:00:00.000Z",
     "readable": READABLE,
+    "kind": "endpoint",
+    "needs_token": True,
     "has_token": True,
     "verified_at": "2026-11-20T08:00:00.000Z",
     "agents": [
@@ -41,7 +43,14 @@ HOME = {
         {"id": "a2", "name": "rover", "state": "fenced", "message": "desktop writes it"},
     ],
 }
-STICK = {"name": "stick", "url": "file:///media/stick", "sealed": True, "readable": "Nothing.", "agents": []}
+STICK = {
+    "name": "stick",
+    "url": "file:///media/stick",
+    "kind": "folder",
+    "sealed": True,
+    "readable": "Nothing.",
+    "agents": [],
+}
 BROKEN = {"name": "share", "url": None, "problem": "share.toml: what is this?", "agents": []}
 WAITS = {
     "receipts": [
@@ -145,7 +154,7 @@ async def test_many_events_in_a_row_are_few_questions_of_which_none_is_cut_off()
 async def test_purges_that_wait_there_are_said_and_p_goes_to_the_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
     async with dashboard(copies(HOME, STICK, receipts=WAITS), screen="remotes") as pilot:
         assert "a purge of ada waits here, until 2026-11-21 (p)" in text_of(pilot)
-        opened = stand_in(monkeypatch, "receipts", "Receipts")
+        opened = stand_in(monkeypatch, "purge.receipts_screen", "ReceiptsScreen")
         await press(pilot, "p")
         assert opened == [((), {})]
         await press(pilot, "escape", "down", "p")
@@ -153,7 +162,7 @@ async def test_purges_that_wait_there_are_said_and_p_goes_to_the_receipts(monkey
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, kind: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Another screen, of which only is seen how it was opened."""
+    """Replace another screen by one that records how it was opened."""
     opened: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
 
     class Opened(LifeboatScreen):
@@ -172,7 +181,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, kind: str) -> list[tu
     return opened
 
 
-# Adding -------------------------------------------------------------------------------------------------------------
+# Adding a remote ----------------------------------------------------------------------------------------------------
 
 MET = {
     "name": "home",
@@ -274,7 +283,7 @@ async def test_under_readonly_one_can_look_and_not_add() -> None:
         assert len(asked(link, "remote", "add")) == 1
 
 
-# What can be done with one ------------------------------------------------------------------------------------------
+# Actions ------------------------------------------------------------------------------------------------------------
 
 
 async def test_the_test_tells_how_far_it_is_and_lists_what_failed_first() -> None:
@@ -354,7 +363,7 @@ async def test_what_changes_something_is_refused_under_readonly(key: str) -> Non
         assert "only looks" in notes(pilot)[-1]
 
 
-# Agents that are there ----------------------------------------------------------------------------------------------
+# Agents on a remote -------------------------------------------------------------------------------------------------
 
 AWAY = [
     {
@@ -408,7 +417,7 @@ async def test_one_that_cannot_be_asked_says_so() -> None:
 
 
 async def test_r_brings_an_agent_back_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = stand_in(monkeypatch, "restore", "Restore")
+    opened = stand_in(monkeypatch, "restore.restore_wizard", "RestoreWizard")
     async with dashboard(away(), screen="remotes") as pilot:
         await press(pilot, "enter", "down", "r")
         assert opened == [(("a9",), {"remote": "home"})]

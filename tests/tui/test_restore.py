@@ -107,11 +107,11 @@ async def test_a_timeline_that_fails_is_said() -> None:
         assert "another command works on it" in text_of(pilot)
 
 
-# What -------------------------------------------------------------------------------------------------------------
+# The options ------------------------------------------------------------------------------------------------------
 
 
 async def _to_what(pilot: Pilot[None], option: str) -> None:
-    """The second step, with the cursor on an option."""
+    """Open the second step with the cursor on an option."""
     await press(pilot, "enter")
     screen(pilot).what.table.select(option)
     await settled(pilot)
@@ -436,7 +436,7 @@ async def test_an_agent_that_lives_elsewhere_is_taken_over_by_typing_the_machine
 
 
 class Waiting(RecordedLink):
-    """The restore itself goes on until it is stopped."""
+    """Link whose restore runs until it is stopped."""
 
     async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
         if "--yes" in words:
@@ -487,7 +487,7 @@ async def test_where_nobody_knows_how_it_ended_that_is_said() -> None:
         assert screen(pilot).step == PREVIEW and len(commands(link, *DRY)) == 2
 
 
-# Everywhere -------------------------------------------------------------------------------------------------------
+# All steps --------------------------------------------------------------------------------------------------------
 
 
 async def test_readonly_looks_up_to_the_last_step_and_does_not_take_it() -> None:

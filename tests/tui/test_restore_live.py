@@ -1,4 +1,4 @@
-"""The restore wizard over a real home, a real service and real commands; the service is killed in the middle."""
+"""The restore wizard with a real home, service and commands; the service is killed in the middle."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def ada(tmp_path: Path) -> Harbour:
-    """Two days of a life, so that the first sequence differs from what stands there now."""
+    """Return a home with two days of changes, so that the first sequence differs from the workspace."""
     made = harbour(tmp_path)
     made.day_passes()
     made.another_day_passes()
@@ -54,7 +54,7 @@ async def kill(daemon: Daemon) -> None:
 
 
 def written(ada: Harbour) -> Tree:
-    """What stands in the workspace."""
+    """Return the content of the workspace."""
     return read_tree(ada.workspace)
 
 

@@ -1,8 +1,8 @@
-"""What the wizard says of a restore that is done."""
+"""Texts about a completed restore."""
 
 from __future__ import annotations
 
-from lifeboat_tui.documents.restore_documents import Done, LeftOut
+from lifeboat_core.documents.restore_documents import Done, LeftOut
 from lifeboat_tui.screens.restore.restore_texts import describe_restored
 
 

@@ -1,4 +1,4 @@
-"""What somebody wants of a restore, as the words of a command."""
+"""The choices of the restore wizard, and the command built from them."""
 
 from __future__ import annotations
 

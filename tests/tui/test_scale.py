@@ -1,5 +1,5 @@
-"""Long histories, many memories, many agents: every screen opens, goes to the end and filters, and draws no more than
-what is seen."""
+"""Long histories, many memories and many agents: every screen opens, scrolls to the end and filters, and draws only
+visible lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.tui.pilots import dashboard, press, recorded, settled, text_of
 pytestmark = pytest.mark.anyio
 SEQUENCES, MEMORIES, AGENTS = 5_000, 10_000, 50
 LINES = 36
-"""Of the terminal: a key draws every line twice at most (the cursor moves, then the view follows it)."""
+"""Lines of the terminal. A key draws every line at most twice: the cursor moves, then the view follows."""
 
 
 def long_history() -> RecordedLink:
@@ -31,7 +31,7 @@ def long_history() -> RecordedLink:
 
 
 def much_remembered() -> RecordedLink:
-    """Given in pages, as the command gives them."""
+    """Return a link whose memories come in pages, as from the command."""
     link = recorded()
     ada = agent_id(link)
     every = [memory(number, created_at="2026-11-20T08:00:00.000Z") for number in range(MEMORIES)]
@@ -55,7 +55,7 @@ def crowded() -> RecordedLink:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """One for each line of a table that is made."""
+    """Return a list that gets one element per drawn table line."""
     made: list[int] = []
     original = RowTable._line
 

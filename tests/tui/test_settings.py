@@ -1,4 +1,4 @@
-"""The settings: seen with value, source and effect; changed one at a time, tried out first."""
+"""The settings screen: value, source and effect; one change at a time, checked before it is set."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from lifeboat_core.documents.setting_documents import spell_value
 from lifeboat_core.errors import BadSetting, Busy
-from lifeboat_tui.documents.setting_documents import spell_value
 from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
@@ -39,7 +39,7 @@ def configured(problem: str | None = None) -> RecordedLink:
 
 
 def changed(link: RecordedLink) -> list[tuple[tuple[str, ...], str]]:
-    """The changes that were asked for, with their input."""
+    """Return the changing commands and their input."""
     return [each for each in link.asked if each[0][:2] == ("config", "set")]
 
 
@@ -105,7 +105,7 @@ async def test_a_list_that_cannot_be_had_is_said() -> None:
         assert notes(pilot)[-1] == "Change: put the cursor on a setting"
 
 
-# Changing -----------------------------------------------------------------------------------------------------------
+# Changing a setting -------------------------------------------------------------------------------------------------
 
 
 async def test_enter_turns_a_switch_over_and_says_what_it_does() -> None:
@@ -206,7 +206,7 @@ async def test_nothing_is_changed_under_readonly(key: str) -> None:
         assert "only looks" in notes(pilot)[-1] and changed(link) == []
 
 
-# For one agent, and finding -----------------------------------------------------------------------------------------
+# Settings of one agent, and finding settings ------------------------------------------------------------------------
 
 
 async def test_a_setting_can_be_another_one_for_an_agent() -> None:

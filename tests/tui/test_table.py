@@ -1,4 +1,4 @@
-"""The table: any length, a cursor that stays, a filter that counts, and nothing drawn that is not seen."""
+"""The table: any length, a stable cursor, a counting filter, and only visible lines drawn."""
 
 from __future__ import annotations
 

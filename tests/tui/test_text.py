@@ -1,4 +1,4 @@
-"""Figures and foreign text."""
+"""Formatted figures and foreign text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of an agent: its lines, what follows the cursor, every key, and how it fails."""
+"""The timeline screen: its rows, the preview of the row under the cursor, every key, and its failures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _asked(link: RecordedLink, word: str) -> list[tuple[str, ...]]:
 
 
 _FRAMES = "╭╮╰╯│─▁▂▃▄▅▆▇█▌▎▊…"
-"""What Textual draws around things, and what stands where a text is cut."""
+"""Frames drawn by Textual, and the sign of shortened text."""
 
 
 # What is shown ------------------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ async def test_a_sequence_that_was_thinned_gives_way_to_the_one_before() -> None
         assert _here(pilot) == "4" and "7 is not kept any more" in notes(pilot)[-1]
 
 
-# Work that takes its time ---------------------------------------------------------------------------------------------
+# Long-running commands ------------------------------------------------------------------------------------------------
 
 
 async def test_v_verifies_that_sequence_and_says_how_it_ended() -> None:
@@ -413,7 +413,7 @@ async def test_damage_that_is_found_is_an_error() -> None:
 
 
 class _Slow(RecordedLink):
-    """Verifying takes until it is stopped."""
+    """Link whose verification runs until it is stopped."""
 
     async def run(self, *words: str, **more: object):  # type: ignore[no-untyped-def, override]
         if words[0] == "verify":
@@ -481,7 +481,7 @@ async def test_work_that_fails_says_what_helps() -> None:
         assert "somebody stopped it" in text_of(pilot)
 
 
-# Live -----------------------------------------------------------------------------------------------------------------
+# Live updates ---------------------------------------------------------------------------------------------------------
 
 
 async def test_a_capture_comes_in_by_itself_and_the_cursor_stays() -> None:

@@ -1,4 +1,4 @@
-"""The timeline over a real home and real commands, with a daemon and without."""
+"""The timeline with a real home and real commands, with and without a daemon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ run = cli_client.run
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """Three sequences, in which a rudder was noted and struck out again."""
+    """Return a workspace with three sequences: a rudder was noted and removed again."""
     folder = tmp_path / "workspace"
     (folder / "memory").mkdir(parents=True)
     (folder / "SOUL.md").write_text("# Soul\n\nBe kind.\n")

@@ -1,4 +1,4 @@
-"""What was shown and confirmed is what happens: to that agent, once, and with `--readonly` not at all."""
+"""An action happens as it was shown and confirmed: to that agent, once, and not at all with `--readonly`."""
 
 from __future__ import annotations
 

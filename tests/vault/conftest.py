@@ -1,4 +1,4 @@
-"""Fixtures of the endpoint's tests."""
+"""Fixtures of the vault's tests."""
 
 from __future__ import annotations
 

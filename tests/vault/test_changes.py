@@ -21,7 +21,7 @@ HEAD = make_head(partitions=[{"file": QUARTER, "from": "2026-10-01", "to": None,
 
 
 def entry_words(changes: StateChanges) -> list[tuple[str, bytes | None, bytes | None]]:
-    """(path, new bytes, old bytes) of each changed entry."""
+    """Return (path, new bytes, old bytes) of each changed entry."""
     return [(item.path, item.body and item.body(), item.base_body and item.base_body()) for item in changes.entries]
 
 

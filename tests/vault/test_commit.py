@@ -98,7 +98,7 @@ def test_moved_content_keeps_its_leaf_and_is_kept_once(vault: Vault) -> None:
 def test_many_files_with_the_same_content_cost_no_more_than_others(
     vault: Vault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A hostile client gives each empty file a salt of its own, so that none of them is the twin of another."""
+    """A hostile client gives each empty file its own salt, so that none can be deduplicated."""
 
     def puts(folder: str) -> Draft:
         return Draft({f"{folder}/{number}": EntryPut({}, b"", merkle.new_leaf(b"")) for number in range(300)})

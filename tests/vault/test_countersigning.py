@@ -1,4 +1,4 @@
-"""A history whose key counts no more: signed anew where it holds, left as it is where it does not."""
+"""A history under a revoked key: valid sequences are signed again, invalid ones stay as they are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AFTER = TrustedKeys(NEW.public, compromised=(OLD.public,))
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Vault:
-    """Three sequences under the old key, one under the new one, one of nobody."""
+    """Return a vault with three sequences under the old key, one under the new one, one unsigned."""
     made = new_vault(tmp_path)
     for number, device in enumerate((OLD_DEVICE, OLD_DEVICE, OLD_DEVICE, NEW_DEVICE)):
         draft = Draft({"raw/a.md": EntryPut({}, b"version %d" % number)}, [create(f"Memory {number}.")])

@@ -44,7 +44,7 @@ from support.vault.vaults import ManualClock
 
 @pytest.fixture(autouse=True, params=KINDS)
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyPlace]:
-    """Whatever kind of source protects them."""
+    """Yield a key place of each kind of source."""
     with key_place(request.param, tmp_path, monkeypatch) as found:
         monkeypatch.setattr(sealed, "make_source", lambda folder: found.spec)
         yield found

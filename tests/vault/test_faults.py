@@ -39,7 +39,7 @@ def bodies(folder: Path) -> list[str]:
 
 
 class FailingFiles(SystemFiles):
-    """Writes a part of each new file, then says why it cannot go on; counts how often it did."""
+    """Writes a part of each new file and then fails; counts the failures."""
 
     def __init__(self, reason: int) -> None:
         self.reason: int | None = None
@@ -154,7 +154,7 @@ def end_process_at(folder: Path, step: CrashPoint) -> None:
 
 
 def history(folder: Path) -> Vault:
-    """A large body and a note that grows as a chain of patches."""
+    """Return a vault with a large body and a note that grows as a chain of patches."""
     vault = new_vault(folder)
     text = b"".join(b"line %d of the note\n" % number for number in range(100))
     for number in range(12):
@@ -226,7 +226,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 class CountingFiles(SystemFiles):
-    """Remembers in which order files are written and folders flushed."""
+    """Records the order in which files are written and folders flushed."""
 
     def __init__(self) -> None:
         self.done: list[str] = []

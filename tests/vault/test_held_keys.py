@@ -36,7 +36,7 @@ SOURCE = "transit:https://vault.example.com/transit/keys/customer"
 
 
 class Source:
-    """Gives one key, unless it is told to refuse."""
+    """Gives one key, unless told to refuse."""
 
     def __init__(self, clock: MovingClock, spec: str = SOURCE, tenant: str = TENANT) -> None:
         self.asked: list[str] = []
@@ -226,7 +226,7 @@ def test_a_data_key_is_asked_for_once_by_all_agents(tmp_path: Path, transit: Fak
 
 
 def test_others_change_keys_while_a_source_far_away_is_asked(tmp_path: Path, transit: FakeTransit) -> None:
-    """Neither a lock nor a transaction is held while the service takes its time."""
+    """No lock or transaction is held while the service takes its time."""
     keys = data_keys(tmp_path, source=transit.spec(), scope="agent")
     keys.sealer(AGENT)
     began, go_on = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""What clients that sign nothing send: taken as they mean it, numbered, and never in place of what was there."""
+"""Pushes of clients that sign nothing are accepted as they are meant, numbered, and never replace what was there."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.errors import BadDocument, LifeboatError, WrongAgent
 from lifeboat_alf.memory import memory_records, partitions
@@ -32,7 +33,6 @@ from support.alf.any_shape import spoiled
 from support.endpoint import reference_archives as reference
 from support.vault.vaults import ManualClock
 
-Json = dict[str, Any]
 MEMORY = "# Memory\n\n## Tea\n\nLikes tea.\n\n## Home\n\nLives in Lisbon.\n"
 DAY = 1_790_000_000_000_000_000
 """A time in September 2026, in nanoseconds: what that client takes for the day of a note."""
@@ -66,19 +66,19 @@ def put(vault: Vault, archive: reference.Archive) -> SequenceRow:
         return legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
 
 
-def send(vault: Vault, changes: list[tuple[str, Json]], base: int = 0, **fields: Any) -> SequenceRow | None:
+def send(vault: Vault, changes: list[tuple[str, JsonObject]], base: int = 0, **fields: Any) -> SequenceRow | None:
     manifest = {"created_at": "2026-11-20T12:00:00Z", "agent": {"id": vault.agent_id}, **fields}
     with DeltaReader(io.BytesIO(reference.write_delta(manifest, changes, base))) as reader:
         return legacy_pushes.accept_delta(vault, reader, base, clock=ManualClock())
 
 
 def contents(vault: Vault) -> list[str]:
-    """What that client would say is there."""
+    """Return what that client would say is there."""
     found = (item.record for item in effective_records(vault.state()))
     return sorted(str(record["content"]) for record in found if not memory_records.is_deleted(record))
 
 
-def parsed(vault: Vault) -> list[Json]:
+def parsed(vault: Vault) -> list[JsonObject]:
     return [memory_records.parse_record(record.line) for record in vault.state().records()]
 
 
@@ -157,20 +157,20 @@ def _with_credential(archive: reference.Archive, payload: str) -> reference.Arch
 
 
 @pytest.fixture
-def notes(vault: Vault, workspace: Path) -> list[Json]:
-    """The records of a first snapshot: preamble, Tea, Home, Morning."""
+def notes(vault: Vault, workspace: Path) -> list[JsonObject]:
+    """Return the records of a first snapshot: preamble, Tea, Home, Morning."""
     archive = reference.export(workspace)
     put(vault, archive)
     return archive.records
 
 
-def test_a_delta_is_the_sequence_after_its_base(vault: Vault, notes: list[Json]) -> None:
+def test_a_delta_is_the_sequence_after_its_base(vault: Vault, notes: list[JsonObject]) -> None:
     row = send(vault, [("update", {**notes[1], "content": "## Tea\n\nPrefers coffee.\n"})])
     assert row is not None and (row.number, row.base, row.kind) == (1, 0, "delta")
     assert "## Tea\n\nPrefers coffee.\n" in contents(vault)
 
 
-def test_a_delta_on_another_base_is_stale_and_says_what_the_head_is(vault: Vault, notes: list[Json]) -> None:
+def test_a_delta_on_another_base_is_stale_and_says_what_the_head_is(vault: Vault, notes: list[JsonObject]) -> None:
     with pytest.raises(StaleBase) as refused:
         send(vault, [("delete", notes[1])], base=7)
     assert refused.value.sequence == 0
@@ -182,19 +182,19 @@ def test_a_delta_for_an_agent_without_a_snapshot_is_stale(vault: Vault, workspac
     assert refused.value.sequence is None
 
 
-def test_a_deleted_record_of_an_open_partition_keeps_its_place(vault: Vault, notes: list[Json]) -> None:
+def test_a_deleted_record_of_an_open_partition_keeps_its_place(vault: Vault, notes: list[JsonObject]) -> None:
     send(vault, [("delete", notes[1])])
     assert notes[1]["content"] not in contents(vault)
     assert memory_records.is_deleted(next(record for record in parsed(vault) if record["id"] == notes[1]["id"]))
 
 
-def test_a_deleted_record_that_is_created_again_is_back(vault: Vault, notes: list[Json]) -> None:
+def test_a_deleted_record_that_is_created_again_is_back(vault: Vault, notes: list[JsonObject]) -> None:
     send(vault, [("delete", notes[1])])
     send(vault, [("create", notes[1])], base=1)
     assert notes[1]["content"] in contents(vault)
 
 
-def test_what_that_client_ignores_makes_no_sequence(vault: Vault, notes: list[Json]) -> None:
+def test_what_that_client_ignores_makes_no_sequence(vault: Vault, notes: list[JsonObject]) -> None:
     unknown = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa"}
     ignored = [
         ("create", {**notes[0], "content": "another text"}),
@@ -206,14 +206,14 @@ def test_what_that_client_ignores_makes_no_sequence(vault: Vault, notes: list[Js
     assert len(vault.sequences()) == 1
 
 
-def test_a_record_that_a_delta_creates_is_not_changed_by_the_same_delta(vault: Vault, notes: list[Json]) -> None:
+def test_a_record_that_a_delta_creates_is_not_changed_by_the_same_delta(vault: Vault, notes: list[JsonObject]) -> None:
     new = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa", "content": "as created"}
     send(vault, [("create", new), ("update", {**new, "content": "later"}), ("delete", new), ("create", new)])
     assert "as created" in contents(vault) and "later" not in contents(vault)
 
 
 def test_a_record_of_a_new_quarter_opens_a_partition_where_that_client_looks_for_it(
-    vault: Vault, notes: list[Json]
+    vault: Vault, notes: list[JsonObject]
 ) -> None:
     temporal = {"created_at": "2026-04-02T00:00:00Z", "observed_at": "2026-04-02T00:00:00Z"}
     new = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa", "temporal": temporal}
@@ -225,7 +225,7 @@ def test_a_record_of_a_new_quarter_opens_a_partition_where_that_client_looks_for
 
 
 def test_a_record_stays_in_its_partition_when_the_file_is_touched_in_another_quarter(
-    vault: Vault, notes: list[Json]
+    vault: Vault, notes: list[JsonObject]
 ) -> None:
     touched = {**notes[1], "temporal": {"created_at": "2026-11-20T10:00:00Z", "updated_at": "2026-11-20T10:00:00Z"}}
     send(vault, [("update", touched)])
@@ -238,7 +238,7 @@ def test_a_record_stays_in_its_partition_when_the_file_is_touched_in_another_qua
 
 
 def test_in_a_sealed_partition_a_change_is_a_successor_and_any_of_its_ids_names_the_memory(
-    vault: Vault, notes: list[Json]
+    vault: Vault, notes: list[JsonObject]
 ) -> None:
     seal(vault)
     send(vault, [("update", {**notes[1], "content": "first edit"})], base=1)
@@ -249,7 +249,7 @@ def test_in_a_sealed_partition_a_change_is_a_successor_and_any_of_its_ids_names_
 
 
 def test_in_a_sealed_partition_a_deletion_is_a_tombstone_and_a_creation_takes_its_place(
-    vault: Vault, notes: list[Json]
+    vault: Vault, notes: list[JsonObject]
 ) -> None:
     seal(vault)
     send(vault, [("delete", notes[1])], base=1)
@@ -259,7 +259,7 @@ def test_in_a_sealed_partition_a_deletion_is_a_tombstone_and_a_creation_takes_it
 
 
 def test_a_snapshot_that_says_what_a_sealed_memory_says_changes_no_record(
-    vault: Vault, workspace: Path, notes: list[Json]
+    vault: Vault, workspace: Path, notes: list[JsonObject]
 ) -> None:
     seal(vault)
     before = parsed(vault)
@@ -267,7 +267,7 @@ def test_a_snapshot_that_says_what_a_sealed_memory_says_changes_no_record(
     assert parsed(vault) == before
 
 
-def test_over_a_signed_state_nothing_is_written(vault: Vault, workspace: Path, notes: list[Json]) -> None:
+def test_over_a_signed_state_nothing_is_written(vault: Vault, workspace: Path, notes: list[JsonObject]) -> None:
     signed = Draft({"raw/openclaw/SOUL.md": EntryPut({}, b"# Ada, signed\n")})
     vault.commit(signed, kind="capture", writer="laptop", time="2026-11-20T12:00:00Z", sign=lambda _: {"by": "a key"})
     assert legacy_pushes.is_adopted(vault)
@@ -278,14 +278,14 @@ def test_over_a_signed_state_nothing_is_written(vault: Vault, workspace: Path, n
         put(vault, reference.export(workspace))
 
 
-def test_once_a_device_has_begun_an_epoch_nothing_is_written_either(vault: Vault, notes: list[Json]) -> None:
+def test_once_a_device_has_begun_an_epoch_nothing_is_written_either(vault: Vault, notes: list[JsonObject]) -> None:
     vault.raise_epoch()
     with pytest.raises(StaleBase) as refused:
         send(vault, [("delete", notes[1])])
     assert refused.value.sequence == 0
 
 
-def test_a_delta_that_another_client_outran_is_stale(vault: Vault, notes: list[Json]) -> None:
+def test_a_delta_that_another_client_outran_is_stale(vault: Vault, notes: list[JsonObject]) -> None:
     class Outrunning(ManualClock):
         """A clock that is asked when a delta is half made: then another client is quicker."""
 
@@ -305,7 +305,9 @@ def test_a_delta_that_another_client_outran_is_stale(vault: Vault, notes: list[J
     assert notes[1]["content"] in contents(vault)
 
 
-def test_a_delta_whose_answer_was_lost_gives_the_head_when_it_is_sent_again(vault: Vault, notes: list[Json]) -> None:
+def test_a_delta_whose_answer_was_lost_gives_the_head_when_it_is_sent_again(
+    vault: Vault, notes: list[JsonObject]
+) -> None:
     new = {**notes[0], "id": "019a0000-0000-7000-8000-0000000000aa", "content": "new"}
     changes = [("create", new), ("update", {**notes[1], "content": "## Tea"}), ("delete", notes[2])]
     made = send(vault, changes)
@@ -313,14 +315,14 @@ def test_a_delta_whose_answer_was_lost_gives_the_head_when_it_is_sent_again(vaul
     assert len(vault.sequences()) == 2
 
 
-def test_a_delta_of_which_the_head_says_only_a_part_or_more_is_stale(vault: Vault, notes: list[Json]) -> None:
+def test_a_delta_of_which_the_head_says_only_a_part_or_more_is_stale(vault: Vault, notes: list[JsonObject]) -> None:
     send(vault, [("delete", notes[2]), ("update", {**notes[1], "content": "## Tea"})])
     for other in ([("delete", notes[2])], [("delete", notes[2]), ("delete", notes[1])]):
         with pytest.raises(StaleBase):
             send(vault, other)
 
 
-BAD_PARTS: list[Json] = [
+BAD_PARTS: list[JsonObject] = [
     {"temporal": None},
     {"temporal": {}},
     {"temporal": {"created_at": "yesterday"}},
@@ -333,7 +335,7 @@ BAD_PARTS: list[Json] = [
 
 @pytest.mark.parametrize("part", BAD_PARTS)
 def test_a_record_that_is_none_is_refused_in_whatever_it_comes(
-    vault: Vault, workspace: Path, tmp_path: Path, part: Json
+    vault: Vault, workspace: Path, tmp_path: Path, part: JsonObject
 ) -> None:
     archive = reference.export(workspace)
     bad = {**archive.records[0], **part}
@@ -348,8 +350,8 @@ def test_a_record_that_is_none_is_refused_in_whatever_it_comes(
         legacy_pushes.accept_snapshot(vault, reader, clock=ManualClock())
 
 
-def _edited(archive: bytes, old: Json, new: Json) -> bytes:
-    """The archive with another line in the place of a record's."""
+def _edited(archive: bytes, old: JsonObject, new: JsonObject) -> bytes:
+    """Return the archive with another line in place of a record's."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(archive)) as source, zipfile.ZipFile(out, "w") as target:
         for name in source.namelist():
@@ -357,7 +359,7 @@ def _edited(archive: bytes, old: Json, new: Json) -> bytes:
     return out.getvalue()
 
 
-def _line(record: Json) -> bytes:
+def _line(record: JsonObject) -> bytes:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -367,7 +369,7 @@ def _line(record: Json) -> bytes:
 @settings(max_examples=12)
 @given(st.data())
 def test_what_has_any_shape_is_taken_or_refused_with_an_error_of_the_project(data: st.DataObject) -> None:
-    """Rubbish in one place of the memory of a snapshot, and in one of a delta's."""
+    """Rubbish in one place of a snapshot's memory, and in one of a delta's."""
     memory = made_record("Likes tea.", tags=["drinks"], source={"runtime": "openclaw", "origin_file": "MEMORY.md"})
     number = str(memory["agent_id"])
     agent = {"id": number, "name": "Ada", "source_runtime": "openclaw"}

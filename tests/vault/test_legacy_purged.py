@@ -1,4 +1,4 @@
-"""Older clients of an agent of which something was purged: they get nothing of it, and bring nothing of it back."""
+"""Older clients of an agent with purged content receive nothing of it, and bring nothing of it back."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def send(vault: Vault, workspace: Path) -> SequenceRow:
 
 
 def purge(vault: Vault) -> Redaction:
-    """The memory that holds the number, and the number from the note."""
+    """Purge the memory that contains the number, and the number in the note."""
     secret = SECRET.encode()
     leaves: dict[bytes, LeafReplacement | None] = {}
     gone = set()

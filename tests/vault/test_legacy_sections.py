@@ -1,4 +1,4 @@
-"""Notes as the older client divides them, and back to the byte."""
+"""Notes are divided as the older client does, and joined again byte for byte."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _note(lines: list[tuple[str, str]], *, is_open: bool) -> str:
 
 
 def _first_said(lines: list[tuple[str, str]]) -> int:
-    """The first line that is not blank; the blank ones before it are in no memory."""
+    """Return the first line that is not blank; earlier ones are in no memory."""
     return next((place for place, (line, _) in enumerate(lines) if line.strip()), len(lines))
 
 
@@ -105,14 +105,14 @@ def test_lines_that_are_added_change_no_line_end_of_others(
 OPEN = st.sampled_from(
     ["", "\r", "\r\r", "\r\r\r", "\x0b", "\x0c", "\u2028", "\u2029", "\x85", "\n\r", "\r\n\r\r", "\n"]
 )
-"""How a note may end."""
+"""Possible ends of a note."""
 
 
 @given(WRITTEN, OPEN, CHANGES, st.booleans())
 def test_a_note_keeps_the_characters_that_it_ends_with(
     lines: list[tuple[str, str]], rest: str, changes: list[tuple[int, str]], client_keeps: bool
 ) -> None:
-    """Of a lone CR at the end of a note, some releases of that client keep the line without it, and others with it."""
+    """Some releases of that client drop a lone CR at the end of a note, others keep it."""
     last, end = "text", rest
     note, first = _note(lines, is_open=False) + last + end, _first_said(lines)
     for number, (at, text) in enumerate(changes):

@@ -1,4 +1,4 @@
-"""What an older client gets: one state of what is now, of which it can use every file."""
+"""An older client gets one snapshot of the current state, in which it can use every file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +26,6 @@ from lifeboat_vault.vault import Vault
 from support.endpoint import reference_archives as reference
 from support.vault.vaults import ManualClock
 
-Json = dict[str, Any]
 RAW = "raw/openclaw/"
 
 
@@ -51,7 +49,7 @@ def signed(state: MemoryState) -> MemoryState:
 
 @pytest.fixture
 def ours() -> MemoryState:
-    """Everything that a state can hold, with a home, a file with a cut, a chain, and dead memories."""
+    """Return a state with everything that a state can hold: a home, a file with a cut, a chain, and dead memories."""
     state = sample_states.make_full_state()
     state.put("raw/openclaw-home/openclaw.json", b"{}").put("raw/zeroclaw/SOUL.md", b"# of once\n")
     state.put(archive_layout.EMBEDDINGS + "index.json", b"{}")
@@ -166,7 +164,7 @@ def vault(tmp_path: Path, workspace: Path) -> Iterator[Vault]:
 
 
 def sync(vault: Vault, workspace: Path, before: reference.Archive) -> reference.Archive:
-    """The next delta of that client; what its base is from now on."""
+    """Push the next delta of that client; return its new base."""
     head = vault.head()
     assert head is not None
     now = reference.export(workspace)

@@ -1,4 +1,4 @@
-"""A vault of an earlier schema: brought up in one transaction, with a copy, whatever ends the process."""
+"""A vault of an earlier schema is migrated in one transaction, with a copy, wherever the process ends."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MIGRATING = (CrashPoint.MIGRATE_COPYING, CrashPoint.MIGRATE_COPIED, CrashPoint.M
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A vault that the first release wrote, with schema 1."""
+    """Return a vault that the first release wrote, with schema 1."""
     (found,) = (kept_home.unpack(1, tmp_path / "ada") / "vault").iterdir()
     return found
 
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on vaults are opened as by a release that knows one schema more."""
+    """Open vaults from now on as a release that knows one more schema."""
     monkeypatch.setattr(vaults, "migrate_tables", partial(migrate_tables, steps=STEPS, target=VERSION + 1))
 
 

@@ -1,4 +1,4 @@
-"""What ids were minted with goes with what was purged: nobody can try contents against the ids that stay."""
+"""The seed of purged ids is destroyed with the content, so that no guess can be tested against remaining ids."""
 
 from __future__ import annotations
 

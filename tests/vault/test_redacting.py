@@ -1,4 +1,4 @@
-"""What was purged from a vault is nowhere in its files; every number, digest and signature stays."""
+"""Purged content is nowhere in a vault's files; every number, digest and signature stays."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_edits_that_are_not_of_the_bytes_are_refused_and_nothing_happened(vault:
 
 @either
 def test_what_rests_on_destroyed_bytes_is_encoded_again(vault: Vault) -> None:
-    """Day 3 to 5 hold the canary; the note of day 6 is a patch on that of day 5."""
+    """Days 3 to 5 contain the canary; the note of day 6 is a patch on that of day 5."""
     live(vault)
     expected = vault.state(6).body(NOTE)
     vault.redact(purge_of(vault, CANARY))
@@ -206,7 +206,7 @@ def test_two_purges_arrive_in_any_order(vault: Vault, tmp_path: Path, order: tup
 
 
 def test_machines_that_purged_without_knowing_of_each_other_keep_nothing_of_either(tmp_path: Path) -> None:
-    """Both cut the same file, in different places: nobody has signed what would be right, so nothing stands there."""
+    """Both cut the same file in different places. No signed redaction says what is right, so nothing remains."""
     one, two = Vault.create(tmp_path / "one", AGENT_ID), Vault.create(tmp_path / "two", AGENT_ID)
     commit(one, Draft({NOTE: EntryPut({}, b"the red lamp and the blue lamp")}))
     state = one.state()

@@ -1,4 +1,4 @@
-"""What comes to a vault that knows a purge is taken as it reads now: states, deltas, in any order."""
+"""A vault that knows a purge stores arriving states and deltas redacted, in any order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["sealer", "small_rows", "vault"]
 
 
 def copy_of(vault: Vault, folder: Path, number: int | None = None) -> Vault:
-    """Another vault with one state of this one."""
+    """Return another vault with one state of this one."""
     other = Vault.create(folder, AGENT_ID)
     state = vault.state(number)
     other.accept(state.sequence, draft_of_state(state), kind="push", writer="w", raw_time=START)
@@ -109,7 +109,7 @@ def delta_of(vault: Vault, base: int, new: int) -> io.BytesIO:
 
 
 def push(vault: Vault, made: io.BytesIO) -> None:
-    """Take a delta on top of the head, as a remote does."""
+    """Accept a delta on top of the head, as a remote does."""
     with DeltaReader(io.BytesIO(made.getvalue())) as delta:
         state = AppliedState(vault.state(), delta)
         assert merkle.state_digest(state) == state.sequence.digest
@@ -117,7 +117,7 @@ def push(vault: Vault, made: io.BytesIO) -> None:
 
 
 def note_down(vault: Vault) -> None:
-    """Files and records that come, change and hold the canary for a while; no file is changed that held it."""
+    """Commit files and records that come, change and contain the canary for a while; no file that held it changes."""
     telling, later = create(CANARY.decode()), create("Likes tea.")
     drafts = [
         Draft({NOTE: EntryPut({}, note(2, holding=range(0)))}),

@@ -1,4 +1,4 @@
-"""A purge that is cut off never was, or is finished by whoever opens the vault next."""
+"""An interrupted purge never happened, or the next process that opens the vault completes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A vault with the canary in a chain of patches, in a body file and in a record; opened by nobody."""
+    """Return a closed vault with the canary in a chain of patches, in a body file and in a record."""
     with Vault.create(tmp_path / "vault", AGENT_ID) as vault:
         text = b"".join(b"line %d of the note\n" % number for number in range(100))
         noise = os.urandom(3_000)
@@ -128,7 +128,7 @@ def test_a_disk_that_is_full_while_the_files_are_rewritten_is_tried_again(
 
 
 class FailingFiles(SystemFiles):
-    """Once told to, it writes a part of each new file and says why it cannot go on."""
+    """On request, writes a part of each new file and then fails."""
 
     reason: int | None = None
 
@@ -171,7 +171,7 @@ def test_a_full_disk_under_the_database_leaves_everything_as_it_was(folder: Path
 
 
 def test_what_rests_on_a_damaged_body_does_not_keep_it_from_going(tmp_path: Path) -> None:
-    """The note of the second day is a patch on that of the first, which cannot be read any more."""
+    """The note of the second day is a patch on that of the first, which is unreadable."""
     note = os.urandom(5_000)
     with Vault.create(tmp_path / "vault", AGENT_ID) as vault:
         for day, body in enumerate((note + CANARY, note + b"more")):

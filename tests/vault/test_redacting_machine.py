@@ -1,5 +1,5 @@
-"""Any order of captures, purges, thinning, other keys and copies: digests stay, what was purged is nowhere, and all the
-rest is there byte for byte."""
+"""In any order of captures, purges, thinning, resealing and copies, digests stay, purged content is nowhere, and
+everything else is there byte for byte."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ texts = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6)
 
 
 class Purging(RuleBasedStateMachine):
-    """One vault, copies of its newest state, and what each sequence has to say by now."""
+    """One vault, copies of its newest state, and the expected content of each sequence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Purging(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.records))
     @rule(pieces=texts, data=st.data())
     def remember_otherwise(self, pieces: list[bytes], data: st.DataObject) -> None:
-        """Also one that is gone: its id is taken up again."""
+        """Also change a deleted record, whose id is used again."""
         old = data.draw(st.sampled_from(self.records))
         self._capture({}, [edit(old, content=b" ".join(pieces).decode())])
 
@@ -120,7 +120,7 @@ class Purging(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.digests))
     @rule(order=st.randoms(use_true_random=False), first=st.booleans())
     def send(self, order: object, first: bool) -> None:
-        """A second copy, which hears of the purges in any order; what it does not know it refuses."""
+        """Push to a second copy that hears of the purges in any order; it refuses what it does not know."""
         state = self.vault.state()
         known = list(self.vault.redactions)
         order.shuffle(known)  # type: ignore[attr-defined]
@@ -152,7 +152,7 @@ class Purging(RuleBasedStateMachine):
 
     @invariant()
     def what_was_purged_is_nowhere(self) -> None:
-        """Unless it was written again since."""
+        """Except what was written again since."""
         said = {
             text
             for notes, records in self.expected.values()

@@ -1,4 +1,4 @@
-"""The conformance suite of second copies over a tenant of an endpoint in this process."""
+"""The conformance checks of remotes, run on a tenant of an endpoint in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conformance suite finds a second copy out that does otherwise, each time by the check that says so."""
+"""The conformance checks catch misbehaving remotes, each by the check that describes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.endpoint.spaces import remote_in, space_in
 
 
 class TakesAnything(InProcessRemote):
-    """Says that it took what it did not take."""
+    """Acknowledges pushes that it does not store."""
 
     def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
         try:

@@ -1,4 +1,4 @@
-"""Everything under another key, in one step, whatever ends the process."""
+"""A vault is sealed with another key in one step, wherever the process ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLD, NEW = new_sealer(), new_sealer()
 
 
 def made(folder: Path, sealer: Sealer = OLD) -> Vault:
-    """A vault with bodies in rows and in files, patches, records, a label and a decision."""
+    """Return a vault with bodies in rows and in files, patches, records, a label and a decision."""
     vault = Vault.create(folder, AGENT_ID, clock=ManualClock(), sealer=sealer)
     for day in range(4):
         commit(vault, a_day(day), time_of_day(day))
@@ -38,7 +38,7 @@ def made(folder: Path, sealer: Sealer = OLD) -> Vault:
 
 
 def told(vault: Vault) -> object:
-    """Everything a vault says of its history."""
+    """Return everything a vault says of its history."""
     states = [(row.number, row.digest, row.label, content_of(vault.state(row.number))) for row in vault.sequences()]
     return states, vault.get("held"), vault.seed, vault.verify(trusted=None).findings
 
@@ -97,7 +97,7 @@ def test_a_kill_leaves_the_vault_under_its_former_key(tmp_path: Path, step: Cras
 
 
 def rotation(folder: Path) -> None:
-    """What an operator does: a new key, everything under it, the old one destroyed."""
+    """Rotate as an operator does: a new key, everything sealed with it, the old one destroyed."""
     keys = opened_keys(folder)
     keys.rotate()
     with opened(folder, keys) as vault:

@@ -26,12 +26,12 @@ def row(
 
 
 def every(step: timedelta, count: int, **options: str) -> list[SequenceRow]:
-    """`count` sequences, the last one now."""
+    """Return `count` sequences, the last one now."""
     return [row(number, NOW - step * (count - 1 - number)) for number in range(count)]
 
 
 def thinned(rows: list[SequenceRow], now: datetime = NOW, verified: int | None = None) -> list[SequenceRow]:
-    """What is left after as many runs as it takes."""
+    """Return what is left after as many runs as needed."""
     while gone := sequences_to_drop(rows, Retention(), now, verified):
         assert len(gone) <= max(1, len(rows) // 10)
         rows = [item for item in rows if item.number not in gone]
@@ -66,7 +66,7 @@ def test_then_hours_then_days_then_weeks() -> None:
     ids=["everything", "hours", "days"],
 )
 def test_a_sequence_that_is_exactly_as_old_as_a_limit_is_within_it(limit: timedelta, before: timedelta) -> None:
-    """So the one shortly before it, in the same longer period, is the last one of that period, and stays."""
+    """So the one shortly before it, in the same longer period, is the last of that period and stays."""
     now = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
     rows = [row(0, now - limit - before), row(1, now - limit), row(2, now)]
     assert sequences_to_drop(rows, Retention(), now, None) == []

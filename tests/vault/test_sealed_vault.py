@@ -1,4 +1,4 @@
-"""A sealed vault is the plain one to whoever has its key, and says nothing to anybody else."""
+"""A sealed vault equals the plain one for a holder of its key and reveals nothing to anyone else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def new_vault(folder: Path, sealer: Sealer) -> Vault:
 
 
 def history() -> list[Draft]:
-    """Six days with everything that happens to entries and records."""
+    """Return six days with every kind of change to entries and records."""
     night = create(NIGHT, tags=["lighthouse"])
     second = create("a second memory", namespace="lamps")
     early = create("an early memory")
@@ -58,7 +58,7 @@ SEALER = new_sealer()
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plain and a sealed vault, which lived through the same history; and a label and a decision."""
+    """Return a plain and a sealed vault with the same history, a label and a decision."""
     folder, drafts = tmp_path_factory.mktemp("origin"), history()
     for name, sealer in (("plain", PLAIN), ("sealed", SEALER)):
         with new_vault(folder / name, sealer) as vault:
@@ -70,7 +70,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def twins(origin: Path, tmp_path: Path) -> Iterator[tuple[Vault, Vault]]:
-    """(plain, sealed), copies of one's own."""
+    """Yield (plain, sealed), copies for one test."""
     shutil.copytree(origin, tmp_path, dirs_exist_ok=True)
     with (
         Vault.open(tmp_path / "plain", clock=ManualClock()) as plain,
@@ -206,7 +206,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 
 
 def secrets_of(vault: Vault) -> dict[str, list[bytes]]:
-    """What must not stand in any file, by what it is."""
+    """Return what must not occur in any file, by kind."""
     states = [vault.state(row.number) for row in vault.sequences()]
     entries = [entry for state in states for entry in state.entries()]
     lines = {record.line for state in states for record in state.records()}
@@ -260,7 +260,7 @@ def test_the_same_vault_is_different_bytes_under_another_key(twins: tuple[Vault,
 
 
 def test_buckets_of_entries_do_not_confirm_a_path(twins: tuple[Vault, Vault]) -> None:
-    """With ten bits of a path's hash beside it a guess of the path is known to be right."""
+    """Ten bits of a path's hash would be enough to confirm a guess."""
     plain, hidden = (
         sorted(bucket for (bucket,) in vault._metadata.rows("select distinct bucket from entry")) for vault in twins
     )

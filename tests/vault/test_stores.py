@@ -34,7 +34,7 @@ def test_the_file_is_set_up_as_promised(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_opens_a_database_takes_no_lock_from_another(tmp_path: Path) -> None:
-    """Else a process that closes it removes the log under whoever has it open."""
+    """Otherwise a process that closes it removes the log under a process that has it open."""
     path = tmp_path / "tenant.db"
     first = SqliteStore(path, create=True)
     first.prepare()

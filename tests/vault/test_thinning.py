@@ -27,7 +27,7 @@ edits = st.lists(
 
 
 class Walk:
-    """A vault that is edited and thinned at random, beside what each sequence must say."""
+    """A vault that is edited and thinned at random, with the expected content of each sequence."""
 
     def __init__(self, folder: Path) -> None:
         self.vault = new_vault(folder)
@@ -92,7 +92,7 @@ def test_after_any_edits_and_thinnings_every_kept_sequence_is_what_it_was(steps:
 
 
 def grow(vault: Vault, count: int) -> None:
-    """A note that grows a line a minute, kept as a chain of patches."""
+    """Commit a note that grows a line a minute, stored as a chain of patches."""
     for number in range(count):
         body = LINES + "".join(f"- added {line}\n" for line in range(number))
         commit(vault, Draft({"raw/a.md": EntryPut({}, body.encode())}), START + timedelta(minutes=number))

@@ -86,7 +86,7 @@ def test_pages_overwritten_are_damage_and_found(vault: Vault, tmp_path: Path) ->
 
 
 def test_damage_of_which_sqlite_cannot_even_speak_is_damage(vault: Vault, tmp_path: Path) -> None:
-    """It quotes what it found, and that is no text."""
+    """SQLite quotes the damaged bytes, which are not text."""
     vault.close()
     path = tmp_path / "vault" / "vault.db"
     data = path.read_bytes()

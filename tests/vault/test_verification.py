@@ -23,7 +23,7 @@ LARGE = b"".join(merkle.merkle_root([b"%d" % number]) for number in range(12_000
 
 @pytest.fixture
 def vault(tmp_path: Path) -> Vault:
-    """Four signed sequences with a chain of patches, a body in a file, and records."""
+    """Return a vault with four signed sequences, a chain of patches, a body in a file, and records."""
     made = new_vault(tmp_path)
     memory = create("Likes tea.")
     text = b"".join(b"line %d of the note\n" % number for number in range(100))
@@ -39,7 +39,7 @@ def vault(tmp_path: Path) -> Vault:
 
 
 def tamper(folder: Path, *statements: str) -> None:
-    """What somebody with a database tool would do."""
+    """Change the tables with a database tool."""
     connection = sqlite3.connect(folder / "vault" / "vault.db")
     with connection:
         for statement in statements:

@@ -33,7 +33,7 @@ def grow(vault: Vault, versions: list[bytes], path: str = CHART) -> None:
 
 
 def held(vault: Vault, path: str = CHART) -> list[int]:
-    """The sequences whose bytes of a path are here."""
+    """Return the sequences whose bytes of a path are held."""
     return [row.number for row in vault.sequences() if is_held(vault, row.number, path)]
 
 
@@ -147,7 +147,7 @@ def test_dropped_bytes_that_come_back_are_kept_anew(vault: Vault) -> None:
 
 
 def chain(vault: Vault, count: int) -> list[bytes]:
-    """Versions that are patches on each other, each with a word changed."""
+    """Commit versions that are patches on each other, each with one word changed."""
     text = bytearray(os.urandom(60_000).hex().encode())
     versions = []
     for number in range(count):

@@ -1,7 +1,7 @@
-"""Isolate what is written from right to left before it reaches the terminal.
+"""Isolation of right-to-left text before it is written to the terminal.
 
-A terminal that orders letters by direction would turn the cells beside such a text around. Cells are measured and cut
-without the marks; they are added to what is written, where every piece of text is whole again.
+A terminal that reorders text by direction would also reorder the cells beside right-to-left text. The isolation marks
+are added on output, where each piece of text is complete; cells are measured and truncated without them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from lifeboat_core.texts.safe_text import isolate_text
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 _SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[^\[\]])"
 _PIECE = "(?:(?!  )[^\\x00-\\x1f\u2500-\u259f])+"
-"""A text without the gap between columns, borders and bars."""
+"""A run of text without the gaps between columns, borders and bars."""
 _PIECES = re.compile(f"{_SEQUENCE}|(?P<piece>{_PIECE})")
 
 
 def isolate_right_to_left(data: str) -> str:
-    """Return what goes to a terminal with each piece of text isolated that holds letters from right to left."""
+    """Return terminal output in which each piece of text with right-to-left letters is isolated."""
     return _PIECES.sub(_isolate, data) if _RIGHT_TO_LEFT.search(data) else data
 
 
@@ -34,7 +34,7 @@ def _isolate(found: re.Match[str]) -> str:
 
 
 def make_isolating_driver(driver: type[Driver]) -> type[Driver]:
-    """Return a class of drivers that isolate what they write."""
+    """Return a driver class that isolates right-to-left text in its output."""
 
     class IsolatingDriver(driver):  # type: ignore[valid-type, misc]
         def write(self, data: str) -> None:

@@ -1,44 +1,45 @@
-"""Figures and foreign text as they stand in a cell."""
+"""Safe and formatted text for table cells and lines."""
 
 from __future__ import annotations
 
 from datetime import datetime
+
+from textual.content import Content
 
 from lifeboat_alf.common import times
 from lifeboat_core.texts.human_text import age_text, size_text
 from lifeboat_core.texts.safe_text import UNSAFE, without_isolates
 
 _CONTROL = dict.fromkeys(UNSAFE, "\N{REPLACEMENT CHARACTER}")
-"""The same as on the command line, each as one cell: columns stay in line."""
+"""The same replacements as on the command line, each one cell wide so that columns stay aligned."""
 NEVER = "never"
 JUST_NOW = "just now"
 _MINUTE = 60.0
 
 
 def make_plain(text: object) -> str:
-    """Return one line that is safe on a terminal. A text of an agent may hold escape sequences, line breaks, marks that
-    turn the direction of a line, and characters that are not shown. Letters from right to left are isolated where they
-    are written to the terminal (`isolating`)."""
+    """Return text as one line that is safe on a terminal. An agent's text may contain escape sequences, line breaks,
+    direction marks and invisible characters. Right-to-left letters are isolated on output (`bidi_isolation`)."""
     return without_isolates(str(text)).replace("\t", "    ").translate(_CONTROL)
 
 
 def make_plain_lines(text: str) -> str:
-    """The same for a text of several lines."""
+    """Return several lines of text, each made safe."""
     return "\n".join(map(make_plain, text.split("\n")))
 
 
 def escape_title(text: object) -> str:
-    """The same for the title of a border, which is read as markup."""
+    """Return safe text for the title of a border, which is read as markup."""
     return make_plain(text).replace("[", r"\[")
 
 
 def protect_dashed_name(text: str) -> tuple[str, ...]:
-    """A name that somebody typed, as the last words of a command: one that begins with a dash is no option."""
+    """Return a typed name as the last words of a command, after `--` if it begins with a dash."""
     return ("--", text) if text.startswith("-") else (text,)
 
 
 def format_age(moment: str | None, now: datetime) -> str:
-    """`3 minutes ago`; seconds are not counted, so that a cell changes once a minute at most."""
+    """Return an age like `3 minutes ago`. Seconds are not counted, so that a cell changes at most once a minute."""
     if moment is None:
         return NEVER
     seconds = (now - times.parse_time(moment)).total_seconds()
@@ -48,7 +49,7 @@ def format_age(moment: str | None, now: datetime) -> str:
 
 
 def format_short_age(moment: str | None, now: datetime) -> str:
-    """`3 min`, `5 h`, `2 d`."""
+    """Return a short age: `3 min ago`, `5 h ago`, `2 d ago`."""
     if moment is None:
         return NEVER
     seconds = max(0.0, (now - times.parse_time(moment)).total_seconds())
@@ -61,22 +62,22 @@ def format_short_age(moment: str | None, now: datetime) -> str:
 
 
 def format_local_time(moment: str) -> str:
-    """`17:41:50` in the user's own time zone."""
+    """Return `17:41:50` in the user's time zone."""
     return times.parse_time(moment).astimezone().strftime("%H:%M:%S")
 
 
 def format_local_day(moment: str) -> str:
-    """`2026-11-20` in the user's own time zone."""
+    """Return `2026-11-20` in the user's time zone."""
     return times.parse_time(moment).astimezone().strftime("%Y-%m-%d")
 
 
 def format_size(count: int | None) -> str:
-    """`9.4 KB`, or nothing where nobody knows."""
+    """Return `9.4 KB`, or "" if the size is unknown."""
     return "" if count is None else size_text(count)
 
 
 def format_duration(seconds: float | None) -> str:
-    """A length of time: `0:42`, `3:05`, `1:02:09`; "" where nobody knows."""
+    """Return a duration: `0:42`, `3:05`, `1:02:09`, or "" if it is unknown."""
     if seconds is None:
         return ""
     minutes, rest = divmod(int(seconds), 60)
@@ -85,5 +86,10 @@ def format_duration(seconds: float | None) -> str:
 
 
 def truncate_text(text: str, width: int) -> str:
-    """The text in `width` characters at most."""
+    """Return the text, shortened to `width` characters with an ellipsis."""
     return text if len(text) <= width else f"{text[: width - 1]}…" if width > 0 else ""
+
+
+def format_pair(name: str, value: str, *, width: int = 11) -> Content:
+    """Return a line of a detail pane: a faint name and its value."""
+    return Content.assemble((f"{make_plain(name):<{width}} ", "$foreground 60%"), make_plain(value))

@@ -1,4 +1,4 @@
-"""The command palette: every act of the screen and of the app, and every agent."""
+"""The command palette: all actions of the screen and the app, and all agents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Entry = tuple[str, str, Callable[[], object]]
 
 
 class ActionCommands(Provider):
-    """What can be done now. An act that is refused says why instead of its help."""
+    """Actions for the palette. A refused action shows the reason in place of its help."""
 
     def _entries(self) -> Iterator[Entry]:
         screen = self.screen
@@ -48,12 +48,13 @@ class ActionCommands(Provider):
 
 
 def _literally(text: str) -> str:
-    """The help of a hit is read as markup: an agent can call itself anything."""
+    """Escape a text for the help of a palette entry, which is read as markup. An agent's name may contain any
+    characters."""
     return text.replace("[", r"\[")
 
 
 def _highlighted(matcher: Matcher, title: str) -> Content:
-    """What fits stands out, as `Matcher.highlight` does it; that one reads markup."""
+    """Highlight the matching letters of a title like `Matcher.highlight`, which would read the title as markup."""
     content = Content(title)
     _score, places = matcher.fuzzy_search.match(matcher.query, title)
     for place in places:

@@ -1,4 +1,4 @@
-"""The app: one link, the screens, and what works on all of them."""
+"""The app: holds the link, the screens, and the actions that work on all of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, partialmethod
 from typing import ClassVar
 
 from textual import events, work
@@ -21,12 +21,13 @@ from textual.worker import Worker
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core import documents
+from lifeboat_core.documents.status_documents import Agent, Status
 from lifeboat_core.texts.misplaced_words import holds_recovery_words
-from lifeboat_tui import documents
 from lifeboat_tui.bidi_isolation import make_isolating_driver
 from lifeboat_tui.cell_text import format_local_time, format_short_age, make_plain, make_plain_lines
+from lifeboat_tui.coalesced_request import CoalescedRequest
 from lifeboat_tui.command_palette import ActionCommands
-from lifeboat_tui.documents.status_documents import Agent, Status
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import CONNECTION, DashboardLink, LinkStage
 from lifeboat_tui.link.read_only_link import ReadOnlyLink
@@ -50,7 +51,7 @@ MISPLACED_WORDS = "Those are recovery words. They do not belong into this field:
 
 @dataclass(frozen=True, slots=True)
 class DashboardOptions:
-    """How the dashboard was asked for. `screen`: which one comes first, of which `agent`."""
+    """Options with which the dashboard was started. `screen` is the first screen, for `agent` where it is about one."""
 
     readonly: bool = False
     ascii: bool = False
@@ -63,11 +64,13 @@ FOCUS = [
     Binding("tab", "app.focus_next", show=False, priority=True),
     Binding("shift+tab", "app.focus_previous", show=False, priority=True),
 ]
-"""First of all keys, so that what is typed right behind one of them goes to the widget that it leads to."""
+"""These keys are handled before all others, so that text typed right after one of them reaches the widget it
+focuses."""
 
 
 class LifeboatApp(App[None]):
-    """`link` answers everything; `status` is what is known of everything, None before anything is."""
+    """The dashboard. `link` answers every question; `status` is the newest status of everything, None before the first
+    answer."""
 
     TITLE = "lifeboat"
     ENABLE_COMMAND_PALETTE = True
@@ -82,10 +85,10 @@ class LifeboatApp(App[None]):
         self.glyphs = Glyphs(ascii=self.options.ascii)
         self.status: Status | None = None
         self.is_stale = False
-        """Whether `status` is from before: painted until the daemon answers."""
+        """True while `status` comes from an earlier run: it is shown until the daemon answers."""
         self.agent_id: str | None = None
-        """The agent that was chosen last, for the places that are about one."""
-        self._asking = self._ask_again = False
+        """The agent that was chosen last, for screens about one agent."""
+        self._status_request = CoalescedRequest(self._request_status)
 
     @property
     def is_readonly(self) -> bool:
@@ -94,7 +97,7 @@ class LifeboatApp(App[None]):
     def get_driver_class(self) -> type[Driver]:
         return make_isolating_driver(super().get_driver_class())
 
-    # Beginning, ending ------------------------------------------------------------------------------------------
+    # Start and end ----------------------------------------------------------------------------------------------
 
     def on_mount(self) -> None:
         for theme in THEMES:
@@ -107,7 +110,8 @@ class LifeboatApp(App[None]):
         self.ask_status()
 
     def _leave_terminals_usable(self) -> None:
-        """Whoever ends this process gets back the terminal as it was; without a handler it would end at once."""
+        """Exit normally on SIGTERM and when the terminal closes, so that the terminal is restored. Without a handler
+        the process would end at once."""
         if sys.platform != "win32" and not self.is_headless:
             ended = partial(self.exit, return_code=128 + signal.SIGTERM)
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended)
@@ -124,7 +128,7 @@ class LifeboatApp(App[None]):
 
     @work(exclusive=True, group="follow", exit_on_error=False)
     async def follow(self) -> None:
-        """Hear what happens until the end."""
+        """Listen to the events of the link until the dashboard ends."""
         async for event in self.link.events():
             if event.get("event") in ("agent", "gone", "push", "notice", "offers", "tick", CONNECTION):
                 self.ask_status()
@@ -133,25 +137,17 @@ class LifeboatApp(App[None]):
                     if isinstance(screen, LifeboatScreen):
                         screen.happened(event)
                 self.refresh_bars()
-            except Exception as error:  # whatever one event does to one screen, the next one is heard
+            except Exception as error:  # a failure of one screen must not stop the listener
                 self.tell_mistake(error)
 
     @work(group="status", exit_on_error=False)
     async def ask_status(self) -> None:
-        """How everything stands. One question at a time: what happens meanwhile is one more question after it."""
-        if self._asking:
-            self._ask_again = True
-            return
-        self._asking = True
-        try:
-            while True:
-                self._ask_again = False
-                with contextlib.suppress(LifeboatError):  # the connection says why
-                    self._take_status(await self.link.status(), stale=False)
-                if not self._ask_again:
-                    break
-        finally:
-            self._asking = False
+        """Ask for the status of everything. Events during a request cause one more request after it."""
+        await self._status_request.run()
+
+    async def _request_status(self) -> None:
+        with contextlib.suppress(LifeboatError):  # the connection line shows the reason
+            self._take_status(await self.link.status(), stale=False)
 
     def _take_status(self, document: JsonObject | None, *, stale: bool) -> None:
         if document is None:
@@ -167,15 +163,15 @@ class LifeboatApp(App[None]):
         await self.link.close()
 
     def _handle_exception(self, error: Exception) -> None:
-        """A mistake ends the dashboard with two sentences. Textual would print local variables, which may hold words
-        of a key or a token."""
-        if self.is_headless:  # tests see it as it is
+        """End the dashboard with two sentences after an internal error. Textual would print local variables, which may
+        contain recovery words or a token."""
+        if self.is_headless:  # tests see the error itself
             super()._handle_exception(error)
             return
         self.exit(return_code=1, message=MISTAKE.format(kind=type(error).__name__, place=_place(error)))
 
     def tell_mistake(self, error: BaseException) -> None:
-        """Something failed that nobody foresaw, and the rest goes on. Its text is not said: it may hold anything."""
+        """Report an unexpected error without ending the dashboard. Its message is left out: it may contain secrets."""
         self.notify(
             SMALL_MISTAKE.format(kind=type(error).__name__, place=_place(error)), severity="error", markup=False
         )
@@ -184,7 +180,7 @@ class LifeboatApp(App[None]):
         report_worker_failure(self, event)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Take the words of a key out of every field that is not made for them: it would show or keep them."""
+        """Remove recovery words from every field that is not made for them, because it would show or keep them."""
         field = event.input
         is_theirs = isinstance(field, HiddenInput) and field.takes_words
         if not is_theirs and holds_recovery_words(field.value):
@@ -192,18 +188,19 @@ class LifeboatApp(App[None]):
             self.notify(MISPLACED_WORDS, severity="error", markup=False)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """A cursor that blinks is a timer, and half the bytes that an idle dashboard would send over a slow line."""
+        """Keep cursors from blinking: the timer would cause half of the bytes that an idle dashboard sends over a slow
+        line."""
         if isinstance(event.widget, Input):
             event.widget.cursor_blink = False
 
-    # What screens show of everything ----------------------------------------------------------------------------
+    # What screens show of the whole -----------------------------------------------------------------------------
 
     def refresh_bars(self) -> None:
         if isinstance(self.screen, LifeboatScreen):
             self.screen.refresh_bars()
 
     def verdict(self) -> tuple[str, str]:
-        """One word on everything for the header, and its style."""
+        """Return one word on everything for the header, and its style."""
         if self.status is None:
             return "", ""
         agents = self.status.agents
@@ -221,7 +218,7 @@ class LifeboatApp(App[None]):
         return self.link.connection.stage is not LinkStage.DOWN or self.link.is_demo
 
     def connection_text(self) -> str:
-        """One line on the connection, with the key that helps; "" while all is well."""
+        """Return one line on the connection with the key that helps, or "" while the connection is up."""
         if self.link.is_demo:
             return "A demonstration on recorded data: nothing here is yours, and nothing is changed."
         found = self.link.connection
@@ -234,7 +231,7 @@ class LifeboatApp(App[None]):
         return ""
 
     def daemon_text(self) -> str:
-        """What the footer says on the right."""
+        """Return the text on the right of the footer."""
         if self.link.is_demo:
             return "demo"
         found = self.link.connection
@@ -244,19 +241,19 @@ class LifeboatApp(App[None]):
         return f"service runs{f' {since}' if since else ''}; it goes on when you close this"
 
     def find_agent(self, text: str | None) -> Agent | None:
-        """An agent by id or name."""
+        """Find an agent by id or name."""
         agents = self.status.agents if self.status is not None else ()
         return next((one for one in agents if text in (one.id, one.name)), None)
 
     @property
     def agent(self) -> Agent | None:
-        """The agent that is chosen."""
+        """Return the chosen agent."""
         return self.find_agent(self.agent_id)
 
-    # Acts that work everywhere ----------------------------------------------------------------------------------
+    # Actions that work everywhere -------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
-        """Why an act of the app does nothing now."""
+        """Return why an action of the app does nothing now, or None."""
         if act in ("go_timeline", "go_memories") and self.agent is None:
             return "choose an agent first"
         if act == "start_daemon" and self.link.connection.stage is LinkStage.UP:
@@ -264,17 +261,17 @@ class LifeboatApp(App[None]):
         return None
 
     async def action_act(self, name: str) -> None:
-        """Keys that no screen took: the places."""
+        """Run an action of the app, for keys that the screen does not handle."""
         if isinstance(self.screen, LifeboatScreen):
             await self.screen.action_act(name)
 
     def back(self) -> None:
-        """The screen before this one; the first one stays."""
+        """Return to the previous screen; the first screen stays open."""
         if len(self.screen_stack) > 2:
             self.pop_screen()
 
     def go(self, name: str, agent_id: str | None = None) -> None:
-        """A place by its name: what was open over the first screen is closed."""
+        """Go to a screen by its name, and close everything that was open above the first screen."""
         from lifeboat_tui.screens import screen_registry
 
         while len(self.screen_stack) > 2:
@@ -282,41 +279,26 @@ class LifeboatApp(App[None]):
         self.switch_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
 
     def open(self, name: str, agent_id: str | None = None) -> None:
-        """A place over the screen that is shown: esc comes back to it."""
+        """Open a screen by its name above the current one; escape returns to the current one."""
         from lifeboat_tui.screens import screen_registry
 
         self.push_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
 
-    def do_go_dashboard(self) -> None:
-        self.go("dashboard")
-
-    def do_go_timeline(self) -> None:
-        self.go("timeline")
-
-    def do_go_memories(self) -> None:
-        self.go("memories")
-
-    def do_go_activity(self) -> None:
-        self.go("activity")
-
-    def do_go_keys(self) -> None:
-        self.go("keys")
-
-    def do_go_settings(self) -> None:
-        self.go("settings")
-
-    def do_go_remotes(self) -> None:
-        self.go("remotes")
-
-    def do_go_doctor(self) -> None:
-        self.go("doctor")
+    do_go_dashboard = partialmethod(go, "dashboard")
+    do_go_timeline = partialmethod(go, "timeline")
+    do_go_memories = partialmethod(go, "memories")
+    do_go_activity = partialmethod(go, "activity")
+    do_go_keys = partialmethod(go, "keys")
+    do_go_settings = partialmethod(go, "settings")
+    do_go_remotes = partialmethod(go, "remotes")
+    do_go_doctor = partialmethod(go, "doctor")
 
     def do_quit(self) -> None:
         self.exit()
 
     @work(exclusive=True, group="start", exit_on_error=False)
     async def do_start_daemon(self) -> None:
-        """Start the service; the link finds it by itself."""
+        """Start the service. The link notices the daemon by itself."""
         self.notify("Starting the service...", markup=False)
         try:
             await self.link.run("daemon", "start")
@@ -324,11 +306,11 @@ class LifeboatApp(App[None]):
             self.notify(make_plain(f"{error.title}: {error.message}"), severity="error", markup=False)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """What is pasted may go to a shell: nothing steers it, whatever somebody selected."""
+        """Copy text without control characters: the user may paste it into a shell."""
         super().copy_to_clipboard(make_plain_lines(text))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Of Textual's own only the themes: everything else is an act of ours."""
+        """Yield only the theme commands of Textual; all other commands are actions of the dashboard."""
         for theme in THEMES:
             yield SystemCommand(f"Theme: {theme.name}", "How the dashboard looks, for now", self._set_theme(theme.name))
 
@@ -340,7 +322,7 @@ class LifeboatApp(App[None]):
 
 
 def _place(error: BaseException) -> str:
-    """Where of ours it happened."""
+    """Return the innermost place of an error in Lifeboat's own code."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         module = str(trace.tb_frame.f_globals.get("__name__", ""))

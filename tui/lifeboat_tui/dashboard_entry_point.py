@@ -9,7 +9,7 @@ from lifeboat_tui.link import DashboardLink
 from lifeboat_tui.themes import BY_SETTING, DEFAULT_THEME
 
 DEMO_PAUSE = 0.15
-"""Seconds between two figures of recorded work."""
+"""Seconds between two progress reports of a recorded command."""
 
 
 def open_dashboard(
@@ -22,7 +22,8 @@ def open_dashboard(
     theme: str = "",
     mouse: bool = True,
 ) -> int:
-    """Run until the user closes it. `theme` is a value of the setting `dashboard.theme`. Raises HomeError, Busy."""
+    """Run the dashboard until the user closes it. `theme` is a value of the setting `dashboard.theme`. Raises
+    HomeError, Busy."""
     app = LifeboatApp(
         _link(demo=demo), DashboardOptions(readonly, ascii, BY_SETTING.get(theme, DEFAULT_THEME), screen, agent)
     )

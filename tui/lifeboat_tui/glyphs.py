@@ -1,5 +1,5 @@
-"""How a state looks: a sign and a word, never a colour alone. Where the terminal knows no more than ASCII, signs are
-letters."""
+"""Signs for states: a state is shown as a sign and a word, never by colour alone. On terminals limited to ASCII the
+signs are letters."""
 
 from __future__ import annotations
 
@@ -51,25 +51,25 @@ STYLES = {
     "held": "error",
     "error": "error",
 }
-"""The kind of style of a state; the theme says which colour that is."""
+"""Style of each state; the theme maps a style to a colour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """The signs of one dashboard. `ascii`: plain letters only."""
+    """Signs of one dashboard. `ascii`: use ASCII letters only."""
 
     ascii: bool = False
 
     def sign(self, name: str) -> str:
-        """The sign of a state or of a part of a screen, "?" for an unknown one."""
+        """Return the sign of a state or of a part of a screen, "?" for an unknown name."""
         return (_SIGNS.get(name) or _OTHERS.get(name) or _SIGNS["unknown"])[int(self.ascii)]
 
     def state(self, name: str) -> str:
-        """`● ok`, `▲ held`: sign and word."""
+        """Return sign and word: `● ok`, `▲ held`."""
         return f"{self.sign(name)} {FOR_PEOPLE.get(name, name)}"
 
     def bars(self, counts: list[int]) -> str:
-        """A chart of one line, a character a count."""
+        """Return a one-line bar chart with one character per count."""
         signs, most = _BARS[int(self.ascii)], max(counts, default=0)
         if most == 0:
             return signs[0] * len(counts)

@@ -1,7 +1,7 @@
-"""A terminal that went away: without it the dashboard would read the same end of input again and again, for ever.
+"""Detection of a terminal that was closed. Without it the dashboard would read the end of input forever.
 
-Mostly the system says so with a signal. Where nobody does (a container's console that was cut off, a terminal that is
-not the process's own), the terminal itself is asked, by a thread that sleeps until then.
+Usually the system sends a signal. Some terminals do not cause one (the cut-off console of a container, a terminal that
+is not the controlling terminal of the process). For these, a thread waits for the terminal to report the hang-up.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Callable
 
 
 def call_on_hangup(then: Callable[[], object]) -> None:
-    """Call `then` once, in a thread of its own, when standard input hangs up. Where the system cannot tell, never."""
+    """Call `then` once, in its own thread, when standard input hangs up. Does nothing on systems that cannot report
+    it."""
     if sys.platform == "win32" or sys.platform == "darwin" or sys.__stdin__ is None:
-        return  # macOS cannot poll terminals; there the signal has to do
+        return  # macOS cannot poll terminals; only the signal remains there
     poller = select.poll()
-    poller.register(sys.__stdin__.fileno(), 0)  # of nothing but an end
+    poller.register(sys.__stdin__.fileno(), 0)  # no events requested: POLLHUP and POLLERR are always reported
 
     def watch() -> None:
         poller.poll()

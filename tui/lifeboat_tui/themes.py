@@ -1,4 +1,4 @@
-"""The looks: dark, light, high contrast, and the terminal's own sixteen colours."""
+"""Colour themes: dark, light, high contrast, and the terminal's own sixteen colours."""
 
 from __future__ import annotations
 
@@ -56,4 +56,4 @@ BY_SETTING = {
     "lifeboat-contrast": CONTRAST.name,
     "ansi": _TERMINAL.name,
 }
-"""The values of the setting `dashboard.theme`."""
+"""Themes by the values of the setting `dashboard.theme`."""

@@ -1,4 +1,4 @@
-"""What can be done on a screen: the one list from which keys, footer, palette, help and documentation are made."""
+"""Actions of a screen: the single list that keys, footer, palette, help and documentation are made from."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class UserAction:
-    """Something a person can do. `name` is that of the method `do_<name>` on the screen (or the app), `key` Textual's
-    name of the key, `label` a word or two for the footer, `help` a sentence. `writes`: it changes something, so
-    `--readonly` refuses it. `footer`: it is one of the few that are always shown."""
+    """Action that the user can start. `name` names the method `do_<name>` on the screen or the app, `key` is Textual's
+    name of the key, `label` is a word or two for the footer, `help` is a sentence. `writes`: the action changes
+    something, so `--readonly` refuses it. `footer`: the footer always shows it."""
 
     name: str
     key: str
@@ -37,7 +37,7 @@ class UserAction:
 
     @property
     def key_text(self) -> str:
-        """The key as people read it."""
+        """Return the key as users read it."""
         return _NAMES.get(self.key) or self.key.replace("ctrl+", "^")
 
     @property
@@ -52,7 +52,7 @@ EVERYWHERE = (
     UserAction("jump", "ctrl+o", "jump", "Letters appear over the parts of the screen: type one to go there"),
     UserAction("reload", "ctrl+r", "look again", "Ask again for what is shown"),
 )
-"""Of every screen."""
+"""Actions of every screen."""
 PLACES = (
     UserAction("go_dashboard", "1", "dashboard", "All agents at a glance"),
     UserAction("go_timeline", "2", "timeline", "Every kept moment of the agent that is chosen"),
@@ -65,4 +65,4 @@ PLACES = (
     UserAction("start_daemon", "S", "start service", "Start the service when it does not run", writes=True),
     UserAction("quit", "q", "close", "Close the dashboard; the service goes on"),
 )
-"""Of the app: they work everywhere but in dialogs."""
+"""Actions of the app. They work everywhere except in dialogs."""

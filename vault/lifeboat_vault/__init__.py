@@ -1,1 +1,1 @@
-"""The vault of an agent, what it is stored in, and the contract of every remote."""
+"""The vault of an agent, its stores, encryption at rest, and the contract of every remote."""

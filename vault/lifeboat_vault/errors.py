@@ -59,8 +59,7 @@ LifeboatError
 
 from __future__ import annotations
 
-from typing import Any
-
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 
 PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
@@ -103,7 +102,7 @@ class VaultDamaged(VaultError):
 
 
 class OtherDataKey(VaultDamaged):
-    """What was to be opened is sealed under another data key; `key_id` names it."""
+    """Content is sealed under another data key; `key_id` names it."""
 
     code = "other_data_key"
     title = "The data is sealed under another key"
@@ -131,7 +130,7 @@ class VaultBusy(VaultError):
 
 
 class EndpointMoving(VaultBusy):
-    """Everything of the endpoint is being moved to another place: what is there is given, nothing is taken."""
+    """The endpoint is being moved to another place: reads work, writes are refused."""
 
     code = "endpoint_moving"
     title = "The endpoint is being moved"
@@ -139,7 +138,7 @@ class EndpointMoving(VaultBusy):
 
 
 class EndpointMoved(VaultBusy):
-    """Everything of the endpoint is elsewhere now."""
+    """The endpoint was moved to another place."""
 
     code = "endpoint_moved"
     title = "The endpoint was moved"
@@ -147,7 +146,8 @@ class EndpointMoved(VaultBusy):
 
 
 class ServerReplaced(VaultBusy):
-    """A database server that takes writes though another one was promoted in its place: what it takes would be lost."""
+    """A database server still accepts writes although another one was promoted in its place. Those writes would be
+    lost."""
 
     code = "server_replaced"
     title = "The database server was replaced by another one"
@@ -167,14 +167,14 @@ class UnknownSequence(VaultError):
 
 
 class DraftInvalid(VaultError):
-    """A draft that does not fit the head: a bug of the caller or foreign data, never half applied."""
+    """A draft that does not fit the head: a bug of the caller or foreign data. It is never applied in part."""
 
     code = "draft_invalid"
     title = "The change does not fit the newest state"
 
 
 class RedactedMeanwhile(DraftInvalid):
-    """A purge happened after the change was read: what it holds may be what was purged. Read it again."""
+    """A purge happened after the change was read, so that it may contain purged content. Read it again."""
 
     code = "redacted_meanwhile"
     title = "A purge happened meanwhile"
@@ -182,24 +182,24 @@ class RedactedMeanwhile(DraftInvalid):
     retryable = True
 
 
-# Second copies ------------------------------------------------------------------------------------------------------
+# Remotes ------------------------------------------------------------------------------------------------------------
 
 
 class RemoteError(LifeboatError):
-    """Anything wrong at a second copy, or on the way to it. An endpoint raises the same errors that its client sees:
-    `code` and `details` travel in the problem document."""
+    """An error at a remote, or on the way to it. An endpoint raises the same errors that its client sees: `code` and
+    `details` travel in the problem document."""
 
     code = "remote"
     title = "The second copy cannot do that"
     fix = "lifeboat doctor --remote NAME"
 
-    def details(self) -> dict[str, Any]:
-        """What else travels, by name of the constructor's keyword."""
+    def details(self) -> JsonObject:
+        """Return further fields of the problem document, by keyword of the constructor."""
         return {}
 
 
 class RemoteUnreachable(RemoteError):
-    """Nobody answered, or not to the end. What was sent may have arrived."""
+    """The remote did not answer completely. What was sent may have arrived."""
 
     code = "remote_unreachable"
     title = "The second copy cannot be reached"
@@ -213,8 +213,7 @@ class NotAnEndpoint(RemoteUnreachable):
 
 
 class RemoteUntrusted(RemoteUnreachable):
-    """Its certificate is of no authority that counts, for example in a network that answers for everybody until one
-    logs in. Nothing was sent."""
+    """No trusted authority signed the certificate, for example behind a captive portal. Nothing was sent."""
 
     code = "remote_untrusted"
     title = "Whoever answers there is not the second copy that was added"
@@ -230,7 +229,7 @@ class RemoteBusy(RemoteError):
         self.retry_after = retry_after
         """Seconds."""
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {} if self.retry_after is None else {"retry_after": self.retry_after}
 
 
@@ -246,14 +245,14 @@ class RemoteTooLarge(RemoteError):
 
 
 class RemoteRefused(RemoteError):
-    """What was sent is not what it says, or fits nothing there."""
+    """What was sent is inconsistent, or does not fit the remote's state."""
 
     code = "remote_refused"
     title = "The second copy did not take it"
 
 
 class PurgeRefused(RemoteRefused):
-    """Whoever owns the data there decided against a purge. Only they can change that."""
+    """The owner of the data at the remote refused a purge. Only the owner can change that."""
 
     code = "purge_refused"
     title = "The owner of the second copy refused the purge"
@@ -261,7 +260,7 @@ class PurgeRefused(RemoteRefused):
 
 
 class RemoteDenied(RemoteError):
-    """No token, a wrong or expired one, or one without the scope."""
+    """No token, a wrong or expired one, or one without the required scope."""
 
     code = "remote_denied"
     title = "The second copy does not let this machine in"
@@ -272,30 +271,30 @@ class RemoteDenied(RemoteError):
         self.scope = scope
         """The scope that a known token lacks; None where there is no token that counts."""
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {} if self.scope is None else {"scope": self.scope}
 
 
 class UnknownAtRemote(RemoteError):
-    """Not there, or not ours: nobody can tell which."""
+    """Unknown at the remote, or owned by another tenant; the two are indistinguishable."""
 
     code = "unknown_there"
     title = "The second copy does not have that"
 
 
 class AgentErased(RemoteError):
-    """The whole agent was purged there, and is taken no more. `redaction` is the signed document that says so."""
+    """The whole agent was purged at the remote, which accepts it no more. `redaction` is the signed document."""
 
     code = "agent_erased"
     title = "The agent was purged"
     fix = "lifeboat receipts list"
     exit_status = 3
 
-    def __init__(self, message: str, *, redaction: dict[str, Any] | None = None, fix: str | None = None) -> None:
+    def __init__(self, message: str, *, redaction: JsonObject | None = None, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
         self.redaction = redaction
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {"redaction": self.redaction}
 
 
@@ -309,18 +308,18 @@ class StaleBase(RemoteError):
         super().__init__(message, fix=fix)
         self.sequence = sequence
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {"sequence": self.sequence}
 
 
 class HeadMoved(StaleBase):
-    """The head document of a sealed log is not the one that was to be replaced."""
+    """The head document of a sealed log was replaced meanwhile."""
 
     code = "head_moved"
 
 
 class WriterPresent(StaleBase):
-    """A machine of its owner writes the agent, and would be fenced by a state that is made at the endpoint."""
+    """A machine of the owner writes the agent, and a state made at the endpoint would fence it."""
 
     code = "writer_present"
     title = "A machine of its owner writes this agent"
@@ -339,25 +338,25 @@ class EpochBehind(RemoteError):
         super().__init__(message, fix=fix)
         self.epoch = epoch
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         return {"epoch": self.epoch}
 
 
 class EpochMoved(EpochBehind):
-    """Somebody else began a new epoch first."""
+    """Another machine began a new epoch first."""
 
     code = "epoch_moved"
 
 
 class RemoteDamaged(RemoteError):
-    """What came back is not what was kept, or not what was signed."""
+    """What came back differs from what was stored or signed."""
 
     code = "remote_damaged"
     title = "The second copy is damaged"
 
 
 class PurgesDamaged(RemoteDamaged):
-    """The list of purges that a log holds is gone or changed. A machine that knows all of them writes it again."""
+    """The list of purges in a log is missing or changed. A machine that knows all of them writes it again."""
 
     code = "purges_damaged"
     title = "The list of purges at the second copy is damaged"
@@ -365,7 +364,7 @@ class PurgesDamaged(RemoteDamaged):
 
 
 class JoinInvalid(RemoteError):
-    """A line that is no join line, or was cut off. The message never repeats it: it holds a token."""
+    """A line that is not a join line, or is truncated. The message never repeats it, because it contains a token."""
 
     code = "join_invalid"
     title = "This is not a join line"
@@ -376,7 +375,7 @@ class JoinInvalid(RemoteError):
 
 
 class EndpointError(LifeboatError):
-    """Anything wrong with an endpoint's own data, as whoever runs it sees it."""
+    """An error in an endpoint's own data, for its operator."""
 
     code = "endpoint"
     title = "The endpoint cannot do that"
@@ -389,7 +388,7 @@ class NoEndpoint(EndpointError):
 
 
 class EndpointUnsafe(EndpointError):
-    """Others can write to it, it is another user's, or it holds files that are no endpoint's."""
+    """Others can write to the folder, another user owns it, or it holds files of something else."""
 
     code = "endpoint_unsafe"
     title = "The folder of the endpoint's data is not safe"
@@ -413,7 +412,7 @@ class EndpointBusy(EndpointError):
 
 
 class LeaseLost(EndpointError):
-    """Its worker was silent for too long, and another took the job over, or was free to."""
+    """The worker was silent for too long, so that another one may have taken the job over."""
 
     code = "lease_lost"
     title = "The job is no longer this worker's"
@@ -457,7 +456,7 @@ class UnknownToken(EndpointError):
 
 
 class AuditFileRefused(EndpointError):
-    """A file that what is new in the audit cannot be appended to: it holds something else, or another history."""
+    """A file that new audit rows cannot be appended to: it holds something else, or another history."""
 
     code = "audit_file"
     title = "The audit cannot be appended to this file"
@@ -466,7 +465,7 @@ class AuditFileRefused(EndpointError):
 
 
 class KeySourceRefused(EndpointError):
-    """A source that does not exist, cannot be used, or lies in the folder of the data."""
+    """A key source that does not exist, cannot be used, or lies in the folder of the data."""
 
     code = "key_source"
     title = "The key that protects the data cannot be used"
@@ -474,7 +473,7 @@ class KeySourceRefused(EndpointError):
 
 
 class KeySourceAway(EndpointError):
-    """The source cannot be reached, or is too busy: that says nothing about whether it would give the key."""
+    """The source is unreachable or busy. It may still give the key later."""
 
     code = "key_source_away"
     title = "The key that protects the data cannot be asked for right now"
@@ -483,7 +482,7 @@ class KeySourceAway(EndpointError):
 
 
 class KeyRevoked(EndpointError):
-    """The source does not unwrap the data key: what the key protects cannot be read until it does."""
+    """The source does not unwrap the data key. What the key protects is unreadable until it does."""
 
     code = "key_revoked"
     title = "The key of this data was taken away"
@@ -495,7 +494,7 @@ class KeyRevoked(EndpointError):
 
 
 class ServerMissing(EndpointError):
-    """The libraries of the server come with an extra of the package."""
+    """The libraries of the server are missing. They come with an extra of the package."""
 
     code = "server_missing"
     title = "The server is not installed"
@@ -503,7 +502,7 @@ class ServerMissing(EndpointError):
 
 
 class CannotServe(EndpointError):
-    """An address, a certificate or a combination of options that does not serve."""
+    """An address, certificate or combination of options with which the server cannot run."""
 
     code = "cannot_serve"
     title = "The endpoint cannot be served like that"

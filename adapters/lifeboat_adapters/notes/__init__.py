@@ -1,2 +1,2 @@
-"""Memories that stand in notes of Markdown: cut out of them, and made into them again. Several runtimes use the same
-names and habits; names here are relative to the workspace."""
+"""Split Markdown notes into memories, and render memories as notes again. Several runtimes use the same names and
+conventions. Names here are relative to the workspace."""

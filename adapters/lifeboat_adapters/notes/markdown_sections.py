@@ -1,8 +1,8 @@
-"""Just enough Markdown to cut a text at its headings and into blocks, losing nothing.
+"""Split Markdown text at its headings and into blocks without losing a character.
 
-Every function works on whole lines with their ends, so joining what comes out gives back what went in. Headings are
-ATX only: the underlines of setext headings are also rules, table borders and front matter, and a wrong cut would be
-worse than none.
+Every function works on whole lines with their line ends, so joining the results gives the input. Headings are ATX only:
+the underlines of setext headings are also rules, table borders and front matter, and a wrong cut would be worse than
+none.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|\Z)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)", re.DOTALL)
 _MARKS = " #`~"
-"""How a line with a heading or a fence begins; a look at one character spares most lines the patterns."""
+"""First characters of lines with a heading or a fence. Checking one character first avoids matching the patterns on
+most lines."""
 _ASIDE = re.compile(r"<!--(?:(?!<!--).){0,4000}?-->|`[^`\n]*`", re.DOTALL)
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])[ \t]")
 
 
 class MarkdownLine(NamedTuple):
-    """`level` is that of a heading (1 to 6), 0 for everything else; `title` its text. `code`: inside a fence or the
-    front matter, fences included."""
+    """A line of Markdown. `level` is that of a heading (1 to 6), 0 for any other line; `title` is the text of the
+    heading. `code` is set inside a fence or the front matter, including the fences."""
 
     text: str
     level: int = 0
@@ -42,7 +43,7 @@ class MarkdownPiece(NamedTuple):
 
 
 def parse_lines(text: str) -> Iterator[MarkdownLine]:
-    """The lines of a text; fenced code and YAML front matter are marked as code."""
+    """Yield the lines of a text. Fenced code and YAML front matter are marked as code."""
     every = _LINE.findall(text)
     start = _front_matter(every)
     yield from (MarkdownLine(text, code=True) for text in every[:start])
@@ -63,7 +64,7 @@ def parse_lines(text: str) -> Iterator[MarkdownLine]:
 
 
 def _front_matter(every: list[str]) -> int:
-    """How many lines at the top are YAML front matter."""
+    """Return the number of lines of YAML front matter at the top."""
     if not every or every[0].rstrip() != "---":
         return 0
     for number, line in enumerate(every[1:200], start=2):
@@ -86,9 +87,9 @@ def _plain(text: str) -> MarkdownLine:
 
 
 def split_sections(text: str, depth: int, starts: re.Pattern[str] | None = None) -> list[MarkdownPiece]:
-    """Cut before every heading of level `depth` or above, and before lines that `starts` matches.
+    """Split before every heading of level `depth` or above, and before lines that `starts` matches.
 
-    Blank lines at the very top belong to the first section; blank lines after a section belong to it.
+    Blank lines at the very top belong to the first section. Blank lines after a section belong to it.
     """
     pieces: list[MarkdownPiece] = []
     titles: list[tuple[int, str]] = []
@@ -108,7 +109,8 @@ def split_sections(text: str, depth: int, starts: re.Pattern[str] | None = None)
 
 
 def split_blocks(text: str) -> list[str]:
-    """Cut before every heading, list item at the margin and paragraph at the margin; code stays whole."""
+    """Split before every heading, and before every list item and paragraph that is not indented. Code is
+    never split."""
     found: list[list[str]] = []
     after_blank = True
     in_code = False
@@ -125,6 +127,6 @@ def split_blocks(text: str) -> list[str]:
 
 
 def without_code(text: str) -> str:
-    """The text without code, headings and comments: where tags count."""
+    """Return the text without code, headings and comments: the part in which tags count."""
     kept = "".join(line.text for line in parse_lines(text) if not line.code and not line.level)
     return _ASIDE.sub(" ", kept)

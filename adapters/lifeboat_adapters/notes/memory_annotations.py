@@ -1,4 +1,4 @@
-"""What agents and their users write beside a memory: comments, importance marks and tags. Read, never changed."""
+"""Read annotations that agents and users write beside a memory: comments, importance marks and tags."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TAG = re.compile(r"#(?<![\w/&#\[]#)(?<!\]\(#)([^\W\d_][\w-]{0,60})")
 
 
 def parse_comments(text: str) -> dict[str, str]:
-    """`<!-- observed: 2026-01-02 | status: active -->` as `{"observed": "2026-01-02", "status": "active"}`.
+    """Parse `<!-- observed: 2026-01-02 | status: active -->` into `{"observed": "2026-01-02", "status": "active"}`.
 
-    The first of each name counts; unknown names and comments without a colon are left alone.
+    The first value of each name counts. Unknown names and comments without a colon are ignored.
     """
     found: dict[str, str] = {}
     for comment in _COMMENT.finditer(text):
@@ -32,7 +32,7 @@ def parse_comments(text: str) -> dict[str, str]:
 
 
 def parse_day(text: str | None) -> date | None:
-    """The day that an annotation names, None when it names none."""
+    """Return the day that an annotation names, None when it names none."""
     try:
         return date.fromisoformat((text or "")[:10])
     except ValueError:
@@ -40,7 +40,7 @@ def parse_day(text: str | None) -> date | None:
 
 
 def parse_importance(text: str) -> tuple[float | None, list[str]]:
-    """The highest importance of marks like `[deadline|i=0.9]`, held between 0 and 1, and their words."""
+    """Return the highest importance of marks like `[deadline|i=0.9]`, limited to 0 to 1, and their words."""
     marks = _IMPORTANCE.findall(text)
     if not marks:
         return None, []
@@ -48,12 +48,12 @@ def parse_importance(text: str) -> tuple[float | None, list[str]]:
 
 
 def find_tags(text: str) -> list[str]:
-    """Words after `#` outside code, headings, comments and links."""
+    """Return the words after `#` outside code, headings, comments and links."""
     return _TAG.findall(text) if "#" in text else []
 
 
 def find_confidence_and_tags(text: str) -> tuple[float | None, list[str]]:
-    """Confidence and tags of one memory, each tag once, in order of appearance by kind."""
+    """Return the confidence and the tags of one memory. Each tag is listed once, by kind and in order of appearance."""
     if "|" not in text and not find_tags(text):
         return None, []  # nearly every memory: leaving out code can only take tags away
     prose = markdown_sections.without_code(text)

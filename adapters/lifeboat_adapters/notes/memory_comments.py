@@ -1,4 +1,4 @@
-"""Memories that would run together in one note, each behind a comment of its own.
+"""Comments that mark the memories in one note, where they could not be told apart without them.
 
     <!-- memory 4f1c09ab -->
     Likes green tea.
@@ -6,9 +6,9 @@
     The boat lies in the harbour.
     <!-- /memory -->
 
-The comments are no part of what is remembered. They show in no rendered Markdown, and whoever writes on after the last
-one writes a memory of its own. Whatever stands between two of them is one memory, headings and code included; lines of
-a memory that look like such a comment get a backslash.
+The comments are no part of a memory. Rendered Markdown does not show them, and text that an agent appends after the
+last one becomes a new memory. Everything between two comments is one memory, including headings and code. Lines of a
+memory that look like such a comment get a backslash.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import NamedTuple
 CLOSE = "<!-- /memory -->\n"
 
 LARGEST = 1 << 23
-"""Characters of a memory between comments; more is read as plain text, for no line of an archive may grow endlessly."""
+"""Characters of a memory between comments. A longer one is read as plain text, because the size of a line in an archive
+is limited."""
 
 _HINT = "memory"
 _LABEL_LENGTH = 8
@@ -30,8 +31,8 @@ _ESCAPED = re.compile(r"^<!-- \\(?=\\*/?memory\b)", re.MULTILINE)
 
 
 class NoteStretch(NamedTuple):
-    """Consecutive lines of a note: plain text, or one memory in its dress. `memory` is its text then, `memory_label`
-    what its comment calls it."""
+    """Consecutive lines of a note: plain text, or one memory with its comment. `memory` is the text of the memory,
+    `label` its label in the comment."""
 
     text: str
     memory: str | None = None
@@ -39,7 +40,7 @@ class NoteStretch(NamedTuple):
 
 
 def prefix_comment(record_id: str, content: str) -> str:
-    """A memory behind its comment. A `CLOSE` has to follow before plain text does."""
+    """Return a memory behind its comment. A `CLOSE` has to follow before plain text does."""
     named = memory_label(record_id)
     return f"<!-- memory{f' {named}' if named else ''} -->\n{_LIKE_ONE.sub(_add_backslash, content)}\n"
 
@@ -49,12 +50,13 @@ def _add_backslash(match: re.Match[str]) -> str:
 
 
 def memory_label(record_id: str) -> str:
-    """The end of an id: the part that chance made."""
+    """Return the end of an id, which is its random part."""
     return re.sub(r"[^0-9A-Za-z]", "", record_id)[-_LABEL_LENGTH:]
 
 
 def split_into_stretches(text: str) -> list[NoteStretch]:
-    """A note in stretches; joining their texts gives it back. Blank lines between memories belong to the one before."""
+    """Split a note into stretches. Joining their texts gives the note. Blank lines between memories belong to the one
+    before."""
     found: list[NoteStretch] = []
     opened: re.Match[str] | None = None
     at = 0
@@ -82,5 +84,5 @@ def _add(found: list[NoteStretch], text: str, opened: re.Match[str] | None, body
 
 
 def _take_off(body: str) -> str:
-    """What is remembered. Blank lines that somebody left are nothing."""
+    """Return the memory without its comment and without blank lines around it."""
     return _ESCAPED.sub("<!-- ", body.removesuffix("\n")) if body.strip() else ""

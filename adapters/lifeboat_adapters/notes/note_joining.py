@@ -1,4 +1,4 @@
-"""Notes from memories, so that splitting them gives the same memories again."""
+"""Render notes from memories so that splitting them gives the same memories again."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from lifeboat_adapters.notes import memory_comments, note_splitting
 from lifeboat_adapters.notes.note_splitting import Split
 
 Memory = tuple[str, str]
-"""A record's id and its text."""
+"""The id of a record and its text."""
 
 _SECTION = "# .\n"
 
 
 def join_note(name: str, memories: Sequence[Memory], *, native: bool, split: Split = note_splitting.split_note) -> str:
-    """The text of a note. `native` memories stood in this note before: when they still are the sections of their joined
-    text, that is the note. What is no section of its own stands in its dress. `split` is how its runtime cuts it.
+    """Return the text of a note that holds these memories.
+
+    `native` memories stood in this note before. If they are still the sections of their joined text, that text is the
+    note. Memories that would not split off as sections of their own get a comment. `split` is the function by which the
+    runtime splits the note.
     """
     plain = "".join(content for _, content in memories)
     if native and memory_texts(name, plain, split) == [content for _, content in memories]:
@@ -26,12 +29,12 @@ def join_note(name: str, memories: Sequence[Memory], *, native: bool, split: Spl
 def note_contains_exactly(
     name: str, text: str, contents: Iterable[str], split: Split = note_splitting.split_note
 ) -> bool:
-    """Whether a note says what memories say, but for white space."""
+    """Return whether a note contains exactly these memories, apart from white space."""
     return [part.split() for part in memory_texts(name, text, split)] == [content.split() for content in contents]
 
 
 def memory_texts(name: str, text: str, split: Split = note_splitting.split_note) -> list[str]:
-    """The memories in a note, without those that say nothing."""
+    """Return the texts of the memories in a note, without empty ones."""
     return [section.text for section in split(name, text) or [] if section.text]
 
 
@@ -50,7 +53,7 @@ def _parts(name: str, memories: Sequence[Memory], split: Split) -> Iterator[str]
 
 
 def _runs(name: str, memories: Iterable[Memory], split: Split) -> Iterator[list[Memory]]:
-    """Each memory that begins a section, with those that may be further pieces of it."""
+    """Yield each memory that begins a section, together with those that may be further pieces of it."""
     run: list[Memory] = []
     for memory in memories:
         if run and memory_texts(name, _SECTION + memory[1], split)[:1] == [_SECTION]:
@@ -62,6 +65,6 @@ def _runs(name: str, memories: Iterable[Memory], split: Split) -> Iterator[list[
 
 
 def _stands_alone(name: str, run: Sequence[Memory], split: Split) -> bool:
-    """Whether memories come out of any note as they went in."""
+    """Return whether memories come out of any note unchanged."""
     contents = [content for _, content in run]
     return memory_texts(name, "".join([_SECTION, *contents, _SECTION]), split) == [_SECTION, *contents, _SECTION]

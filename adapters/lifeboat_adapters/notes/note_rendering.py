@@ -1,4 +1,4 @@
-"""Notes from the memories of a state: each memory in the note that it belongs to (ALF §2.1, §3.1.7)."""
+"""Render notes from the memories of a state: each memory in the note that it belongs to (ALF §2.1, §3.1.7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_alf.states.agent_state import State
 STRUCTURED, MERGED = "structured", "merged"
 
 PRINCIPAL = "principal_id"
-"""The column of a row that names the only principal who is told of a memory."""
+"""The column of a row that names the only principal who may see a memory."""
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 80
@@ -25,8 +25,12 @@ _LONGEST_NAME = 80
 def render_notes(
     state: State, raw: str, primary: str, *, has_profile: bool, split: note_splitting.Split = note_splitting.split_note
 ) -> Iterator[RenderedFile]:
-    """Notes from the effective memories: those a raw file lists in its order, then the others that belong to it. `raw`
-    is the prefix of the workspace in the archive; with a profile USER.md is written from that."""
+    """Render the notes of the effective memories. Memories that a raw file lists keep its order; other memories of the
+    note follow.
+
+    `raw` is the prefix of the workspace in the archive. With a profile, USER.md is written from it instead of from
+    memories.
+    """
     listed = _listed(state, raw)
     found: dict[str, list[tuple[int, note_joining.Memory]]] = {}
     for item in effective_view.visible_records(state):
@@ -52,7 +56,7 @@ def _says(state: State, raw: str, name: str, memories: list[note_joining.Memory]
 
 
 def _listed(state: State, raw: str) -> dict[str, tuple[str, int]]:
-    """Where records stand in raw files: id to workspace path and place."""
+    """Return where records stand in raw files, by id: workspace path and position."""
     found: dict[str, tuple[str, int]] = {}
     for entry in state.entries(raw):
         for record_id in entry.meta.get(entry_metas.RECORDS) or []:
@@ -61,7 +65,7 @@ def _listed(state: State, raw: str) -> dict[str, tuple[str, int]]:
 
 
 def note_name_for_record(record: JsonObject, primary: str = "") -> str:
-    """The note that a memory belongs to: the one it came from, else by its kind."""
+    """Return the note that a memory belongs to: the one it came from, otherwise one that suits its kind."""
     origin = str((record.get("source") or {}).get("origin_file") or "")
     if _is_note(origin):
         return origin
@@ -78,8 +82,8 @@ def note_name_for_record(record: JsonObject, primary: str = "") -> str:
 
 
 def _file_of_one(record: JsonObject, namespace: str, primary: str) -> str | None:
-    """The note of a memory that is for one principal only, None for one that is for all: MEMORY.md is told to everyone
-    who talks with the agent."""
+    """Return the note of a memory that only one principal may see, None for other memories. Such a memory must not be
+    in MEMORY.md, which is used in conversations with everyone."""
     if primary and namespace == f"principal_context:{primary}":
         return note_names.PREFERENCES
     formats = record.get("raw_source_format")
@@ -92,12 +96,12 @@ def _file_of_one(record: JsonObject, namespace: str, primary: str) -> str | None
 
 
 def _is_note(path: str) -> bool:
-    """A path that memories are read from, and that cannot lead out of the workspace."""
+    """Return whether memories are read from a path, and the path stays inside the workspace."""
     return note_splitting.holds_memories(path) and not any(part in ("", ".", "..") for part in path.split("/"))
 
 
 def _file_name(namespace: str) -> str:
-    """A namespace as a file name; one that had to change carries a few digits of what it was."""
+    """Return a namespace as a file name. If characters had to be replaced, a few digits of its digest are added."""
     name = _UNSAFE.sub("-", namespace).strip(".-")[:_LONGEST_NAME]
     if name == namespace:
         return name

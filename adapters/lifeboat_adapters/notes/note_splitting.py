@@ -1,7 +1,7 @@
-"""Memories from notes (ALF §2.1, §3.1.2, §3.1.7): which files hold them, where they end, what they are.
+"""Split notes into memories (ALF §2.1, §3.1.2, §3.1.7): which files hold memories, where each ends, and its fields.
 
-Entities are not extracted: finding names without a model is guesswork, and a guess that is fixed when a record is made
-would stay in it for ever (ALF §6.1 asks for them only "where feasible").
+Entities are not extracted. Finding names without a model is guesswork, and a wrong guess would stay in the record
+permanently (ALF §6.1 asks for them only "where feasible").
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 
 Split = Callable[[str, str], list[MemorySection] | None]
-"""The memories in a file, by its name in the workspace and its text; None for a file that holds none."""
+"""A function from the name of a file in the workspace and its text to the memories in it; None for a file without
+memories."""
 
 VERSION = 2
-"""Raised when the same text would be cut in other places: a file is then cut anew when it changes, never before."""
+"""Increased when the same text would be split in other places. A file is then split again when it changes, not earlier.
+"""
 
 PRIMARY_PRINCIPAL_NAMESPACE = "principal_context:{primary}"
-"""Stands for the namespace of the primary human. Only capture knows the principal's id; it puts it in place of
+"""A placeholder for the namespace of the primary human. Only capture knows the id of the principal. It replaces
 `{primary}` when it makes a record (ALF §3.3.2)."""
 
 LARGEST_SECTION = 4096
@@ -39,8 +41,8 @@ _RULES = re.compile(r"(gating-)?polic(y|ies)|procedures?|procedural|rules|playbo
 
 
 def split_note(name: str, text: str, entries: re.Pattern[str] | None = None) -> list[MemorySection] | None:
-    """The memories in a file, by its name in the workspace; None for a file that holds none. `entries` are lines that
-    open a memory of their own, besides headings."""
+    """Return the memories in a file, by its name in the workspace, None for a file without memories. `entries` matches
+    lines that begin a memory, in addition to headings."""
     if not holds_memories(name):
         return None
     base = _fields_of_file(name)
@@ -59,7 +61,8 @@ def split_note(name: str, text: str, entries: re.Pattern[str] | None = None) -> 
 
 
 def holds_memories(name: str) -> bool:
-    """MEMORY.md, USER.md and every note under `memory/`; hidden folders there are the runtime's own bookkeeping."""
+    """Return whether a file holds memories: MEMORY.md, USER.md and every note under `memory/`. Hidden folders there
+    belong to the runtime's own bookkeeping."""
     if name in (note_names.MEMORY, note_names.LEGACY_MEMORY, note_names.USER):
         return True
     if not name.startswith(note_names.MEMORY_FOLDER) or not name.endswith(".md"):
@@ -79,11 +82,11 @@ def _pieces(name: str, text: str, entries: re.Pattern[str] | None) -> list[tuple
 
 
 def divide_section(text: str) -> list[str]:
-    """A section in pieces of at most LARGEST_SECTION bytes, unless one block alone is larger (of LARGEST_BLOCK
+    """Divide a section into pieces of at most LARGEST_SECTION bytes, unless a single block is larger (LARGEST_BLOCK
     characters at most).
 
-    Cuts follow the content: a block whose checksum says so opens a new piece once the one before is large enough.
-    An insertion therefore moves the cuts near it and leaves the others, where filling pieces up would move them all.
+    Cuts depend on the content: a block whose checksum matches opens a new piece once the previous one is large enough.
+    So an insertion moves only the cuts near it. Filling up pieces instead would move all of them.
     """
     if _size(text) <= LARGEST_SECTION:
         return [text]
@@ -101,7 +104,7 @@ def divide_section(text: str) -> list[str]:
 
 
 def _bearable(blocks: Iterable[str]) -> Iterator[str]:
-    """A paragraph without end is cut where it has to be: no line of an archive may hold megabytes."""
+    """Divide a very long paragraph, because the size of a line in an archive is limited."""
     for block in blocks:
         for start in range(0, len(block), LARGEST_BLOCK):
             yield block[start : start + LARGEST_BLOCK]
@@ -120,7 +123,7 @@ def _size(text: str) -> int:
 
 
 def _fields_of_file(name: str) -> JsonObject:
-    """What all memories of a file have in common."""
+    """Return the fields that all memories of a file have in common."""
     if name in (note_names.MEMORY, note_names.LEGACY_MEMORY):
         return _base("summary", "memory_md")
     if name == note_names.USER:
@@ -167,7 +170,7 @@ def _holds_rules(name: str) -> bool:
 
 
 def _fields(base: JsonObject, content: str, *, user: bool) -> JsonObject:
-    """The fields of one memory. Annotations stay in the text; a copy of what they say stands in raw_source_format."""
+    """Return the fields of one memory. Annotations stay in the text and are copied into raw_source_format."""
     fields = dict(base)
     confidence, tags = memory_annotations.find_confidence_and_tags(content)
     if confidence is not None:

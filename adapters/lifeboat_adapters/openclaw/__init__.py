@@ -1,12 +1,11 @@
-"""OpenClaw, as of February 2026 and as of September 2026.
+"""The OpenClaw adapter, for releases of February and of September 2026.
 
-The modules here know its folders, files and databases. `layers` reads who the agent is, `credentials` says which bytes
-are secrets and whose they are, `restore` brings an agent back. `adapter` is the one door to all of it.
+The modules here know its folders, files and databases. `layers` derives the identity of the agent, `credentials` finds
+secrets and their owners, `restore` puts an agent back. `adapter` combines them.
 """
 
-from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.openclaw.adapter import OpenClaw
 
-ADAPTER: Adapter = OpenClaw()
+ADAPTER = OpenClaw()
 
 __all__ = ["ADAPTER"]

@@ -1,4 +1,4 @@
-"""OpenClaw's configuration as the derivations read it."""
+"""Read OpenClaw's captured configuration for derivations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from lifeboat_alf.common.json_types import JsonObject
 
 
 def captured_config_of(files: AgentFiles) -> JsonObject:
-    """The configuration as captured; {} when there is none, or none that can be read."""
+    """Return the captured configuration, {} when there is none that can be read."""
     data = files.read(openclaw_paths.HOME + openclaw_paths.CONFIG)
     try:
         return openclaw_config.parse_openclaw_config(data) if data else {}

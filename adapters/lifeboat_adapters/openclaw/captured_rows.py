@@ -1,7 +1,7 @@
-"""Rows of an archive beside the databases that they were read from: which are not there to be compared, and which row
-of now is one of then.
+"""Compare captured rows with the databases that they came from: which sources are missing, and which current row
+matches a captured one.
 
-A database that is gone, empty or without a table says nothing about its rows, so they are no deletion.
+A database that is missing, empty or without a table says nothing about its rows, so they do not count as deleted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lifeboat_adapters.persona.derivation_files import rows_of
 from lifeboat_alf.common.json_types import JsonObject
 
 DECLARED = "lifeboat:"
-"""How the declaration key begins of a cron job that a restore had scheduled, before the id that it had."""
+"""The beginning of the declaration key of a cron job that a restore scheduled. The former id of the job follows."""
 
 _DECLARED_BY_OPENCLAW = ("heartbeat:", "memory-core:", "skill-collection-review:")
 _IDS = {
@@ -33,7 +33,7 @@ _IDS = {
 
 
 def find_row_source_problem(installation: Installation, path: str, data: bytes) -> str:
-    """See `contract.Adapter.unreadable_rows`. Raises RuntimeDatabaseError for a database that is damaged."""
+    """Implement `DatabaseSupport.unreadable_rows`. Raises RuntimeDatabaseError for a damaged database."""
     sources = openclaw_databases.openclaw_sources_of(installation)
     if sources is None or path == openclaw_paths.HELPERS:
         return ""
@@ -52,8 +52,8 @@ def find_row_source_problem(installation: Installation, path: str, data: bytes) 
 
 
 def _problem_of_store(sources: OpenClawSources, store: str) -> str:
-    """Why a store of credentials cannot be read: in a later release a database, before that a file or the database of
-    the main agent."""
+    """Return why a store of credentials cannot be read. In later releases it is a database, before that a file or the
+    database of the main agent."""
     shared = store == openclaw_auth_profiles.SHARED
     database, older = (sources.state, sources.main) if shared else (sources.agent, sources.profile_file)
     return "" if _is_there(older) else problem_of_table(database, None, sources.grounds)
@@ -64,7 +64,7 @@ def _is_there(path: Path | None) -> bool:
 
 
 def openclaw_row_names(path: str, values: JsonObject) -> tuple[str, ...]:
-    """See `contract.Adapter.row_names`."""
+    """Implement `DatabaseSupport.row_names`."""
     if path == openclaw_paths.CRON_JOBS:
         return _names_of_job(values)
     if path == openclaw_paths.AUTH_PROFILES:
@@ -77,14 +77,14 @@ def openclaw_row_names(path: str, values: JsonObject) -> tuple[str, ...]:
 
 
 def is_of_runtime(values: JsonObject) -> bool:
-    """Whether OpenClaw itself made a cron job: its gateway makes it again in each installation."""
+    """Return whether OpenClaw itself made a cron job. Its gateway makes such a job again in each installation."""
     key, description = str(values.get("declaration_key") or ""), str(values.get("description") or "")
     named = key.startswith(_DECLARED_BY_OPENCLAW) or description.startswith("[managed-by=")
     return named or heartbeat.is_heartbeat(values)
 
 
 def _names_of_job(values: JsonObject) -> tuple[str, ...]:
-    """A job that is scheduled again gets another id; its declaration key says which one it was."""
+    """Return the names of a job. A restored job has another id; its declaration key holds the former one."""
     own, key = str(values.get("job_id")), values.get("declaration_key")
     named = (own, f"{DECLARED}{own}", *([key] if isinstance(key, str) and key else []))
     return (*named, "heartbeat") if heartbeat.is_heartbeat(values) else named

@@ -1,5 +1,8 @@
-"""A configuration in several files: `{"$include": "./agents.json5"}` stands for what is in that file, and what stands
-beside it counts before it."""
+"""Read a configuration in several files.
+
+`{"$include": "./agents.json5"}` stands for the content of that file. Keys beside it take precedence over keys of the
+file.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ Place = tuple[str, ...]
 
 INCLUDE = "$include"
 DEEPEST = 10
-"""Files in files, as the runtime itself allows."""
+"""The depth of includes that the runtime itself allows."""
 MOST = 32
 
 
 @dataclass(frozen=True, slots=True)
 class IncludedFile:
-    """An included file, where it was read, and where in the configuration its content stands."""
+    """An included file: where it was read, and the place of its content in the configuration."""
 
     file: Path
     at: Place
@@ -33,13 +36,13 @@ class IncludedFile:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedConfig:
-    """A configuration with everything that it includes, and the files that hold it beside the first."""
+    """A configuration with everything that it includes, and the included files."""
 
     values: JsonObject
     parts: tuple[IncludedFile, ...] = ()
 
     def inside(self, folder: Path) -> dict[str, Place]:
-        """The included files in a folder by their path in it, each with its place."""
+        """Return the included files in a folder by their relative path, each with its place."""
         base = folder.resolve()
         return {
             part.file.relative_to(base).as_posix(): part.at for part in self.parts if part.file.is_relative_to(base)
@@ -47,9 +50,12 @@ class ResolvedConfig:
 
 
 def read_resolved_config(path: Path, state_dir: Path | None) -> ResolvedConfig:
-    """The whole configuration, or the copy made before the last change while the file is half-written or broken; an
-    empty one when there is none. No link below the folder of the configuration or below the state folder is followed
-    out of it to an included file. Raises RuntimeConfigError."""
+    """Return the whole configuration, or while the file is half-written or broken the copy made before its last change;
+    an empty one when there is none.
+
+    Links below the folder of the configuration or below the state directory are not followed out of it to an included
+    file. Raises RuntimeConfigError.
+    """
     return _whole(path, openclaw_config.read_config_or_backup(path), state_dir)
 
 
@@ -64,6 +70,8 @@ def _whole(path: Path, values: JsonObject, state_dir: Path | None) -> ResolvedCo
 
 @dataclass(slots=True)
 class _IncludeReader:
+    """Resolves the includes of one configuration."""
+
     guarded: tuple[Path, ...]
     """Folders out of which no link is followed."""
     parts: list[IncludedFile] = field(default_factory=list)
@@ -93,8 +101,8 @@ class _IncludeReader:
         )
 
     def _root_of(self, file: Path, place: Path) -> Path | None:
-        """Return the real folder below which an included file is read without following a link; None for one that the
-        configuration names outside of the guarded folders. Raises LinkInPath where a link leads out of them."""
+        """Return the real folder below which an included file is read without following links, None for a file that the
+        configuration names outside of the guarded folders. Raises LinkInPath when a link leads out of them."""
         roots = [Path(os.path.realpath(folder)) for folder in self.guarded]
         root = next((root for root in roots if place.is_relative_to(root)), None)
         if root is None and any(file.is_relative_to(os.path.abspath(folder)) for folder in self.guarded):
@@ -103,7 +111,7 @@ class _IncludeReader:
 
 
 def _merged(first: Any, over: Any) -> Any:
-    """Objects are joined, lists are put together, of anything else the latter counts."""
+    """Merge two values: objects are joined, lists are concatenated, and of other values the second one counts."""
     if isinstance(first, dict) and isinstance(over, dict):
         return {**first, **{name: _merged(first[name], one) if name in first else one for name, one in over.items()}}
     if isinstance(first, list) and isinstance(over, list):

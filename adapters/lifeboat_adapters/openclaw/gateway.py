@@ -1,4 +1,4 @@
-"""OpenClaw's gateway, the process that schedules: whether it answers here."""
+"""Check whether OpenClaw's gateway, the process that runs scheduled jobs, answers on this machine."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.openclaw import openclaw_config
 
 PORT = 18789
-"""Where it listens unless the configuration says otherwise."""
+"""The port of the gateway unless the configuration sets another one."""
 
 NOT_RUNNING = "OpenClaw's gateway is not running; start it first: openclaw gateway run"
 _SECONDS = 1.0
 
 
 def find_gateway_problem(installation: Installation) -> str:
-    """Why commands that need the gateway would fail, "" when it answers or runs on another machine."""
+    """Return why commands that need the gateway would fail, "" when it answers or runs on another machine."""
     try:
         values = openclaw_config.read_config_or_backup(installation.config) if installation.config is not None else {}
     except AdapterError:

@@ -1,4 +1,4 @@
-"""`openclaw.json`: JSON5, with agents as a map (2026.9) or as a list (2026.2)."""
+"""Read `openclaw.json`: JSON5, with agents as a map (2026.9) or as a list (2026.2)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAIN = "main"
 
 @dataclass(frozen=True, slots=True)
 class OpenClawAgent:
-    """One agent as configured. `workspace` is as written, None when the default applies; `values` is its object."""
+    """One configured agent. `workspace` is as written, None when the default applies; `values` is its object."""
 
     id: str
     workspace: str | None
@@ -27,12 +27,12 @@ class OpenClawAgent:
 
     @property
     def name(self) -> str | None:
-        """The configured name: that of the identity counts before that of the entry."""
+        """Return the configured name. That of the identity takes precedence over that of the entry."""
         return get_nested_text(self.values, "identity", "name") or get_nested_text(self.values, "name")
 
 
 def read_openclaw_config(path: Path) -> JsonObject:
-    """The configuration in a file; {} when there is none. Raises RuntimeConfigError."""
+    """Return the configuration in a file, {} when there is none. Raises RuntimeConfigError."""
     try:
         return parse_openclaw_config(read_small(path))
     except FileNotFoundError:
@@ -42,8 +42,8 @@ def read_openclaw_config(path: Path) -> JsonObject:
 
 
 def read_config_or_backup(path: Path) -> JsonObject:
-    """`read_openclaw_config`, or the copy that OpenClaw made before its last change while the file is half-written or
-    broken.
+    """Return the configuration, or while the file is half-written or broken the copy that OpenClaw made before its last
+    change.
 
     Raises RuntimeConfigError when neither can be read.
     """
@@ -57,12 +57,12 @@ def read_config_or_backup(path: Path) -> JsonObject:
 
 
 def parse_openclaw_config(data: bytes) -> JsonObject:
-    """A configuration, also one whose secrets were cut out. Raises ValueError when it is not one JSON5 object."""
+    """Parse a configuration, also one whose secrets were cut out. Raises ValueError when it is not one JSON5 object."""
     return json5_editing.parse_json5_object(data)
 
 
 def list_openclaw_agents(values: JsonObject) -> list[OpenClawAgent]:
-    """Every configured agent, the default one first; `main` alone where none is configured."""
+    """Return every configured agent, the default one first, or `main` alone when none is configured."""
     entries = _entries(values)
     if not entries:
         return [OpenClawAgent(MAIN, None, {}, True)]
@@ -74,7 +74,7 @@ def list_openclaw_agents(values: JsonObject) -> list[OpenClawAgent]:
 
 
 def find_openclaw_agent(values: JsonObject, native_id: str) -> OpenClawAgent | None:
-    """One agent by its id."""
+    """Return one agent by its id, None when it is not configured."""
     return next((found for found in list_openclaw_agents(values) if found.id == native_id), None)
 
 

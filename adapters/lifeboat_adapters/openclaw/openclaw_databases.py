@@ -1,8 +1,8 @@
-"""Durable rows of OpenClaw's databases: read in one transaction, nothing written, nothing copied.
+"""Read durable rows of OpenClaw's databases in one transaction, without writing.
 
-The control plane database holds the schedule, each agent's own database its intentions, where its memories came from,
-and its transcripts; both hold credentials (see `credential_stores`). Tables that belong to this machine are never
-touched. Columns are taken as they are found: the schema changes with almost every release.
+The control plane database holds the schedule. Each agent's own database holds its intentions, the origin of its
+memories, and its transcripts. Both hold credentials (see `credential_stores`). Tables that belong to this machine are
+never read. Columns are read as they are found, because the schema changes with almost every release.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ else:
     from backports import zstd
 
 LARGEST_EVENT = 64 * 1024 * 1024
-"""Bytes that one compressed transcript event may unfold to."""
+"""Bytes that one compressed transcript event may decompress to."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenClawTable:
-    """A table to read. `agent_columns` say whose a row is; `left_out` are columns that say what happened last, not
-    what was meant (a job's last run), or that can be computed again."""
+    """A table to read. `agent_columns` name the owner of a row. `left_out` are columns that record the last run of a
+    job rather than its settings, or that can be computed again."""
 
     name: str
     agent_columns: tuple[str, ...] = ()
@@ -71,14 +71,17 @@ TRANSCRIPT_TABLES = (
 
 
 SHARED_STORE_SINCE = (2026, 8)
-"""Releases before kept the store that all agents share in the database of `main`."""
+"""Earlier releases kept the shared store in the database of `main`."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenClawSources:
-    """`main` is the database in which an older release keeps the shared credentials, `profile_file` the credentials of
-    an agent of 2026.2 whose folder lies elsewhere; None where there is no such thing. `external_files` are files of the
-    state folder that are kept elsewhere. In `grounds` no link to a database or a file is followed."""
+    """Where the rows of an agent come from.
+
+    `main` is the database in which an older release keeps the shared credentials. `profile_file` holds the credentials
+    of an agent of 2026.2 whose folder lies elsewhere. Each is None where it does not exist. `outside` are files of the
+    state directory that are stored elsewhere. Below `grounds` no link to a database or a file is followed.
+    """
 
     state: Path
     agent: Path
@@ -96,8 +99,8 @@ class OpenClawSources:
 
 
 def list_openclaw_databases(installation: Installation) -> list[Path]:
-    """The files that `read_openclaw_rows` and `secrets_in_openclaw_databases` read and that are there. A commit may
-    change only the `-wal` file beside a database."""
+    """Return the existing files that `read_openclaw_rows` and `secrets_in_openclaw_databases` read. A commit may change
+    only the `-wal` file beside a database."""
     sources = openclaw_sources_of(installation)
     if sources is None or installation.state_dir is None:
         return []
@@ -111,8 +114,8 @@ def list_openclaw_databases(installation: Installation) -> list[Path]:
 
 
 def read_openclaw_rows(installation: Installation, *, transcripts: bool = False) -> Iterator[RuntimeRow]:
-    """Every durable row of one agent, by file and key. Raises RuntimeDatabaseError when one cannot be read whole now;
-    what was captured before then stays."""
+    """Yield every durable row of one agent, by file and key. Raises RuntimeDatabaseError when one cannot be read
+    completely now; rows captured earlier then stay."""
     sources = openclaw_sources_of(installation)
     if sources is None:
         return
@@ -133,8 +136,8 @@ def read_openclaw_rows(installation: Installation, *, transcripts: bool = False)
 
 
 def read_stored_credentials(installation: Installation) -> Iterator[RuntimeRow]:
-    """Every credential in the stores that an agent may use, also those that are no share of it: what must not be
-    replaced. Raises RuntimeDatabaseError when they cannot be read now."""
+    """Yield every credential in the stores that an agent may use, also those outside of its share: a restore must not
+    replace them. Raises RuntimeDatabaseError when they cannot be read now."""
     sources = openclaw_sources_of(installation)
     if sources is None:
         return
@@ -163,7 +166,8 @@ def _shared_store(
 
 
 def _of_agent(sources: OpenClawSources, *, transcripts: bool) -> Iterator[RuntimeRow]:
-    """What the agent has alone: its own database, or the credentials of an agent of 2026.2 that lie elsewhere."""
+    """Yield the rows that belong to the agent alone: from its own database, or the credentials of an agent of 2026.2
+    that are stored elsewhere."""
 
     def read(connection: sqlite3.Connection) -> Iterator[RuntimeRow]:
         tables = AGENT_TABLES + (TRANSCRIPT_TABLES if transcripts else ())
@@ -186,7 +190,7 @@ def _of_state(
     share: openclaw_share.OpenClawShare | None,
     own: list[RuntimeRow],
 ) -> Iterator[RuntimeRow]:
-    """What all agents have in common, as far as it is this agent's. `own` are its own profiles."""
+    """Yield the agent's share of the rows that all agents have in common. `own` are its own profiles."""
     yield from _tables(connection, "state", STATE_TABLES, sources.owner)
     common = list(_profiles(openclaw_auth_profiles.SHARED, _shared_store(connection, sources), share))
     yield from common
@@ -202,8 +206,8 @@ def _read(
 
 
 def secrets_in_openclaw_databases(installation: Installation) -> Iterator[FileSecret]:
-    """The secrets of files that are not captured, and of everything in the stores, whosever it is. Raises
-    RuntimeDatabaseError."""
+    """Yield the secrets of files that are not captured, and of all entries of the stores, including those of other
+    agents. Raises RuntimeDatabaseError."""
     sources = openclaw_sources_of(installation)
     if sources is None or installation.state_dir is None:
         return
@@ -220,7 +224,7 @@ def _profiles(
 
 
 def openclaw_sources_of(installation: Installation) -> OpenClawSources | None:
-    """Where the rows of an agent come from; None without a state folder. Raises RuntimeConfigError."""
+    """Return where the rows of an agent come from, None without a state directory. Raises RuntimeConfigError."""
     if installation.state_dir is None:
         return None
     folder = installation.state_dir
@@ -255,7 +259,7 @@ def openclaw_sources_of(installation: Installation) -> OpenClawSources | None:
 
 
 def _shares_through_main(version: str | None) -> bool:
-    """Whether a release may keep the shared credentials in the database of `main`: also one nobody knows."""
+    """Return whether a release may keep the shared credentials in the database of `main`. An unknown release may."""
     numbers = tuple(int(part) for part in re.findall(r"\d+", version or "")[:2])
     return numbers < SHARED_STORE_SINCE
 
@@ -275,8 +279,8 @@ def _rows_of(
     owner: openclaw_config.OpenClawAgent,
     jobs: set[str],
 ) -> Iterator[RuntimeRow]:
-    """The agent's rows of one table, by key; none when the table is not there. `jobs` collects the agent's cron jobs,
-    which say whose the notes of a job are."""
+    """Yield the agent's rows of one table by key, none when the table does not exist. `jobs` collects the agent's cron
+    jobs, which determine the owner of job notes."""
     columns, keys = columns_of(connection, table.name)
     if not columns:
         return
@@ -296,7 +300,7 @@ def _rows_of(
 
 
 def _belongs(row: JsonObject, table: OpenClawTable, owner: openclaw_config.OpenClawAgent) -> bool:
-    """Whether a row is this agent's: one that names nobody is the default agent's."""
+    """Return whether a row is this agent's. A row without an owner is the default agent's."""
     named = [row[column] for column in table.agent_columns if row.get(column)]
     if not table.agent_columns or not named:
         return not table.agent_columns or owner.default
@@ -313,7 +317,8 @@ def _durable(row: JsonObject, table: OpenClawTable) -> JsonObject:
 
 
 def _unfolded(event: JsonObject) -> JsonObject:
-    """A transcript event as text, however it was stored; one that does not unfold stays as it is."""
+    """Return a transcript event as text, decompressed if necessary. An event that does not decompress
+    stays as it is."""
     packed = event.get("event_zstd")
     if not isinstance(packed, bytes):
         return {key: value for key, value in event.items() if key != "event_zstd"}
@@ -328,7 +333,7 @@ def _unfolded(event: JsonObject) -> JsonObject:
 
 
 def _without_run_state(text: str) -> str:
-    """A job without what its last run left in it."""
+    """Return a job without the results of its last run."""
     try:
         job = json.loads(text)
     except (ValueError, RecursionError):
@@ -339,7 +344,7 @@ def _without_run_state(text: str) -> str:
 
 
 def _legacy_jobs(sources: OpenClawSources) -> Iterator[RuntimeRow]:
-    """`cron/jobs.json` of 2026.2 as the rows it becomes in later releases."""
+    """Yield `cron/jobs.json` of 2026.2 as the rows that later releases make of it."""
     path, owner = sources.legacy_jobs, sources.owner
     try:
         jobs = openclaw_config.get_nested(json.loads(read_small(path, sources.grounds)), "jobs")

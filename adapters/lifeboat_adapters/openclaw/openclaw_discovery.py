@@ -1,6 +1,6 @@
-"""Which agents are on this machine, and which installation a workspace belongs to.
+"""Discover agents on this machine, and locate the installation around a workspace.
 
-Nothing of OpenClaw is run for it: its own listing makes files.
+No OpenClaw command is run, because even its listing writes files.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _LIKELY = (
 
 
 def rate_openclaw_workspace(workspace: Path) -> int:
-    """How surely a folder is a workspace: 2 when a state folder around it names it, 1 when it looks like one.
+    """Rate how surely a folder is a workspace: 2 when a state directory around it names it, 1 when it looks like one.
 
-    Other runtimes have a SOUL.md too. It takes a second of the well-known names, and no mark of such a runtime.
+    Other runtimes have a SOUL.md too. So it takes a second well-known name, and no mark of such a runtime.
     """
     if any(_names(state, workspace) for state in openclaw_folders.state_folders_near(workspace)):
         return 2
@@ -47,14 +47,14 @@ def rate_openclaw_workspace(workspace: Path) -> int:
 
 
 def _names(state: openclaw_folders.OpenClawStateFolder, workspace: Path) -> bool:
-    """Whether a state folder says that this is one of its workspaces. One in a home that is not known here has to stand
-    beside it."""
+    """Return whether a state directory names a folder as one of its workspaces. For a state directory in an unknown
+    home, the workspace has to lie beside it."""
     standing = workspace.resolve()
     return workspace.is_dir() and any(folder.resolve() == standing for _, folder in _workspaces(state))
 
 
 def _looks_like_one(workspace: Path) -> bool:
-    """Return whether a folder may be a workspace where the runtime is known: one certain name or two others."""
+    """Return whether a folder may be a workspace when the runtime is given: it has one certain name or two others."""
     return any((workspace / name).is_file() for name in _CERTAIN) or _has_two_names(workspace)
 
 
@@ -67,7 +67,7 @@ def _has_two_names(workspace: Path) -> bool:
 
 
 def discover_openclaw_agents(environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
-    """Every configured agent whose workspace is there, each workspace once, default agents first."""
+    """Return every configured agent whose workspace exists, each workspace once, default agents first."""
     found: dict[Path, DiscoveredAgent] = {}
     for state in openclaw_folders.state_folders(environment, user_home):
         for agent, workspace in _workspaces(state):
@@ -80,7 +80,8 @@ def discover_openclaw_agents(environment: Mapping[str, str], user_home: Path) ->
 
 
 def _workspaces(state: openclaw_folders.OpenClawStateFolder) -> Iterator[tuple[openclaw_config.OpenClawAgent, Path]]:
-    """Agents of a state folder; where its configuration cannot be read, what its folder names say."""
+    """Return the agents of a state directory. If its configuration cannot be read, the names of its
+    folders are used."""
     try:
         values = config_includes.read_resolved_config(state.config, state.folder).values
     except RuntimeConfigError:
@@ -106,10 +107,11 @@ def _id_by_folder_name(workspace: Path) -> str:
 
 
 def locate_openclaw(workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-    """The installation around a workspace. Raises NotAWorkspace, also for the folder of a runtime without an adapter.
+    """Return the installation around a workspace.
 
-    RuntimeConfigError: a configuration that may name this workspace cannot be read, nor can its backup, and no folder
-    name tells. A guess now would be another agent later.
+    Raises NotAWorkspace, also for a folder of a runtime without an adapter. Raises RuntimeConfigError when neither a
+    configuration that may name this workspace nor its backup can be read, and no folder name identifies the agent. A
+    guess could turn into another agent later.
     """
     if not _looks_like_one(workspace):
         raise NotAWorkspace(f"{workspace} holds no SOUL.md, IDENTITY.md or other files of an OpenClaw agent")
@@ -176,7 +178,7 @@ def _installation(
 
 
 def _bare(workspace: Path, environment: Mapping[str, str]) -> Installation:
-    """A workspace that no state folder knows: moved, restored, or another machine's."""
+    """Return the installation of a workspace that no state directory names: moved, restored, or from elsewhere."""
     native_id = _id_by_folder_name(workspace)
     return Installation(
         runtime=openclaw_paths.RUNTIME,
@@ -188,7 +190,7 @@ def _bare(workspace: Path, environment: Mapping[str, str]) -> Installation:
 
 
 def _name_of(agent: openclaw_config.OpenClawAgent, workspace: Path) -> str:
-    """What people call the agent. OpenClaw's onboarding writes its id as its name: nobody chose that one."""
+    """Return the name of an agent for people. OpenClaw's onboarding stores the id as the name, which does not count."""
     chosen = None if agent.name == agent.id else agent.name
     return chosen or _name_in(workspace) or agent.id
 

@@ -1,4 +1,4 @@
-"""Where OpenClaw keeps its state on a machine: folders, environment variables, profiles. Looks, never touches."""
+"""Find OpenClaw's state on a machine: folders, environment variables, profiles. Nothing is written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROFILE = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class OpenClawStateFolder:
-    """A state folder and where its configuration and default workspace are. `home` is what `~` means in it."""
+    """A state directory with its configuration and default workspace. `home` is the meaning of `~` in it."""
 
     folder: Path
     config: Path
@@ -29,7 +29,8 @@ class OpenClawStateFolder:
     default_workspace: Path | None = None
 
     def workspace_of(self, agent: OpenClawAgent, values: JsonObject) -> Path:
-        """An agent's workspace, absolute. The runtime's own order: the agent's, then the default, then the folder's."""
+        """Return the absolute workspace of an agent, in the runtime's order: the agent's own, the configured default,
+        the default of the directory."""
         if agent.workspace is not None:
             return self.expand(agent.workspace)
         if not agent.default:
@@ -40,20 +41,21 @@ class OpenClawStateFolder:
         return self.expand(configured) if configured else self.folder / "workspace"
 
     def expand(self, written: str) -> Path:
-        """A path as configured: `~` is the home, a relative one starts in the state folder."""
+        """Expand a configured path. `~` is the home; a relative path starts in the state directory."""
         if written == "~" or written.startswith(("~/", "~\\")):
             return self.home / written[2:]
         return self.folder / written
 
     def database_of(self, agent: OpenClawAgent) -> Path:
-        """The agent's own database."""
+        """Return the path of the agent's own database."""
         folder = get_nested_text(agent.values, "agentDir")
         default = self.folder / "agents" / agent.id / "agent"
         return (self.expand(folder) if folder else default) / "openclaw-agent.sqlite"
 
 
 def state_folders(environment: Mapping[str, str], user_home: Path) -> list[OpenClawStateFolder]:
-    """Every state folder that is there: the one the environment names first, then all `.openclaw*` of the home."""
+    """Return every existing state directory: the one that the environment names first, then all `.openclaw*` in the
+    home."""
     home = home_of(environment, user_home)
     active = _active(environment, home, user_home)
     others = [folder for base in dict.fromkeys((home, user_home)) for folder in _named(base)]
@@ -62,12 +64,12 @@ def state_folders(environment: Mapping[str, str], user_home: Path) -> list[OpenC
 
 
 def home_of(environment: Mapping[str, str], user_home: Path) -> Path:
-    """What `~` means to OpenClaw."""
+    """Return the meaning of `~` for OpenClaw."""
     return _path(environment, "OPENCLAW_HOME", user_home) or user_home
 
 
 def state_folder_around(workspace: Path, user_home: Path) -> OpenClawStateFolder | None:
-    """The state folder that a workspace lies in, None when what is around it is none."""
+    """Return the state directory around a workspace, None when there is none."""
     folder = workspace.parent
     if not (folder / openclaw_paths.CONFIG).is_file() and not (folder / STATE_DATABASE).is_file():
         return None
@@ -75,7 +77,8 @@ def state_folder_around(workspace: Path, user_home: Path) -> OpenClawStateFolder
 
 
 def state_folders_near(workspace: Path) -> list[OpenClawStateFolder]:
-    """State folders that may name a workspace, by where it stands: around it, and those of the home it stands in."""
+    """Return state directories that may name a workspace, by its position: around it, and those of the home that it is
+    in."""
     surrounding = state_folder_around(workspace, workspace.parent.parent)
     named = (
         OpenClawStateFolder(folder, folder / openclaw_paths.CONFIG, workspace.parent)
@@ -85,7 +88,7 @@ def state_folders_near(workspace: Path) -> list[OpenClawStateFolder]:
 
 
 def _active(environment: Mapping[str, str], home: Path, user_home: Path) -> OpenClawStateFolder:
-    """What a plain `openclaw` started with this environment would use."""
+    """Return the state directory that a plain `openclaw` would use in this environment."""
     profile = environment.get("OPENCLAW_PROFILE", "").strip()
     named = f".openclaw-{profile}" if _PROFILE.fullmatch(profile) and profile != "default" else ".openclaw"
     folder = _path(environment, "OPENCLAW_STATE_DIR", user_home) or home / named
@@ -122,12 +125,12 @@ def _is_state_folder(state: OpenClawStateFolder) -> bool:
 
 
 def layout_of(folder: Path, values: JsonObject) -> str:
-    """Which generation laid out a state folder: `2026.9` (databases, agents as a map) or `2026.2`."""
+    """Return the layout of a state directory: `2026.9` (databases, agents as a map) or `2026.2`."""
     modern = (folder / STATE_DATABASE).exists() or isinstance(get_nested(values, "agents", "entries"), dict)
     return "2026.9" if modern else "2026.2"
 
 
 def find_openclaw_program(environment: Mapping[str, str]) -> Path | None:
-    """The `openclaw` command on this machine."""
+    """Return the `openclaw` command on this machine, None when it is not on PATH."""
     found = shutil.which("openclaw", path=environment.get("PATH"))
     return Path(found) if found else None

@@ -1,4 +1,4 @@
-"""Where OpenClaw's files stand in an archive, and their names."""
+"""Archive paths and names of OpenClaw's files."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SECRETS = "secrets.json"
 CHANNEL_LOGINS = "credentials/"
 
 CUSTOM_BLOCKS = {"tools_guidance": TOOLS, "heartbeat_checklist": HEARTBEAT, "boot_checklist": BOOT}
-"""Which file is which standard block of `identity.prose.custom_blocks` (ALF §3.2.2)."""
+"""The file of each standard block of `identity.prose.custom_blocks` (ALF §3.2.2)."""
 
 CRON_JOBS = f"{DATABASES}state/cron_jobs.jsonl"
 CRON_SCRATCH = f"{DATABASES}state/cron_job_scratch.jsonl"
 STANDING_INTENTS = f"{DATABASES}agent/standing_intents.jsonl"
 HELPERS = f"{DATABASES}agent/helpers.jsonl"
-"""Of the agents that an agent may hand work to, what its roster says of them: their own part is not in its archive."""
+"""The roster entries of agents that an agent may delegate to. Their own configuration is not in its archive."""
 SESSION_FILES = f"{DATABASES}agent/sessions/"
 AUTH_PROFILES = f"{DATABASES}auth/profiles.jsonl"
 AUTH_ORDER = f"{DATABASES}auth/order.jsonl"
@@ -33,7 +33,7 @@ STORED_SECRETS = f"{DATABASES}auth/secrets.jsonl"
 
 
 def in_workspace(path: str) -> str | None:
-    """The workspace-relative path of an archive path (raw or artifact), None for anything else."""
+    """Return the workspace-relative path of an archive path (raw or artifact), None for any other path."""
     for prefix in (RAW, archive_layout.ARTIFACTS):
         if path.startswith(prefix):
             return path[len(prefix) :]
@@ -41,5 +41,5 @@ def in_workspace(path: str) -> str | None:
 
 
 def in_home(path: str) -> str | None:
-    """The path in the state folder of an archive path, None for anything else."""
+    """Return the path in the state directory of an archive path, None for any other path."""
     return path[len(HOME) :] if path.startswith(HOME) else None

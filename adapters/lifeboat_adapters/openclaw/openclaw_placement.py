@@ -1,8 +1,8 @@
-"""Which files of an OpenClaw agent are its state, which are artifacts, and which are never captured (ALF §3.1.9).
+"""Classify files of an OpenClaw agent: state, artifacts, and files that are never captured (ALF §3.1.9).
 
-Left out is what can be made again (caches, packages, indexes), what belongs to a running process (locks, half-written
-files) and what names this machine. A database that the agent made for itself is an artifact like any other file; only
-its side files are left out, because a write-ahead log that does not fit its database damages it.
+Excluded are files that can be made again (caches, packages, indexes), that belong to a running process (locks,
+half-written files), and that identify this machine. A database that the agent made for itself is an artifact like any
+other file. Only its side files are excluded, because a write-ahead log that does not match its database damages it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HOME_FILES = (
     "credentials/**",
     "agents/*/agent/auth-profiles.json",
 )
-"""What is captured of the state folder, as globs. Files that the configuration includes come on top."""
+"""The captured files of the state directory, as globs. Files that the configuration includes are added."""
 
 # fmt: off
 _OF_THE_RUNTIME = frozenset((
@@ -39,7 +39,7 @@ _OF_THE_RUNTIME = frozenset((
     "wiki", "workspace",
 ))
 # fmt: on
-"""Folders of the state folder in which no part of the configuration is looked for."""
+"""Folders of the state directory that cannot hold a part of the configuration."""
 
 _AUTH_PROFILES = re.compile(r"agents/[^/]+/agent/auth-profiles\.json")
 _RATCHET = "state of a running channel, stale as soon as it was used"
@@ -68,8 +68,8 @@ CAPS = (
     FolderCap("media/", size=None, count=200),
     FolderCap("memory/lancedb/", size=None, count=2000),
 )
-"""A channel writes into its login all the time, and a busy one receives more media than anything else that an agent
-has."""
+"""Limits for folders of channels. A channel updates its login all the time, and a busy one receives more media than
+anything else of an agent."""
 
 _LITTER = ExclusionRules(
     (
@@ -109,7 +109,7 @@ _REASONS = (
     *((name, "made again by the runtime") for name in ("cache", "completions", "models", "plugin-skills", "tmp")),
     *((name, "installed again by the runtime") for name in ("browser", "dev", "git", "npm", "npm-runtime", "tools")),
 )
-"""Why a path of the state folder is left out, by its first part."""
+"""Why a path of the state directory is excluded, by its first part."""
 
 _OWN_HOOK = "hooks/lifeboat"
 _STATE_FOLDERS = ("memory", "skills", ".agents", "hooks", ".openclaw")
@@ -118,14 +118,15 @@ _STATE_FILES = frozenset((".env", openclaw_paths.CONFIG))
 
 
 def openclaw_home_files(installation: Installation) -> tuple[str, ...]:
-    """What is captured of a state folder for one agent: of the files that each agent has, only its own."""
+    """Return the captured files of a state directory for one agent. Of the files that each agent has, only its own are
+    included."""
     agent = re.sub(r"([*?\[])", r"[\1]", installation.native_id)
     own = (pattern.replace("agents/*/", f"agents/{agent}/") for pattern in HOME_FILES)
     return (*own, *(re.sub(r"([*?\[])", r"[\1]", name) for name in installation.included))
 
 
 def place_openclaw_path(path: str, *, is_folder: bool) -> Placement:
-    """Where a path belongs. EXCLUDED for a folder means it is not entered."""
+    """Return where a path belongs. A folder that is EXCLUDED is not entered."""
     if openclaw_exclusion_reason(path, is_folder=is_folder) is not None:
         return Placement.EXCLUDED
     relative = openclaw_paths.in_workspace(path)
@@ -135,7 +136,7 @@ def place_openclaw_path(path: str, *, is_folder: bool) -> Placement:
 
 
 def openclaw_exclusion_reason(path: str, *, is_folder: bool) -> str | None:
-    """Why a path is not captured, in people's words; None when it is."""
+    """Return why a path is excluded, as text for users; None when it is not."""
     relative = openclaw_paths.in_workspace(path)
     if relative is not None:
         return _exclusion_in_workspace(relative, is_folder)
@@ -146,7 +147,8 @@ def openclaw_exclusion_reason(path: str, *, is_folder: bool) -> str | None:
 
 
 def is_openclaw_state(relative: str) -> bool:
-    """Whether a workspace file is what the runtime itself reads and writes: its notes at the top, memories, skills."""
+    """Return whether a workspace file is read and written by the runtime itself: its notes at the top, memories,
+    skills."""
     top, _, below = relative.partition("/")
     if not below:
         return (
@@ -195,7 +197,8 @@ def _may_hold_wanted(home: str) -> bool:
 
 
 def may_be_included(home: str) -> bool:
-    """Whether a file of the state folder may be a part of the configuration (`$include`): none of the runtime's."""
+    """Return whether a file of the state directory may be an included part of the configuration (`$include`). The
+    runtime's own files are not."""
     top = home.partition("/")[0]
     of_runtime = top in _OF_THE_RUNTIME or top.startswith((".", "workspace-"))
     return not of_runtime and "/." not in home and home.endswith((".json", ".json5"))

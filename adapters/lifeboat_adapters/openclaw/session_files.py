@@ -1,5 +1,8 @@
-"""Transcripts that lie as files: those of 2026.2, those that a later release has not taken over, and those that it
-packed away (cold storage). Rows of an archive, one file for each; the index of the sessions is one more."""
+"""Read transcripts that are stored as files: those of 2026.2, those that a later release has not imported, and those
+that it archived (cold storage).
+
+Each becomes a file of rows in an archive; the index of the sessions is another one.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +29,18 @@ else:
 
 INDEX = "sessions.json"
 LARGEST = 256 * 1024 * 1024
-"""Bytes of one transcript, also of one that was packed."""
+"""Bytes of one transcript, decompressed."""
 
 _PACKED = ".zst"
 
 
 def session_folder_of(state_dir: Path, agent: str) -> Path:
-    """Where the transcripts of an agent lie."""
+    """Return the folder with the transcripts of an agent."""
     return state_dir / "agents" / agent / "sessions"
 
 
 def list_session_files(state_dir: Path, agent: str) -> list[Path]:
-    """The transcripts and the index that are there, sorted."""
+    """Return the existing transcripts and the index, sorted."""
     folder = session_folder_of(state_dir, agent)
     index = [folder / INDEX] if os.path.lexists(folder / INDEX) else []
     found = [*folder.glob("*.jsonl"), *folder.glob(f"cold/*.jsonl{_PACKED}"), *index]
@@ -45,8 +48,8 @@ def list_session_files(state_dir: Path, agent: str) -> list[Path]:
 
 
 def read_session_rows(state_dir: Path, agent: str, grounds: GuardedFolders) -> Iterator[RuntimeRow]:
-    """Each line of each transcript, and each session of the index. Raises RuntimeDatabaseError for one that cannot be
-    read whole now."""
+    """Yield each line of each transcript, and each session of the index. Raises RuntimeDatabaseError for a file that
+    cannot be read completely now."""
     folder = session_folder_of(state_dir, agent)
     for path in list_session_files(state_dir, agent):
         name = path.relative_to(folder).as_posix().removesuffix(_PACKED)
@@ -62,13 +65,13 @@ def read_session_rows(state_dir: Path, agent: str, grounds: GuardedFolders) -> I
 
 
 def find_session_folder_problem(state_dir: Path, agent: str) -> str:
-    """Why a transcript that is not there may not be deleted, "" when their folder is there."""
+    """Return why a missing transcript does not count as deleted, "" when the folder is there."""
     folder = session_folder_of(state_dir, agent)
     return "" if folder.is_dir() else f"{folder} is not there"
 
 
 def _of_transcript(data: bytes) -> Iterator[JsonObject]:
-    """The events; a line that is none is kept as text."""
+    """Yield the events of a transcript. A line that is no event is kept as text."""
     for line in data.decode("utf-8", "replace").split("\n"):
         if line.strip():
             value = _parsed(line)
@@ -76,7 +79,7 @@ def _of_transcript(data: bytes) -> Iterator[JsonObject]:
 
 
 def _of_index(data: bytes) -> list[JsonObject]:
-    """What the index says of each session, by its key. Raises ValueError for one that is half-written."""
+    """Yield the entry of each session by its key. Raises ValueError for a half-written index."""
     index = json.loads(data)
     if not isinstance(index, dict):
         raise ValueError("it is no object")
@@ -91,7 +94,8 @@ def _parsed(line: str) -> Any:
 
 
 def _read(path: Path, grounds: GuardedFolders) -> bytes:
-    """Raises OSError for what is no regular file or larger than `LARGEST`, ZstdError for what does not unfold."""
+    """Return the bytes of a file. Raises OSError for anything but a regular file of at most `LARGEST` bytes, ZstdError
+    for one that does not decompress."""
     data = read_small(path, grounds, limit=LARGEST)
     if path.suffix == _PACKED:
         data = zstd.ZstdDecompressor().decompress(data, max_length=LARGEST + 1)

@@ -1,1 +1,1 @@
-"""Who an agent is, from files that many runtimes keep alike, and such files from it (ALF §3.2, §3.3)."""
+"""Read the identity of an agent from files that many runtimes share, and render such files from it (ALF §3.2, §3.3)."""

@@ -1,4 +1,5 @@
-"""Capabilities of an agent from its notes and its skills, and what of them this machine lacks (ALF §3.2.6, §6.2)."""
+"""Read the capabilities of an agent from its notes and skills, and find those that this machine lacks (ALF §3.2.6,
+§6.2)."""
 
 from __future__ import annotations
 
@@ -43,16 +44,16 @@ PROGRAMS = {
     "postgresql": "psql",
     "sqlite": "sqlite3",
 }
-"""Words in a requirement, and the program that shows it is met."""
+"""Words in a requirement, with the program whose presence shows that it is met."""
 
 INACTIVE = "; inactive"
-"""Begins what a note says of a capability that this machine lacks (ALF §6.2)."""
+"""The beginning of the remark in a note about a capability that this machine lacks (ALF §6.2)."""
 
 Which = Callable[[str], str | None]
 
 
 def capabilities_from_notes(text: str) -> list[JsonObject]:
-    """`- Docker management: builds tiles (requires: docker)` under a heading about capabilities."""
+    """Read lines like `- Docker management: builds tiles (requires: docker)` under a heading about capabilities."""
     return [_from_item(item) for item in markdown_fields.list_items(markdown_fields.text_under_headings(text, _TITLES))]
 
 
@@ -64,14 +65,14 @@ def _from_item(item: str) -> JsonObject:
 
 
 def capability_from_skill(folder_name: str, text: str) -> JsonObject:
-    """A skill from the front matter of its SKILL.md: name, description, required programs and systems."""
+    """Read a skill from the front matter of its SKILL.md: name, description, required programs and systems."""
     matter = front_matter(text)
     needs = [*_quoted_words(_BINS.findall(matter)), *_systems(matter)]
     return _capability(_field(matter, "name") or folder_name, _field(matter, "description"), ", ".join(needs))
 
 
 def front_matter(text: str) -> str:
-    """What stands between the first two `---` of a file, "" where nothing does."""
+    """Return the text between the first two `---` of a file, "" without them."""
     front = _FRONT_MATTER.match(text)
     return front[1] if front else ""
 
@@ -85,7 +86,7 @@ def _capability(name: str, description: str, needs: str) -> JsonObject:
 
 
 def _field(matter: str, name: str) -> str:
-    """A plain, quoted or folded value at the margin of front matter."""
+    """Return a plain, quoted or folded value that is not indented in the front matter."""
     found = re.search(rf"^{name}:[ \t]*(.*)((?:\n[ \t]+[^\n]*)*)", matter, re.MULTILINE)
     if found is None:
         return ""
@@ -110,7 +111,7 @@ def _systems(matter: str) -> list[str]:
 
 
 def deduplicate_by_name(found: Iterable[JsonObject]) -> list[JsonObject]:
-    """The first capability of each name."""
+    """Keep the first capability of each name."""
     by_name: dict[str, JsonObject] = {}
     for item in found:
         if item["name"]:
@@ -119,8 +120,11 @@ def deduplicate_by_name(found: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def find_missing_capabilities(identity: JsonObject, which: Which = shutil.which) -> list[JsonObject]:
-    """Host-dependent capabilities, of the agent and its sub-agents, that this machine lacks or that cannot be checked:
-    [{name, host_requirements, code, reason}]. `code` is absent or unchecked. One without `portability` is intrinsic."""
+    """Return host-dependent capabilities, of the agent and its sub-agents, that this machine lacks or that cannot be
+    checked: [{name, host_requirements, code, reason}].
+
+    `code` is absent or unchecked. A capability without `portability` is intrinsic.
+    """
     structured = as_object(identity.get("structured"))
     helpers = objects_in(structured.get("sub_agents"))
     listed = [structured.get("capabilities"), *(helper.get("capabilities") for helper in helpers)]
@@ -137,13 +141,13 @@ def find_missing_capabilities(identity: JsonObject, which: Which = shutil.which)
 
 
 def inactive_note(capability: JsonObject, which: Which = shutil.which) -> str:
-    """What a note that is made here says of a capability beside its needs, so that the agent does not try it; "" for
-    one that this machine has."""
+    """Return the remark for a rendered note that tells the agent not to use a capability, "" for one that this machine
+    has."""
     return f"{INACTIVE} on this machine" if _absent(capability, which) else ""
 
 
 def _absent(capability: JsonObject, which: Which) -> list[str] | None:
-    """Return the programs that this machine lacks for a capability; None where the requirements name no program."""
+    """Return the programs that this machine lacks for a capability, None when the requirements name no program."""
     if capability.get("portability") != "host_dependent":
         return []
     programs = programs_in(str(capability.get("host_requirements") or ""))
@@ -151,7 +155,7 @@ def _absent(capability: JsonObject, which: Which) -> list[str] | None:
 
 
 def programs_in(needs: str) -> list[str]:
-    """The programs that a requirement names: words of the table, and plain lists of words as skills write them."""
+    """Return the programs that a requirement names: words of the table, and plain lists of words as in skills."""
     parts = [part.strip() for part in needs.split(",")]
     if all(_WORD.fullmatch(part) and part.lower() == part for part in parts):
         return list(dict.fromkeys(PROGRAMS.get(part, part) for part in parts))

@@ -1,4 +1,4 @@
-"""Files as the derivations read them."""
+"""Files as derivations read them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from lifeboat_alf.states.agent_state import State
 
 
 def text_of(files: AgentFiles, path: str) -> str:
-    """A file as text, "" when it is not there; what is not UTF-8 is replaced (the file itself stands in raw/)."""
+    """Return a file as text, "" when it does not exist. Bytes that are not UTF-8 are replaced; the file itself is kept
+    in raw/."""
     return (files.read(path) or b"").decode("utf-8-sig", "replace")
 
 
 def rows_of(data: bytes | None) -> Iterator[JsonObject]:
-    """The rows of a captured table, one JSON object a line; a line that is none is passed over."""
+    """Yield the rows of a captured table, one JSON object per line. Other lines are skipped."""
     for line in (data or b"").splitlines():
         try:
             value = json.loads(line)
@@ -27,7 +28,7 @@ def rows_of(data: bytes | None) -> Iterator[JsonObject]:
 
 
 class StateFiles:
-    """The entries of a state as a derivation sees them (`contract.Files`)."""
+    """The entries of a state as `AgentFiles`."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -40,7 +41,7 @@ class StateFiles:
 
 
 class TextFiles:
-    """A few files in memory (`contract.Files`)."""
+    """A few texts in memory as `AgentFiles`."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self._files = files
@@ -53,7 +54,7 @@ class TextFiles:
 
 
 class FilesUnderPrefix:
-    """The files under one prefix (`contract.Files`)."""
+    """The files under one prefix as `AgentFiles`."""
 
     def __init__(self, files: AgentFiles, prefix: str) -> None:
         self._files = files

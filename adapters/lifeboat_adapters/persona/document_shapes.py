@@ -1,5 +1,5 @@
-"""What of a document from elsewhere has the shape that ALF gives it (ALF §3.2.2, §3.3.3): all else is passed over by
-those who write files from it."""
+"""Drop the parts of a foreign document that do not have the shape that ALF prescribes (ALF §3.2.2, §3.3.3), before
+files are written from it."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ _PROFILE = {
 
 
 def well_formed_identity(document: Any) -> JsonObject:
-    """An identity document whose known fields are of their types; others stay as they are."""
+    """Return an identity document whose known fields have their types. Unknown fields stay as they are."""
     found: JsonObject = _fitting(document, _IDENTITY)
     return found
 
 
 def well_formed_profile(document: Any) -> JsonObject:
-    """A principal's profile, likewise."""
+    """Return a principal's profile whose known fields have their types."""
     found: JsonObject = _fitting(document, _PROFILE)
     return found
 
 
 def _fitting(value: Any, shape: Any) -> Any:
-    """A value without what does not fit; None for a plain one that does not."""
+    """Return a value without the parts that do not fit, None for a plain value that does not."""
     if isinstance(shape, dict):
         fields = value if isinstance(value, dict) else {}
         fitted = {key: _fitting(item, shape[key]) if key in shape else item for key, item in fields.items()}

@@ -1,8 +1,8 @@
-"""A new document over the one before: what the files say replaces what they said, what they cannot say stays.
+"""Overlay a new document on the previous one: fields from files are replaced, fields that files cannot express stay.
 
-A document may carry more than a runtime's files hold: personality scores from another runtime, a sub-agent's lineage,
-fields nobody here knows. So each document remembers (in `raw_source`) which of its fields were read from files. A
-remembered field that the files no longer say is gone; any other field stays as it is.
+A document may hold more than a runtime's files can: personality scores from another runtime, the lineage of a
+sub-agent, unknown fields. So each document remembers (in `raw_source`) which of its fields were read from files. A
+remembered field that the files do not contain any more is removed. All other fields stay.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def overlay_document(
     said: Collection[Path] = (),
     elsewhere: Collection[Path] = (),
 ) -> JsonObject:
-    """A whole document from its `fresh` structured and prose parts; `previous` itself when they change nothing. It
-    remembers under the name of the runtime what that one's files say.
+    """Return a whole document from its `fresh` structured and prose parts, or `previous` itself when they change
+    nothing. It remembers under the name of the runtime which fields its files contain.
 
-    What was `said`, and is no longer, goes. `elsewhere` are fields of `fresh` that come from outside the workspace:
-    they are remembered apart, because a workspace alone does not say that they are gone.
+    Fields that were `said` before and are missing now are removed. `elsewhere` are fields of `fresh` from outside the
+    workspace. They are remembered separately, because a workspace alone does not show that they were removed.
     """
     parts = ("structured", "prose")
     known = {key: previous[key] for key in parts if isinstance(previous.get(key), dict)}
@@ -54,7 +54,8 @@ def overlay_document(
 
 
 def overlay_fields(previous: JsonObject, fresh: JsonObject, read: Collection[Path], above: Path = ()) -> JsonObject:
-    """`fresh` over what of `previous` was not `read` from files before. Fields keep their order, new ones follow."""
+    """Put `fresh` over the fields of `previous` that were not `read` from files before. Fields keep their order, new
+    ones follow."""
     merged: JsonObject = {}
     for key in dict.fromkeys((*previous, *fresh)):
         path = (*above, key)
@@ -75,7 +76,7 @@ def _merged(old: Any, new: Any, read: Collection[Path], path: Path) -> Any:
 
 
 def _carried(old: Any, read: Collection[Path], path: Path) -> Any:
-    """What stays of a value that the files do not say, _GONE when nothing does."""
+    """Return the part of a value that stays although the files do not contain it, _GONE when none does."""
     if path in read:
         return _GONE
     if path in NAMED_LISTS and isinstance(old, list) and old:
@@ -86,8 +87,8 @@ def _carried(old: Any, read: Collection[Path], path: Path) -> Any:
 
 
 def _merged_items(old: list[Any], new: list[Any], read: Collection[Path], path: Path) -> list[Any]:
-    """The files' items, each with what files cannot say of it, and items that never were in files. Known items keep
-    their order, so that a file that is not there for a while changes nothing."""
+    """Return the items of the files, each with the fields that files cannot express, and items that were never in
+    files. Known items keep their order, so that a file that is missing for a while changes nothing."""
     before = dict(_keyed(old))
     now = dict(_keyed(new))
     kept = [key for key in before if key in now or (*path, key) not in read]
@@ -96,7 +97,7 @@ def _merged_items(old: list[Any], new: list[Any], read: Collection[Path], path: 
 
 
 def _with_rest(old: Any, new: JsonObject, owned: frozenset[str]) -> JsonObject:
-    """An item with the fields that the files cannot say of it, or do not."""
+    """Return an item with the fields that the files cannot express or do not contain."""
     if not isinstance(old, dict):
         return new
     carried = {key: value for key, value in old.items() if key not in owned and not new.get(key)}
@@ -104,7 +105,7 @@ def _with_rest(old: Any, new: JsonObject, owned: frozenset[str]) -> JsonObject:
 
 
 def _detailed(old: Any, new: Any) -> JsonObject:
-    """A sub-agent's capabilities as the files list them, each with what was known of it."""
+    """Return a sub-agent's capabilities as the files list them, each with its known details."""
     if not new or not isinstance(old, list):
         return {}
     known = dict(_keyed(old))
@@ -112,7 +113,7 @@ def _detailed(old: Any, new: Any) -> JsonObject:
 
 
 def _keyed(items: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Items by name, a repeated name told apart by its count; what has no name, by all it says."""
+    """Return items by name; repeated names are numbered, and items without a name are keyed by their content."""
     seen: dict[str, int] = {}
     for item in items:
         named = isinstance(item, dict) and isinstance(item.get("name"), str)
@@ -122,27 +123,28 @@ def _keyed(items: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def paths_read_from_files(runtime: str, document: JsonObject, *, elsewhere: bool = False) -> frozenset[Path]:
-    """Which fields of a document came from files of the workspace, as it remembers; with `elsewhere` from outside."""
+    """Return which fields of a document came from files of the workspace, as it remembers; with `elsewhere`, those from
+    outside."""
     remembered = raw_source_of_runtime(document, runtime).get(_ELSEWHERE if elsewhere else _READ)
     paths = remembered if isinstance(remembered, list) else []
     return frozenset(tuple(map(str, path)) for path in paths if isinstance(path, list))
 
 
 def raw_source_of_runtime(document: JsonObject, runtime: str) -> JsonObject:
-    """What a runtime keeps in the `raw_source` of a document; empty where that is of another shape."""
+    """Return the part of a runtime in the `raw_source` of a document, empty when it has another shape."""
     own = raw_sources_of(document).get(runtime)
     return own if isinstance(own, dict) else {}
 
 
 def raw_sources_of(document: JsonObject) -> JsonObject:
-    """The `raw_source` of a document by runtime; empty where it is of another shape."""
+    """Return the `raw_source` of a document by runtime, empty when it has another shape."""
     found = document.get("raw_source")
     return found if isinstance(found, dict) else {}
 
 
 def _remember(runtime: str, previous: JsonObject, fresh: JsonObject, elsewhere: Collection[Path]) -> JsonObject:
-    """The `raw_source` that remembers what `fresh` says and from where; the parts of other runtimes stay. What is
-    known to come from elsewhere is not forgotten while nothing from there can be read."""
+    """Return the `raw_source` that remembers the fields of `fresh` and their origin. Parts of other runtimes stay.
+    Fields from elsewhere stay remembered while nothing can be read from there."""
     every = set(field_paths(fresh))
     outside = set(elsewhere) or paths_read_from_files(runtime, previous, elsewhere=True) - every
     own = {_READ: _listed(every - outside), **({_ELSEWHERE: _listed(outside)} if outside else {})}
@@ -154,7 +156,7 @@ def _listed(paths: Collection[Path]) -> list[list[str]]:
 
 
 def field_paths(value: JsonObject, above: Path = ()) -> Iterator[Path]:
-    """The paths of all fields of a document, and of the named items of its lists."""
+    """Yield the paths of all fields of a document, and of the named items of its lists."""
     for key, item in value.items():
         path = (*above, key)
         if path in NAMED_LISTS and isinstance(item, list):
@@ -166,7 +168,7 @@ def field_paths(value: JsonObject, above: Path = ()) -> Iterator[Path]:
 
 
 def without_empty(value: JsonObject) -> JsonObject:
-    """Nested objects without None, empty texts, empty lists and empty objects."""
+    """Return nested objects without None, empty texts, empty lists and empty objects."""
     cleaned = {
         key: without_empty(item) if isinstance(item, dict) and key != OPAQUE else item for key, item in value.items()
     }

@@ -1,6 +1,6 @@
-"""What people and agents write into IDENTITY.md, USER.md and AGENTS.md, read by fixed rules and no model.
+"""Parse fields from IDENTITY.md, USER.md and AGENTS.md by fixed rules, without a model.
 
-Three shapes are understood: `- **Key:** value`, lists and tables under a heading. Whatever else stands there is prose.
+Three shapes are understood: `- **Key:** value`, lists and tables under a heading. All other text is prose.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ _RULE_CELL = re.compile(r":?-+:?")
 
 
 class HeadedText(NamedTuple):
-    """The text under one heading, up to the next heading of any level. `title` is "" for the text before the first."""
+    """The text under one heading, up to the next heading of any level. `title` is "" for the text before the first
+    heading."""
 
     title: str
     text: str
 
 
 def split_at_headings(text: str) -> list[HeadedText]:
-    """The text under each heading, titles in lower case, code left out."""
+    """Return the text under each heading, with titles in lower case and without code."""
     found: list[tuple[str, list[str]]] = [("", [])]
     for line in markdown_sections.parse_lines(text):
         if line.level:
@@ -39,12 +40,13 @@ def split_at_headings(text: str) -> list[HeadedText]:
 
 
 def text_under_headings(text: str, titles: re.Pattern[str]) -> str:
-    """The joined text under every heading whose title matches."""
+    """Return the joined text under every heading whose title matches."""
     return "".join(part.text for part in split_at_headings(text) if titles.search(part.title))
 
 
 def key_value_pairs(text: str) -> dict[str, str]:
-    """`Key: value` lines with keys in lower case; the first of each key counts, placeholders do not."""
+    """Return `Key: value` lines with keys in lower case. The first value of each key counts; placeholders
+    are skipped."""
     found: dict[str, str] = {}
     for part in split_at_headings(text):
         for line in part.text.splitlines():
@@ -56,7 +58,7 @@ def key_value_pairs(text: str) -> dict[str, str]:
 
 
 def list_items(text: str) -> Iterator[str]:
-    """The list items at the margin, without their mark."""
+    """Yield the list items that are not indented, without their mark."""
     for line in text.splitlines():
         match = _ITEM.fullmatch(line)
         if match:
@@ -64,7 +66,7 @@ def list_items(text: str) -> Iterator[str]:
 
 
 def table_rows(text: str) -> Iterator[dict[str, str]]:
-    """The rows of every table, as header (lower case) to cell."""
+    """Yield the rows of every table, as header (lower case) to cell."""
     header: list[str] = []
     for line in text.splitlines():
         cells = _cells(line)
@@ -84,18 +86,19 @@ def _cells(line: str) -> list[str]:
 
 
 def strip_emphasis(text: str) -> str:
-    """Without emphasis marks and white space around."""
+    """Return a text without emphasis marks and surrounding white space."""
     return _EMPHASIS.sub("", text).strip() if text else ""
 
 
 def split_listed_value(text: str) -> list[str]:
-    """The parts of a value like `noted; tide waits for nobody` or `harbour chart, tile server`."""
+    """Return the parts of a value like `noted; tide waits for nobody` or `harbour chart, tile server`."""
     parts = text.split(";") if ";" in text else text.split(",")
     return [part.strip() for part in parts if part.strip()]
 
 
 def find_titled_section(text: str, title: re.Pattern[str]) -> str:
-    """The first section whose title matches as a whole, as it stands, up to the next heading as high; "" if none."""
+    """Return the first section whose whole title matches, up to the next heading of the same level, "" if there is
+    none."""
     kept: list[str] = []
     level = 0
     for line in markdown_sections.parse_lines(text):

@@ -1,4 +1,4 @@
-"""What an agent ran on (ALF §3.2.5)."""
+"""Record which models an agent ran on (ALF §3.2.5)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from lifeboat_alf.common.json_types import JsonObject
 
 
 def update_model_hints(previous: JsonObject | None, model: str | None, known: JsonObject) -> JsonObject | None:
-    """The hints with the configured model (`provider/model`) as `last_model`, and what else is known of it now; the
-    previous ones where none is configured.
+    """Return the hints with the configured model (`provider/model`) as `last_model` and its known settings, or the
+    previous hints when no model is configured.
 
-    The first one ever seen stays `primary_model`: no runtime writes down which model an agent lived on.
+    The first model ever seen stays `primary_model`, because no runtime records which model an agent used most.
     """
     if model is None:
         return previous

@@ -1,4 +1,4 @@
-"""The folder `memory/` of a workspace: OpenClaw and ZeroClaw both keep their notes there."""
+"""The folder `memory/` of a workspace, where OpenClaw and ZeroClaw both keep their notes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ FOLDER, SUFFIX = "memory", ".md"
 
 
 def has_notes(workspace: Path) -> bool:
-    """Return whether a Markdown file lies in `memory/`; False where that cannot be read. An agent may have no more."""
+    """Return whether `memory/` contains a Markdown file, False when the folder cannot be read. An agent may have no
+    other memories."""
     try:
         with os.scandir(workspace / FOLDER) as found:
             return any(each.name.endswith(SUFFIX) and each.is_file() for each in found)

@@ -1,4 +1,4 @@
-"""Persona files from an agent's structured layers (ALF §6.2)."""
+"""Render persona files from the structured layers of an agent (ALF §6.2)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ USER = "USER.md"
 
 
 def decode_document(state: State, path: str) -> JsonObject:
-    """A document of the state, {} when it has none."""
+    """Return a document of the state, {} when it has none."""
     if state.entry(path) is None:
         return {}
     return unwrap_document(path, json_codec.decode_json(state.body(path)))
 
 
 def find_primary_human(state: State) -> JsonObject:
-    """The first human among the principals, {} without one."""
+    """Return the first human among the principals, {} without one."""
     listed = decode_document(state, archive_layout.PRINCIPALS).get("principals")
     principals = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return next((one for one in principals if one.get("principal_type") == "human"), {})
@@ -39,15 +39,18 @@ def make_persona_files(
     held: Collection[str] = (),
     made: Collection[str] = frozenset(PROSE),
 ) -> dict[str, str]:
-    """The texts of persona files by name, "" for those that say nothing. A block that stands in one of the texts in
-    `held` gets no file of its own. Prose in `made` that the agent has not is made from its structured fields."""
+    """Return the texts of persona files by name, "" for empty ones.
+
+    A block that is part of one of the texts in `held` gets no file of its own. Prose in `made` that the agent lacks is
+    made from its structured fields.
+    """
     return {**_identity_files(persona, identity, raw, held, made), USER: _user_file(primary)}
 
 
 def _identity_files(
     persona: PersonaLayout, identity: JsonObject, raw: AgentFiles, held: Collection[str], made: Collection[str]
 ) -> dict[str, str]:
-    """SOUL, IDENTITY and AGENTS from prose; what prose does not tell from the structured fields."""
+    """Return SOUL, IDENTITY and AGENTS from prose, and from structured fields where prose is missing."""
     identity = document_shapes.well_formed_identity(identity)
     prose = identity.get("prose") or {}
     texts = {file: str(prose.get(name) or "") for name, file in PROSE.items()}
@@ -62,7 +65,8 @@ def _identity_files(
 
 
 def _made_up_for(identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
-    """Which prose has to be made: all of it when there is none; else only where the structure says more."""
+    """Yield which prose has to be made: all of it when there is none, otherwise only where structured
+    fields say more."""
     structured = identity.get("structured") or {}
     absent = [name for name, file in PROSE.items() if not texts[file].strip()]
     if len(absent) == len(PROSE):

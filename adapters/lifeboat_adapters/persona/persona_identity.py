@@ -1,4 +1,4 @@
-"""Who the agent is, from SOUL, IDENTITY, AGENTS and the files beside them (ALF §2.1, §3.2)."""
+"""Derive the identity of an agent from SOUL, IDENTITY, AGENTS and the files beside them (ALF §2.1, §3.2)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _YES_NO = {"yes": True, "true": True, "no": False, "false": False, "never": Fals
 
 @dataclass(frozen=True, slots=True)
 class PersonaLayout:
-    """Where a runtime keeps what its agent is: archive prefixes of its workspace and of its own folder, the file of
-    each block of `identity.prose.custom_blocks` (ALF §3.2.2), and the archive prefixes under which skills stand."""
+    """Where a runtime keeps the identity of its agent: the archive prefixes of its workspace and of its own folder, the
+    file of each block of `identity.prose.custom_blocks` (ALF §3.2.2), and the archive prefixes of its skills."""
 
     runtime: str
     raw: str
@@ -34,7 +34,7 @@ class PersonaLayout:
     skills: tuple[str, ...]
 
     def reads(self, path: str) -> bool:
-        """Whether a file says something about who the agent is."""
+        """Return whether a file contributes to the identity."""
         return path in self.files or self.skill(path) is not None
 
     @property
@@ -42,19 +42,19 @@ class PersonaLayout:
         return frozenset(self.raw + name for name in (*PROSE.values(), *self.blocks.values()))
 
     def skill(self, path: str) -> str | None:
-        """The name of the folder of a SKILL.md, None for any other path."""
+        """Return the name of the folder of a SKILL.md, None for any other path."""
         below = (path.removeprefix(folder) for folder in self.skills if path.startswith(folder))
         return next((match[1] for name in below if (match := _SKILL.fullmatch(name))), None)
 
     def every_skill(self, files: AgentFiles) -> Iterator[tuple[str, str]]:
-        """The skills of the agent, each with the name of its folder and the text of its SKILL.md."""
+        """Return the skills of the agent: the name of each folder and the text of its SKILL.md."""
         for path in sorted(path for folder in self.skills for path in files.paths(folder)):
             name = self.skill(path)
             if name is not None:
                 yield name, text_of(files, path)
 
     def own(self, files: AgentFiles) -> set[str]:
-        """Which prose files Lifeboat made, and nobody has edited."""
+        """Return which prose files Lifeboat wrote and nobody has edited since."""
         return {
             name
             for name, file in PROSE.items()
@@ -63,7 +63,7 @@ class PersonaLayout:
 
 
 Fresh = Callable[[AgentFiles, Collection[str]], JsonObject]
-"""What files say, `structured` and `prose`; prose files in the second argument are left out."""
+"""A function that returns `structured` and `prose` from files. It leaves out the prose files in the second argument."""
 
 
 def make_identity_document(
@@ -75,8 +75,11 @@ def make_identity_document(
     name: str,
     unsaid: Collection[identity_overlay.Path] = (),
 ) -> JsonObject | None:
-    """The identity document, without id, version and time, from what files say now. `unsaid` are fields whose files
-    are not there to say that they are gone. `name` is the agent's where neither files nor document know one."""
+    """Return the identity document, without id, version and time, from the current files.
+
+    `unsaid` are fields whose files are missing now and therefore do not say that the fields were removed. `name` is
+    used when neither files nor document name the agent.
+    """
     before = previous or {}
     # A copy of an agent has nothing else to say who it is.
     own = persona.own(files) if before else set()
@@ -95,7 +98,7 @@ def make_identity_document(
 
 
 def _named(document: JsonObject, name: str) -> JsonObject:
-    """An agent always has a name; the installation knows one when neither files nor document do."""
+    """Give the agent a name: that of the installation when neither files nor document have one."""
     known = as_object(document.get("structured"))
     names = known.get("names") or {}
     if not isinstance(names, dict) or names.get("primary"):
@@ -106,9 +109,11 @@ def _named(document: JsonObject, name: str) -> JsonObject:
 def _said(
     persona: PersonaLayout, files: AgentFiles, document: JsonObject, own: Collection[str]
 ) -> frozenset[identity_overlay.Path]:
-    """What the files said: as remembered, and as the texts say that were theirs. What came from the state folder
-    counts only where there is one. A file that Lifeboat made says nothing new, so with one of them it cannot be told
-    from memory alone what is gone."""
+    """Return the fields that the files said before: the remembered ones, and those in the remembered texts.
+
+    Fields from the state directory count only when there is one. A file that Lifeboat wrote adds nothing. When there is
+    such a file, the remembered fields alone do not show which fields were removed.
+    """
     profile, instructions = (
         "" if name in own else _former(persona, files, document, name)
         for name in ("identity_profile", "operating_instructions")
@@ -129,19 +134,19 @@ def _said(
 
 
 def _former(persona: PersonaLayout, files: AgentFiles, document: JsonObject, name: str) -> str:
-    """The text that a prose file had before: what is remembered of it, or what Lifeboat made for it."""
+    """Return the previous text of a prose file: the remembered one, or the one that Lifeboat wrote."""
     remembered = as_text(as_object(document.get("prose")).get(name))
     is_made = not remembered and prose_synthesis.is_marked_as_synthesis(text_of(files, persona.raw + PROSE[name]))
     return prose_synthesis.MAKERS[name](document) if is_made else remembered
 
 
 def read_prose_files(persona: PersonaLayout, files: AgentFiles, own: Collection[str] = ()) -> dict[str, str]:
-    """The prose files as they stand, but for those in `own`."""
+    """Return the prose files as they are, without those in `own`."""
     return {name: "" if name in own else text_of(files, persona.raw + file) for name, file in PROSE.items()}
 
 
 def read_structured_identity(profile: str, instructions: str, skills: Iterable[tuple[str, str]] = ()) -> JsonObject:
-    """What IDENTITY.md, AGENTS.md and skills say in shapes that need no guessing; empty where they say nothing."""
+    """Return the fields that IDENTITY.md, AGENTS.md and skills give in unambiguous form."""
     said = markdown_fields.key_value_pairs(profile)
     noted = [*capabilities.capabilities_from_notes(profile), *capabilities.capabilities_from_notes(instructions)]
     return {
@@ -157,7 +162,7 @@ def read_structured_identity(profile: str, instructions: str, skills: Iterable[t
 
 
 def _linguistics(said: dict[str, str]) -> JsonObject:
-    """The voice, where it is given in numbers and lists."""
+    """Return the voice of the agent where it is given in numbers and lists."""
     language = said.get("language", "")
     return {
         "formality_level": _share(said.get("formality")),
@@ -174,7 +179,7 @@ def _linguistics(said: dict[str, str]) -> JsonObject:
 
 
 def _share(text: str | None) -> float | None:
-    """A number between 0 and 1; other words are prose."""
+    """Return a number between 0 and 1, None for other words, which are prose."""
     try:
         value = float(text or "")
     except ValueError:
@@ -183,7 +188,7 @@ def _share(text: str | None) -> float | None:
 
 
 def make_identity_prose(persona: PersonaLayout, files: AgentFiles, texts: Mapping[str, str]) -> JsonObject:
-    """`identity.prose` of prose files (`read_prose_files`) and the files of custom blocks."""
+    """Return `identity.prose` from prose files (`texts`) and the files of custom blocks."""
     blocks = {name: text_of(files, persona.raw + file) for name, file in persona.blocks.items()}
     blocks["tools_guidance"] = blocks.get("tools_guidance") or tools_section(texts["operating_instructions"])
     return {
@@ -193,5 +198,5 @@ def make_identity_prose(persona: PersonaLayout, files: AgentFiles, texts: Mappin
 
 
 def tools_section(agents_md: str) -> str:
-    """`## Tools` of AGENTS.md, where there is no TOOLS.md."""
+    """Return the section `## Tools` of AGENTS.md, for a workspace without TOOLS.md."""
     return markdown_fields.find_titled_section(agents_md, _TOOLS)

@@ -1,4 +1,5 @@
-"""Whom the agent serves, from USER.md (ALF §3.3). It knows one human; every other principal is carried."""
+"""Derive the principals that an agent serves from USER.md (ALF §3.3). The file describes one human; all other
+principals are carried over."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _READ_ELSEWHERE = frozenset(("name", "timezone", "time zone", "locale", "languag
 
 
 def make_principals_derivation(runtime: str, user: str) -> Derivation:
-    """The principals of a runtime's agent; `user` is the archive path of its USER.md."""
+    """Return the derivation of a runtime's principals. `user` is the archive path of its USER.md."""
 
     def derive(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
         return make_principals_document(runtime, text_of(files, user), previous)
@@ -33,7 +34,7 @@ def make_principals_derivation(runtime: str, user: str) -> Derivation:
 
 
 def make_principals_document(runtime: str, text: str, previous: JsonObject | None) -> JsonObject | None:
-    """The principals document; profiles without ids, versions and times of their own."""
+    """Return the principals document, with profiles that lack ids, versions and times of their own."""
     every = objects_in((previous or {}).get("principals"))
     at = next((place for place, one in enumerate(every) if one.get("principal_type") == "human"), None)
     if not text.strip() and at is None:
@@ -45,7 +46,7 @@ def make_principals_document(runtime: str, text: str, previous: JsonObject | Non
 
 
 def make_human_profile(runtime: str, text: str, before: JsonObject) -> JsonObject:
-    """The primary human's profile: what USER.md says over what it cannot say."""
+    """Return the profile of the primary human: the fields of USER.md over those that it cannot express."""
     if before and prose_synthesis.is_unedited_synthesis(text):
         return before
     prose = {"user_profile": text} if text.strip() else {}
@@ -66,7 +67,7 @@ def make_human_profile(runtime: str, text: str, before: JsonObject) -> JsonObjec
 
 
 def read_structured_profile(text: str) -> JsonObject:
-    """Fields of ALF §3.3.3 that USER.md gives as `Key: value`, or as lists under their heading."""
+    """Return the fields of ALF §3.3.3 that USER.md gives as `Key: value`, or as lists under their heading."""
     said = markdown_fields.key_value_pairs(text)
     return {
         "name": said.get("name") or _name_in_title(text),
@@ -106,7 +107,7 @@ def _items(text: str, titles: re.Pattern[str]) -> list[str]:
 
 
 def _relationship(item: str) -> JsonObject | None:
-    """`Jonas (brother): keeps the boat`."""
+    """Parse a line like `Jonas (brother): keeps the boat`."""
     found = _RELATION.fullmatch(item)
     if found is None:
         return None
@@ -114,7 +115,7 @@ def _relationship(item: str) -> JsonObject | None:
 
 
 def _custom(text: str) -> JsonObject:
-    """Other `Key: value` lines on top, before the first section: pronouns, how to call them, notes."""
+    """Return other `Key: value` lines before the first section: pronouns, form of address, notes."""
     parts = markdown_fields.split_at_headings(text)
     said = markdown_fields.key_value_pairs(parts[0].text)
     if not _COMMENT.sub("", parts[0].text).strip() and len(parts) > 1 and not _SECTIONS.search(parts[1].title):
@@ -123,7 +124,7 @@ def _custom(text: str) -> JsonObject:
 
 
 def _name_in_title(text: str) -> str | None:
-    """`# Alex` on top is a name; `# USER.md - About your human` is not."""
+    """Return the name in a title like `# Alex`. `# USER.md - About your human` contains none."""
     title = next((line.strip("# \t\r\n") for line in text.splitlines() if line.startswith("# ")), "")
     words = title.lower()
     return title if title and len(title) <= 40 and not any(word in words for word in (".md", "user", "about")) else None

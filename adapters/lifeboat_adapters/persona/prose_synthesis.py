@@ -1,8 +1,7 @@
-"""Files made from structured fields, for agents that come without prose (ALF §3.2.1, §6.2).
+"""Compose prose files from structured fields, for agents that come without prose (ALF §3.2.1, §6.2).
 
-No model writes here: the same fields give the same text, on machines with the same programs. A file made so begins with
-a comment that holds a digest of the rest, so that capture knows it again and does not take its own words for the
-agent's.
+No model is used: the same fields give the same text on machines with the same programs. A composed file begins with a
+comment that holds a digest of the rest. So capture recognises it and does not attribute the text to the agent.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ _BACKGROUND = {
     "interests": "Interests",
     "physicality": "Appearance",
 }
-"""Objects of a profile from AIEOS that ALF has no fields for, and the sections that tell of them."""
+"""Objects of an AIEOS profile that ALF has no fields for, and the titles of their sections."""
 
 
 def compose_soul(document: JsonObject) -> str:
-    """SOUL.md from role, goals, character and voice."""
+    """Compose SOUL.md from role, goals, character and voice."""
     structured = document_shapes.well_formed_identity(document).get("structured") or {}
     rest = structured.get("aieos_extensions")
     more = {key: _flat(value) for key, value in rest.items()} if isinstance(rest, dict) else {}
@@ -50,7 +49,7 @@ def _character(structured: JsonObject, more: JsonObject) -> JsonObject:
 
 
 def _flat(value: Any, above: str = "") -> JsonObject:
-    """Nested values by the words that lead to them; lists of plain values as one."""
+    """Return nested values by the words that lead to them, with lists of plain values joined."""
     if isinstance(value, dict):
         inner = (_flat(item, f"{above} {key}".strip()) for key, item in value.items() if not key.startswith("@"))
         return {key: item for each in inner for key, item in each.items()}
@@ -60,7 +59,7 @@ def _flat(value: Any, above: str = "") -> JsonObject:
 
 
 def compose_identity_profile(document: JsonObject) -> str:
-    """IDENTITY.md, in the shape that reading understands again."""
+    """Compose IDENTITY.md in the shape that `markdown_fields` parses."""
     structured = document_shapes.well_formed_identity(document).get("structured") or {}
     names = structured.get("names") or {}
     facts = {
@@ -79,7 +78,7 @@ def compose_identity_profile(document: JsonObject) -> str:
 
 
 def compose_operating_instructions(document: JsonObject) -> str:
-    """AGENTS.md: the roster, when there is one."""
+    """Compose AGENTS.md from the roster, "" when there is none."""
     helpers = (document_shapes.well_formed_identity(document).get("structured") or {}).get("sub_agents") or []
     rows = [_row(helper) for helper in helpers if helper.get("name")]
     if not rows:
@@ -91,7 +90,7 @@ def compose_operating_instructions(document: JsonObject) -> str:
 
 
 def compose_user_profile(document: JsonObject) -> str:
-    """USER.md, in the shape that reading understands again."""
+    """Compose USER.md in the shape that `markdown_fields` parses."""
     structured = document_shapes.well_formed_profile(document).get("structured") or {}
     facts = {"Name": structured.get("name"), "Timezone": structured.get("timezone"), "Locale": structured.get("locale")}
     custom = {_title(key): value for key, value in (structured.get("custom_fields") or {}).items()}
@@ -116,12 +115,12 @@ MAKERS: dict[str, Callable[[JsonObject], str]] = {
 
 
 def is_unedited_synthesis(text: str) -> bool:
-    """Whether a text was made so, and nobody has edited it."""
+    """Return whether a text was composed here and not edited since."""
     return text == _marked(text.partition("\n")[2])
 
 
 def is_marked_as_synthesis(text: str) -> bool:
-    """Whether a text was made so, and perhaps edited."""
+    """Return whether a text was composed here and possibly edited since."""
     return text.startswith(MARK)
 
 

@@ -1,4 +1,5 @@
-"""What skills declare that they need: `requires.env`, `primaryEnv` and `skillKey` in the front matter of SKILL.md."""
+"""Read which credentials skills declare: `requires.env`, `primaryEnv` and `skillKey` in the front matter
+of SKILL.md."""
 
 from __future__ import annotations
 
@@ -13,14 +14,15 @@ from lifeboat_adapters.secrets.parsed_leaves import Path
 
 @dataclass(frozen=True, slots=True)
 class SkillNeeds:
-    """What a skill declares: the names it may be configured under, the variables it reads."""
+    """The declared needs of a skill: the names under which it may be configured, and the variables that it reads."""
 
     keys: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
 
 
 def declared_skill_needs(skills: Iterable[tuple[str, str]]) -> dict[str, SkillNeeds]:
-    """What every skill (its folder, and the text of its SKILL.md) needs, by the name of its capability, folded."""
+    """Return the needs of every skill (its folder, and the text of its SKILL.md), by the case-folded name of its
+    capability."""
     found: dict[str, SkillNeeds] = {}
     for folder, text in skills:
         keys, variables = [folder], []

@@ -1,4 +1,4 @@
-"""The roster of sub-agents that AGENTS.md tells of (ALF §3.2.4)."""
+"""Read the roster of sub-agents in AGENTS.md (ALF §3.2.4)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _COLUMNS = {
 
 
 def merge_roster(configured: Iterable[tuple[str, JsonObject]], told: list[JsonObject]) -> list[JsonObject]:
-    """Everyone an agent may hand work to: those configured, by id, each with what its notes tell of it, then the
-    others that they tell of."""
+    """Return all agents that an agent may delegate to: the configured ones by id, with the details from the notes, then
+    the others in the notes."""
     found: dict[str, JsonObject] = {}
     rest = {helper["name"].casefold(): helper for helper in told}
     for id, one in configured:
@@ -34,7 +34,7 @@ def merge_roster(configured: Iterable[tuple[str, JsonObject]], told: list[JsonOb
 
 
 def subagents_from_notes(agents_md: str) -> list[JsonObject]:
-    """Tables and lists under a heading about sub-agents."""
+    """Read sub-agents from tables and lists under a heading about sub-agents."""
     text = markdown_fields.text_under_headings(agents_md, _TITLES)
     found = [_from_row(row) for row in markdown_fields.table_rows(text)]
     found += [_from_item(match) for match in map(_ITEM.fullmatch, markdown_fields.list_items(text)) if match]
@@ -57,7 +57,7 @@ def _from_item(match: re.Match[str]) -> JsonObject:
 
 
 def roster_entry(name: str, description: str | None, routing: str | None, model: str | None) -> JsonObject:
-    """A roster entry with the four fields that must stand in it; `agent_id` is null until somebody knows better."""
+    """Return a roster entry with the four required fields. `agent_id` is null because notes name no id."""
     found: JsonObject = {"agent_id": None, "name": name}
     if description:
         found["description"] = description

@@ -1,4 +1,5 @@
-"""What of an agent no file or row of a runtime says: it is told, stays in the archive, and comes back elsewhere."""
+"""List the parts of an agent that no file or row of a runtime can hold. They are reported, stay in the archive, and are
+restored elsewhere."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ OF_MEMORIES: Mapping[str, str] = {
     "entities": "entities",
     "related_records": "links to other memories",
 }
-"""Fields of a memory (ALF §3.1.1) that runtimes lack, and what they are called."""
+"""Fields of a memory (ALF §3.1.1) that runtimes lack, with their names for users."""
 _OF_HELPERS = ("agent_id", "last_invoked_at", "performance_notes")
 
 
 def unsupported_memory_fields(state: State, fields: Mapping[str, str] = OF_MEMORIES) -> Iterator[ItemFate]:
-    """One for each field that memories have, not for each memory."""
+    """Yield one fate for each field that memories have, not one for each memory."""
     marks = {name: f'"{name}"'.encode() for name in fields}
     counts: Counter[str] = Counter()
     for record in effective_view.in_append_order(state):
@@ -40,7 +41,8 @@ def unsupported_memory_fields(state: State, fields: Mapping[str, str] = OF_MEMOR
 
 
 def unsupported_identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]:
-    """`holds_numbers`: the runtime keeps the identity in structured form."""
+    """Yield the fates of identity fields. `holds_numbers` says that the runtime keeps the identity in
+    structured form."""
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)
     structured, prose = _table(identity.get("structured")), _table(identity.get("prose"))
     has_prose = any(isinstance(text, str) and text.strip() for text in prose.values())
@@ -56,7 +58,7 @@ def unsupported_identity_fields(state: State, *, holds_numbers: bool) -> Iterato
 
 
 def unsupported_principals(state: State) -> Iterator[ItemFate]:
-    """All but the first human, whose profile is the user's file."""
+    """Yield the fates of all principals except the first human, whose profile is in the user's file."""
     primary = persona_files.find_primary_human(state)
     listed = persona_files.decode_document(state, archive_layout.PRINCIPALS).get("principals")
     for each in listed if isinstance(listed, list) else []:

@@ -1,1 +1,2 @@
-"""Where secrets stand in files: tokenizers that keep positions, rules for names, known values, cutting and filling."""
+"""Find secrets in files: tokenizers that keep positions, rules for names, search for known values, cutting
+and filling."""

@@ -1,7 +1,7 @@
-"""Files that programs make to hold credentials, told by their name and sometimes by what they begin with.
+"""Recognise files that programs make to hold credentials, by their name and sometimes by their beginning.
 
-Everything that their format calls a credential is cut, whatever it looks like. Lines are matched and nothing is parsed
-as a whole, so a damaged file is cut, too.
+Everything that their format defines as a credential is cut, even if its value does not look like one. Lines are matched
+and nothing is parsed as a whole, so secrets in a damaged file are cut, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lifeboat_adapters.secrets.entropy import is_plain_word, is_random
 from lifeboat_adapters.secrets.secret_finder import add_secret_matches, replace_surrogates
 
 LARGEST = 16 << 20
-"""Bytes. What is larger is data, whatever it is called."""
+"""Bytes. Larger files are treated as data, whatever their name."""
 
 _SECRET_NAME = (
     rb"(?:password|passwd|passphrase|pwd|secret|token|private[._-]?key|access[._-]?key(?:[._-]?id)?|api[._-]?key|authorization"
@@ -56,16 +56,16 @@ _YAML = (
     + rb"|client-key-data)[ \t]*:[ \t]*[\"']?([^\s\"'#|>][^\r\n\"'#]*[^\s\"'#])",
 )
 _ALL_OF_IT = (rb"\A\s*(\S{8,4096})\s*\Z",)
-"""A file with one word in it."""
+"""A file that consists of one word."""
 _NETRC = (rb"\bpassword\s+(\S+)",)
 _LISTED = (*_ALL_OF_IT, rb"(?m)^[^\r\n:=]{1,128}[:=][ \t]{0,16}(?![a-z]{2,8}://)(\S{4,4096})[ \t]{0,16}\r?$")
-"""Also a list of names with one word behind each. A line of a text has more words."""
+"""Also matches a list of names with one word behind each. A line of prose has more words."""
 _CODES = (
     rb"(?m)^[ \t]{0,16}(?:[0-9]{1,2}[.)][ \t]{1,16}|[*-][ \t]{1,16})?(?=[^\r\n]{0,80}[0-9-])"
     rb"([A-Za-z0-9]{4,32}(?:[ -][A-Za-z0-9]{4,32}){0,7})[ \t]{0,16}\r?$",
 )
 _CONNECTION = rb"(?i)[;\"'\s](?:password|pwd|accountkey|sharedaccesskey)[ ]{0,8}=[ ]{0,8}([^;\"'\r\n<>]+)"
-"""The password in what .NET calls a connection string."""
+"""The password in a connection string of .NET."""
 _PRIVATE_KEY = (
     rb"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----\s*"
     rb"((?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){1,16384}?)\s*-----END ",
@@ -73,7 +73,8 @@ _PRIVATE_KEY = (
 
 
 class CredentialFileKind(NamedTuple):
-    """One kind of file: how it is called, what must stand in it, and where its secrets are (the first group)."""
+    """One kind of credential file: its names, a text that must be in it, and patterns whose first group is
+    the secret."""
 
     service: str
     name: str
@@ -91,7 +92,7 @@ _LIST_BY_PLAIN_NAME = CredentialFileKind(
     _LISTED,
 )
 _BY_PLAIN_NAMES = (_BY_PLAIN_NAME, _LIST_BY_PLAIN_NAME)
-"""No program makes these: a user may keep there where the secret is."""
+"""File names that no program prescribes. A user may keep a path to the secret in such a file."""
 
 KINDS = (
     CredentialFileKind("netrc", r"[._]netrc", _NETRC),
@@ -185,18 +186,21 @@ KINDS = (
     _BY_PLAIN_NAME,
 )
 _PASSWORD_NAME = re.compile(r"(?i)passw|passphrase|credential")
-"""A password may be a plain word. What a program issues is none, so a word in a file `secret` is a note."""
+"""File names for passwords. A password may be a plain word; an issued secret is not, so a plain word in a file `secret`
+is a note."""
 _OF_A_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save)|[._-]backup)$", re.IGNORECASE)
 _LONGEST_WORD = 64
-"""Bytes of a file that says one plain word, with the white space around it."""
+"""Bytes of a file that holds one plain word, including white space around it."""
 _PLACE = re.compile(r"(?:\.{0,2}|~|[A-Za-z][A-Za-z0-9+.-]{0,31}:/)/")
 _NOT_REAL = re.compile(r"(?i).*(?:example|sample|template)")
 _NAMES = [re.compile(kind.name, re.IGNORECASE) for kind in KINDS]
 
 
 def find_credential_file_secrets(name: str, data: bytes) -> list[FileSecret] | None:
-    """The secrets of a file by its name without folders; None for a file of no kind that is made for secrets. The copy
-    that an editor or a user leaves beside a file (`.netrc~`, `.npmrc.bak`) is of the same kind."""
+    """Return the secrets of a file by its name without folders, None for a file that is no credential file.
+
+    A copy that an editor or a user leaves beside a file (`.netrc~`, `.npmrc.bak`) is of the same kind.
+    """
     if len(data) > LARGEST or _NOT_REAL.match(name):
         return None
     plain = _OF_A_COPY.sub("", name)
@@ -218,7 +222,7 @@ def _secrets(kind: CredentialFileKind, data: bytes) -> Iterator[FileSecret]:
 
 
 def _is_one_word(data: bytes) -> bool:
-    """Return whether a file says one plain word, also as a sentence."""
+    """Return whether a file holds one plain word, possibly with punctuation."""
     return len(data) <= _LONGEST_WORD and is_plain_word(data.decode("latin-1").strip().rstrip(".!?"))
 
 
@@ -228,7 +232,7 @@ def _is_place(value: str) -> bool:
 
 
 def _apart(found: Iterator[FileSecret]) -> list[FileSecret]:
-    """Of places that overlap, the first, and of those that begin together, the longest."""
+    """Return places without overlaps: the first of those that overlap, and the longest of those that begin together."""
     apart: list[FileSecret] = []
     for secret in sorted(found, key=lambda one: (one.start, -one.end)):
         if not apart or secret.start >= apart[-1].end:

@@ -1,4 +1,4 @@
-"""What lies inside the seal of a credential.
+"""The content that is sealed for a credential.
 
     {"version": 1,
      "value": "...",                               what the runtime reads
@@ -6,9 +6,9 @@
         {"sha256": "...",                          of the whole original file, hexadecimal
          "literals": ["base64", ...]}}}            how it is spelled there, in the order of the cuts
 
-Value, spelling and the digest of a whole file say something about a short secret; outside of the seal there are only
-digests and sizes of cut bytes. A file is whole again only when its bytes have the digest that every one of its
-credentials carries.
+The value, its spelling and the digest of a whole file would help to guess a short secret. So outside of the seal there
+are only digests and sizes of cut bytes. A file counts as restored only when its bytes have the digest that every one of
+its credentials carries.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class SecretSpelling:
 
 @dataclass(frozen=True, slots=True)
 class CredentialPayload:
-    """A secret's value and how it is spelled in every file (by archive path) that it was cut out of."""
+    """The value of a secret, and its spelling in every file (by archive path) that it was cut out of."""
 
     value: str
     files: Mapping[str, SecretSpelling] = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        """Equal payloads give equal bytes, so that a fingerprint of them says whether to seal again.
+        """Encode the payload. Equal payloads give equal bytes, so that their fingerprint shows whether to seal again.
 
         Half a surrogate pair, which JSON5 can spell and JSON cannot, becomes `?` in `value`; the literal keeps it.
         """
@@ -54,7 +54,7 @@ class CredentialPayload:
 
 
 def decode_payload(data: bytes) -> CredentialPayload:
-    """Raises BadPayload for anything but version 1 of the shape above."""
+    """Decode a payload. Raises BadPayload for anything but version 1 of the shape above."""
     try:
         document = json_codec.decode_json(data)
         if document["version"] != VERSION or not isinstance(document["value"], str):
@@ -66,7 +66,7 @@ def decode_payload(data: bytes) -> CredentialPayload:
 
 
 def secret_spellings(original: bytes, parts: CutFile) -> dict[str, SecretSpelling]:
-    """What each credential's payload has to say about a file, by credential id, after the file was cut."""
+    """Return the spelling of each credential in a file that was cut, by credential id."""
     digest = hashlib.sha256(original).hexdigest()
     literals: dict[str, list[bytes]] = {}
     for item, literal in zip(parts.cuts, parts.literals, strict=True):
@@ -82,10 +82,11 @@ def restore_whole_file(
     *,
     is_whole: bool = True,
 ) -> bytes:
-    """The original bytes of a cut file. Without `is_whole` a part of them was purged, and their digest is another one.
+    """Return the original bytes of a cut file. With `is_whole` False a part of them was purged, so their digest
+    differs.
 
-    `payload_of(credential_id)` opens a credential. Raises CutMismatch, and WholeFileMismatch when a payload says
-    nothing about this file, or the bytes are not those that were captured.
+    `payload_of(credential_id)` opens a credential. Raises CutMismatch, and WholeFileMismatch when a payload does not
+    mention this file, or when the bytes are not those that were captured.
     """
     payloads = {each: payload_of(each) for each in {item[CREDENTIAL] for item in cuts if CREDENTIAL in item}}
 

@@ -1,4 +1,4 @@
-"""Where in a parsed file cuts stand."""
+"""Find the values of a parsed file in which cuts stand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path
 
 
 def paths_at_offsets(leaves: Iterable[ParsedLeaf], offsets: Sequence[int]) -> list[Path]:
-    """The path of the value in which each offset stands, () for one that stands in none. The leaves come in the order
-    in which they stand."""
+    """Return the path of the value at each offset, () for an offset outside of all values. The leaves are in order of
+    position."""
     found = list(leaves)
     starts = [leaf.start for leaf in found]
     return [_place(found, starts, offset) for offset in offsets]

@@ -1,8 +1,8 @@
-"""dotenv files (`NAME=value`) as leaves with exact byte spans, as the runtimes' dotenv libraries read them.
+"""Tokenize dotenv files (`NAME=value`) into leaves with exact byte spans, as the runtimes' dotenv libraries read them.
 
-Names may follow `export`; values stand bare, or between double, single or back quotes, where they may span lines.
-Where libraries differ the wider span is taken, since it is for cutting: a bare value ends at white space before a
-`#` or at the line's end. Bytes that are not UTF-8 are carried.
+Names may follow `export`. Values are bare, or in double, single or back quotes, where they may span lines. Where
+libraries differ the longer span is taken, because it will be cut: a bare value ends at white space before a `#` or at
+the end of the line. Bytes that are not UTF-8 are preserved.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 def scan_dotenv(data: bytes) -> list[ParsedLeaf]:
-    """Every value, also empty ones, in the order they stand; the path is the name.
+    """Return every value, also empty ones, in order; the path is the name.
 
-    Raises UnparsableSecrets where a line is neither an assignment, a comment nor blank, or a quote has no end.
+    Raises UnparsableSecrets when a line is neither an assignment, a comment nor blank, or a quote has no end.
     """
     at = len(BOM) if data.startswith(BOM) else 0
     leaves: list[ParsedLeaf] = []
@@ -45,7 +45,7 @@ def scan_dotenv(data: bytes) -> list[ParsedLeaf]:
 
 
 def keep_dotenv_lines(data: bytes, is_kept: Callable[[str], bool], *, rest: bool) -> bytes:
-    """The lines of those variables that are kept, by name; with `rest`, what stands between variables, too. Raises
+    """Return the lines of the variables that are kept, by name; with `rest`, also the text between variables. Raises
     UnparsableSecrets."""
     kept, at = [], 0
     for leaf in scan_dotenv(data):
@@ -74,7 +74,7 @@ def _assignment(data: bytes, at: int, leaves: list[ParsedLeaf]) -> int:
 
 
 def _declaration(data: bytes, at: int, end: int) -> int:
-    """`export NAME` alone gives a name no value; any other words are not understood."""
+    """Skip `export NAME` without a value. Other words are not understood."""
     rest = _NOTHING.match(data, end)
     if rest is None:
         raise_unparsable(data, at, "NAME=value was expected")
@@ -82,7 +82,7 @@ def _declaration(data: bytes, at: int, end: int) -> int:
 
 
 def _quoted(data: bytes, start: int) -> tuple[int, str] | None:
-    """End and value of a quoted literal; None when there is none, or text is glued to it on its line."""
+    """Return the end and the value of a quoted literal, None when there is none, or when text follows it directly."""
     quote = data[start : start + 1]
     for pattern in _QUOTED.get(quote, ()):
         found = pattern.match(data, start)

@@ -1,7 +1,7 @@
-"""Whether a value looks drawn at random, as keys and good passwords are, and not written by a person.
+"""Decide whether a value looks random, as keys and good passwords do, or written by a person.
 
-Words, dates, versions and identifiers are written; what is left of a value without them has to be long and varied. A
-UUID names things and is no secret by its look.
+Words, dates, versions and identifiers are written. The rest of a value without them has to be long and varied. A UUID
+identifies things and does not count as a secret.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from collections import Counter
 from itertools import pairwise
 
 LEAST = 8
-"""Characters that are left without words. Fewer say nothing about chance."""
+"""Characters left after words are removed. Fewer do not allow a decision."""
 LEAST_BITS = 2.5
-"""Bits a character of what is left: `00000000` has none, random letters and digits have more than three."""
+"""Bits per remaining character: `00000000` has none, random letters and digits have more than three."""
 
 LEAST_PRINTED = 16
-"""Characters. Shorter values can be tried one by one."""
+"""Characters. Shorter values can be found by trying all of them."""
 LEAST_GUESSES = 64
-"""Bits: more guesses than anybody tries."""
+"""Bits: more guesses than an attacker can try."""
 BITS_OF_WORD, BITS_OF_LETTER, BITS_OF_REPEATED = 11, 2, 3
-"""What a word adds to the guesses that a value takes, at least and for each of its letters, and what a character adds
-that stands in the value already."""
+"""Bits that a word adds to the guesses for a value: the minimum per word, and per letter; and bits per character that
+occurred before."""
 
 SHORTEST_PLAIN, LONGEST_PLAIN = 4, 20
-"""Letters. More are several words without a space, as in a passphrase."""
+"""Letters of one plain word. Longer values are several words without a space, as in a passphrase."""
 LEAST_USUAL = 0.9
-"""The share of usual pairs of letters in a plain word. Of 16 letters drawn at random, 1 row in 1,000 has so many."""
+"""The share of usual pairs of letters in a plain word. Of 16 random letters, 1 row in 1,000 reaches it."""
 # fmt: off
 _USUAL_AFTER = {
     "a": "bcdgiklmnprstuvy", "b": "aeilorsuy", "c": "acehiklortuy", "d": "adegiorsuvy",
@@ -38,7 +38,7 @@ _USUAL_AFTER = {
     "v": "aeio", "w": "aehilnors", "x": "aceipt", "y": "delmnopst", "z": "aeiz",
 }
 # fmt: on
-"""By letter: those that often follow it in words."""
+"""For each letter, the letters that often follow it in words."""
 
 _WORD = re.compile(r"[A-Za-z]?(?=[a-z]*[aeiou])[a-z]{2,}|(?=[A-Z]*[AEIOU])[A-Z]{4,}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -46,14 +46,14 @@ _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
 def entropy_bits(text: str) -> float:
-    """Shannon's entropy in bits a character, 0 of nothing."""
+    """Return Shannon's entropy in bits per character, 0 for an empty text."""
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
 
 
 def is_guessable(value: str) -> bool:
-    """Whether a program that tries values would find this one: a PIN, a short password, a few words, one letter many
-    times. Such a value must not be kept as a print beside the key of the print."""
+    """Return whether a program could find the value by guessing: a PIN, a short password, a few words, one repeated
+    letter. A digest of such a value must not be stored beside the key of the digest."""
     if len(value) < LEAST_PRINTED:
         return True
     rest = _WORD.sub("", value)
@@ -68,8 +68,8 @@ def _bits_of(character: str) -> float:
 
 
 def is_plain_word(value: str) -> bool:
-    """Return whether a value is one written word: letters of ASCII in the order of words, in small letters, in capitals
-    or with the first one large."""
+    """Return whether a value is one written word: ASCII letters in the order of words, in lower case, in capitals or
+    capitalised."""
     is_one = value.isascii() and value.isalpha() and (value[1:].islower() or value.isupper())
     if not is_one or not SHORTEST_PLAIN <= len(value) <= LONGEST_PLAIN:
         return False
@@ -78,7 +78,7 @@ def is_plain_word(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Letters and digits that no person would write in this order."""
+    """Return whether letters and digits stand in an order that no person would write."""
     if _UUID.search(value) or not re.search("[0-9]", value) or not re.search("[A-Za-z]", value):
         return False
     rest = _OTHER.sub("", _WORD.sub("", value))

@@ -1,8 +1,8 @@
-"""JSON5 (and so JSON) as leaves with exact byte spans.
+"""Tokenize JSON5 (and so JSON) into leaves with exact byte spans.
 
-A reader of values cannot cut: it says what a value is, not where it stands or how it is spelled, and of duplicate
-keys it shows one while the other stays in the file. This tokenizer is strict (what does not parse has no known place
-to cut) and iterative, so that no input makes it recurse.
+A parser that returns values is not enough for cutting: it does not say where a value stands or how it is spelled. Of
+duplicate keys it returns one while the other stays in the file. This tokenizer is strict, because text that does not
+parse has no known place to cut. It is iterative, so that no input exhausts the stack.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, Positioned
 MAX_DEPTH = 512
 _MAX_EXACT_DIGITS = 4000
 _MAX_EXACT_HEX_DIGITS = 3000
-"""Larger numbers have no decimal spelling: Python refuses to make one of more than 4,300 digits."""
+"""Larger numbers have no decimal spelling: Python refuses to print more than 4,300 digits."""
 
 _SPACES = "\t\n\v\f\r \u00a0\u2028\u2029\ufeff\u1680\u2000-\u200a\u202f\u205f\u3000"
 _SKIP = re.compile(rf"(?:[{_SPACES}]++|//[^\n\r\u2028\u2029]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
@@ -39,7 +39,7 @@ _LITERALS: dict[str, Scalar] = {"true": True, "false": False, "null": None}
 
 
 def scan_json5(data: bytes) -> list[ParsedLeaf]:
-    """All scalar values of a document, in the order they stand.
+    """Return all scalar values of a document in order.
 
     Raises UnparsableSecrets (with line and column) when the bytes are not exactly one JSON5 document in UTF-8.
     """
@@ -49,15 +49,15 @@ def scan_json5(data: bytes) -> list[ParsedLeaf]:
 
 
 class Json5Member(NamedTuple):
-    """A member of an object (from its key on) or an item of a list; positions are characters of the text."""
+    """A member of an object (from its key on) or an item of a list. Positions are characters of the text."""
 
     start: int
     end: int
 
 
 class Json5Container(NamedTuple):
-    """An object or a list: `open` and `close` are where its brackets stand, in characters; `last` is where its last
-    member ends, None for an empty one; `has_comma` says that a comma follows it."""
+    """An object or a list. `open` and `close` are the positions of its brackets, in characters. `last` is the end of
+    its last member, None for an empty container. `has_comma` says that a comma follows the last member."""
 
     open: int
     close: int
@@ -66,14 +66,15 @@ class Json5Container(NamedTuple):
 
 
 class Json5Outline(NamedTuple):
-    """Where everything in a document stands, by path; of duplicate keys the last. The root's path is ()."""
+    """The positions of everything in a document, by path. Of duplicate keys the last one counts. The path of the root
+    is ()."""
 
     containers: dict[Path, Json5Container]
     members: dict[Path, Json5Member]
 
 
 def outline_json5(text: str) -> Json5Outline:
-    """Raises UnparsableSecrets when the text is not exactly one JSON5 document."""
+    """Return the outline of a text. Raises UnparsableSecrets when it is not exactly one JSON5 document."""
     scanner = _Json5Scanner(PositionedText(text.encode("utf-8", "surrogatepass"), text))
     scanner.document()
     return Json5Outline(scanner.containers, scanner.members)
@@ -81,8 +82,8 @@ def outline_json5(text: str) -> Json5Outline:
 
 @dataclass(slots=True)
 class _Json5Level:
-    """An open container: what closes it, where in it we are, whether a comma (or the end) must come next; where it
-    opens, where its current member begins and its last one ended."""
+    """An open container: its closing bracket, the current place in it, and whether a comma (or the end) must come next;
+    its start, the start of its current member and the end of its last one."""
 
     close: str
     place: str | int
@@ -93,6 +94,8 @@ class _Json5Level:
 
 
 class _Json5Scanner:
+    """A scanner of one JSON5 text."""
+
     def __init__(self, document: PositionedText) -> None:
         self.leaves: list[ParsedLeaf] = []
         self.containers: dict[Path, Json5Container] = {}
@@ -111,7 +114,7 @@ class _Json5Scanner:
             self._fail("something stands after the end of the document")
 
     def _step(self, level: _Json5Level) -> None:
-        """One thing in the innermost container: its end, a comma, or a member."""
+        """Read one thing in the innermost container: its end, a comma, or a member."""
         char = self._next()
         if char == level.close:
             self._close()
@@ -153,7 +156,7 @@ class _Json5Scanner:
         self._ended()
 
     def _ended(self) -> None:
-        """A value ended here: that of the innermost container's current member, if there is one."""
+        """Note that the value of the innermost container's current member ended here."""
         if self._levels:
             level = self._levels[-1]
             level.last = self._at
@@ -207,7 +210,7 @@ class _Json5Scanner:
         return _SIMPLE.get(escape, escape)
 
     def _bare(self) -> Scalar:
-        """A number, true, false or null."""
+        """Read a number, true, false or null."""
         found = _NUMBER.match(self._text, self._at) or _NAME.match(self._text, self._at)
         if found is None:
             self._fail("a value was expected")
@@ -220,7 +223,7 @@ class _Json5Scanner:
         return _LITERALS[spelled] if spelled in _LITERALS else _number(spelled)
 
     def _next(self) -> str:
-        """The character of the next token, white space and comments left behind."""
+        """Skip white space and comments, and return the first character of the next token."""
         self._skip()
         if self._at >= len(self._text):
             self._fail("the document ends too early")

@@ -1,4 +1,4 @@
-"""What a tokenizer finds: a value, the path to it, and the exact bytes that spell it."""
+"""Leaves that a tokenizer finds: a value, the path to it, and the exact bytes that spell it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ BOM = b"\xef\xbb\xbf"
 
 
 class ParsedLeaf(NamedTuple):
-    """One scalar value of a document. `data[start:end]` is its literal as spelled, quotes included; `path` holds
-    keys and list indexes from the root. Of duplicate keys each is a leaf."""
+    """One scalar value of a document. `data[start:end]` is its literal as spelled, including quotes. `path` holds keys
+    and list indexes from the root. Each of several duplicate keys is a leaf."""
 
     path: Path
     value: Scalar
@@ -23,8 +23,8 @@ class ParsedLeaf(NamedTuple):
 
 
 class PositionedText:
-    """A document as text that knows where each of its characters stands in the bytes. `first` is where in the bytes
-    the text begins."""
+    """A decoded document that can map each character to its position in the bytes. `first` is the byte at which the
+    text begins."""
 
     def __init__(self, data: bytes, text: str, first: int = 0) -> None:
         self.text = text
@@ -35,7 +35,7 @@ class PositionedText:
 
     @classmethod
     def read(cls, data: bytes) -> PositionedText:
-        """A byte order mark at the start is passed over. Raises UnparsableSecrets for bytes that are not UTF-8."""
+        """Decode a document without its byte order mark. Raises UnparsableSecrets for bytes that are not UTF-8."""
         first = len(BOM) if data.startswith(BOM) else 0
         try:
             return cls(data, data[first:].decode("utf-8"), first)
@@ -43,7 +43,8 @@ class PositionedText:
             raise_unparsable(data, first + error.start, "not UTF-8")
 
     def byte(self, index: int) -> int:
-        """Where a character stands in the bytes; asked for in rising order, so the whole costs one pass."""
+        """Return the byte position of a character. Calls come in rising order, so that all of them together take one
+        pass."""
         if self._ascii:
             return self._first + index
         seen, offset = self._mark
@@ -54,7 +55,7 @@ class PositionedText:
         return offset
 
     def leaf(self, path: Path, value: Scalar, start: int, end: int) -> ParsedLeaf:
-        """A leaf from the places of its characters."""
+        """Return a leaf from the positions of its characters."""
         return ParsedLeaf(path, value, self.byte(start), self.byte(end))
 
     def fail(self, index: int, problem: str) -> NoReturn:

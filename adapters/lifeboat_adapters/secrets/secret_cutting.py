@@ -1,7 +1,7 @@
-"""Cutting secrets out of a file's bytes, and filling them in again, byte for byte.
+"""Cut secrets out of a file's bytes, and fill them in again, byte for byte.
 
-A cut is a span; what stands in its place is for readers only. Filling goes by the listed positions and never
-searches, so that a placeholder which somebody wrote into a file stays the text it is.
+A cut is a span; the placeholder in its place is for readers only. Filling uses the listed positions and never searches.
+So a placeholder that a user wrote into a file stays plain text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _QUOTES = (b'"', b"'", b"`")
 
 
 class CutSpan(NamedTuple):
-    """Bytes to cut for a credential. `quote` stands around the placeholder, so that the file still parses."""
+    """Bytes to cut for a credential. `quote` is put around the placeholder, so that the file still parses."""
 
     start: int
     end: int
@@ -34,8 +34,8 @@ class CutSpan(NamedTuple):
 
 
 class CutFile(NamedTuple):
-    """A file without its secrets. `cuts` is what the entry's meta lists: [{"offset", "credential_id"}], offsets in
-    `data`, rising. `literals` are the bytes that were cut, in the same order."""
+    """A file without its secrets. `cuts` is the list for the entry's meta: [{"offset", "credential_id"}] with rising
+    offsets in `data`. `literals` are the bytes that were cut, in the same order."""
 
     data: bytes
     cuts: list[JsonObject]
@@ -43,12 +43,12 @@ class CutFile(NamedTuple):
 
 
 def placeholder_for(credential_id: str) -> bytes:
-    """What a reader sees where a secret was."""
+    """Return the text that replaces a secret in a cut file."""
     return f"{{{{lifeboat:credential:{credential_id}}}}}".encode()
 
 
 def span_of_secret(data: bytes, secret: FileSecret, credential_id: str) -> CutSpan:
-    """The span of a literal that a tokenizer found: its own quotes stay, a number gets some."""
+    """Return the span of a literal that a tokenizer found. Quotes of the literal stay, a number gets quotes."""
     literal = data[secret.start : secret.end]
     quote = literal[:1]
     if quote not in _QUOTES or len(literal) < 2 or literal[-1:] != quote:
@@ -57,12 +57,13 @@ def span_of_secret(data: bytes, secret: FileSecret, credential_id: str) -> CutSp
 
 
 def span_of_known(known: KnownSecretMatch, credential_id: str) -> CutSpan:
-    """The span of a known value: it may stand inside a string, so nothing is put around the placeholder."""
+    """Return the span of a known value. It may be part of a string, so its placeholder gets no quotes."""
     return CutSpan(known.start, known.end, credential_id)
 
 
 def span_of_gap(data: bytes, gap: JsonObject) -> CutSpan:
-    """The span of a placeholder that stands in a file instead of its credential, as `find_placeholders` found it."""
+    """Return the span of a placeholder that stands in a file instead of its credential, as `find_placeholders` found
+    it."""
     start, credential_id = gap[OFFSET], gap[CREDENTIAL]
     end = _end_of_mark(data, start, credential_id)
     quote = b"" if end - start == len(placeholder_for(credential_id)) else data[start : start + 1]
@@ -70,7 +71,8 @@ def span_of_gap(data: bytes, gap: JsonObject) -> CutSpan:
 
 
 def join_spans(first: Iterable[CutSpan], others: Iterable[CutSpan]) -> list[CutSpan]:
-    """All spans, sorted, not overlapping: where two meet, `first` keeps its bytes and the other what is left."""
+    """Return all spans, sorted and without overlaps. Where two overlap, the one from `first` keeps its bytes and the
+    other one the rest."""
     taken = sorted(first)
     pieces: list[CutSpan] = []
     at = number = 0
@@ -91,7 +93,7 @@ def join_spans(first: Iterable[CutSpan], others: Iterable[CutSpan]) -> list[CutS
 
 
 def cut_spans(data: bytes, spans: Sequence[CutSpan]) -> CutFile:
-    """Put a placeholder in the place of every span. The spans are sorted and do not overlap; empty ones are left."""
+    """Replace every span by a placeholder. The spans are sorted and do not overlap; empty ones are skipped."""
     pieces: list[bytes] = []
     cuts: list[JsonObject] = []
     literals: list[bytes] = []
@@ -111,7 +113,7 @@ def cut_spans(data: bytes, spans: Sequence[CutSpan]) -> CutFile:
 
 
 def with_literals(parts: CutFile, gaps: Iterable[JsonObject]) -> CutFile:
-    """The same cuts, those of `gaps` with the spelling that each one stands for."""
+    """Return the same cuts; those of `gaps` get the number of the literal that each one stands for."""
     spelled: dict[str, list[int]] = {}
     for gap in gaps:
         spelled.setdefault(gap[CREDENTIAL], []).append(gap[LITERAL])
@@ -123,7 +125,8 @@ def with_literals(parts: CutFile, gaps: Iterable[JsonObject]) -> CutFile:
 
 
 def apply_edits_to_cut_file(parts: CutFile, edits: Sequence[ByteEdit]) -> tuple[bytes, CutFile]:
-    """A cut file without what edits take of it, secrets too; and what it is when the others are filled in."""
+    """Remove the edited bytes from a cut file, including its secrets. Return the file with the remaining secrets filled
+    in, and its cut form."""
     kept = [
         (item, literal)
         for item, literal in zip(parts.cuts, parts.literals, strict=True)
@@ -144,8 +147,8 @@ def _is_touched(item: JsonObject, edits: Sequence[ByteEdit]) -> bool:
 def fill_placeholders(data: bytes, cuts: Sequence[JsonObject], literal_of: Callable[[str, int], bytes]) -> bytes:
     """Put the literals back where they are listed, and nowhere else.
 
-    `literal_of(credential_id, n)` gives the n-th literal (from 0) of a credential in this file: the same secret may
-    be spelled in several ways. Raises CutMismatch when a listed offset does not hold the credential's placeholder.
+    `literal_of(credential_id, n)` returns the n-th literal (from 0) of a credential in this file: the same secret may
+    be spelled in several ways. Raises CutMismatch when a listed offset does not hold the placeholder of the credential.
     """
     pieces: list[bytes] = []
     seen: dict[str, int] = {}
@@ -162,8 +165,11 @@ def fill_placeholders(data: bytes, cuts: Sequence[JsonObject], literal_of: Calla
 
 def find_placeholders(data: bytes, former: bytes, cuts: Iterable[JsonObject]) -> list[JsonObject]:
     """Return where placeholders of the cut file `former` stand in `data`, another version of it: cuts with their
-    `literal`, sorted by offset. Only placeholders that `cuts` lists are looked for, each as often as it is listed; an
-    archive of another program may list some that are not there."""
+    `literal`, sorted by offset.
+
+    Only placeholders that `cuts` lists are searched, each as often as it is listed. An archive of another program may
+    list some that do not exist.
+    """
     found: list[JsonObject] = []
     seen: Counter[str] = Counter()
     behind: dict[str, int] = {}

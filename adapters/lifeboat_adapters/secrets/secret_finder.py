@@ -1,4 +1,4 @@
-"""Secrets in files: by name in a parsed file, by value anywhere."""
+"""Find secrets in files: by name in a parsed file, by value in any file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf
 from lifeboat_alf.decoding.squeezed_text import squeeze_text, squeezed_spans, squeezed_spellings
 
 LEAST_KNOWN = 16
-"""A shorter value would be found in text that has nothing to do with it."""
+"""Characters. Shorter values also occur in unrelated text."""
 
 
 class KnownSecretMatch(NamedTuple):
-    """Where a known value stands: `data[start:end]` spells it (as is, or escaped)."""
+    """Where a known value stands: `data[start:end]` spells it (plain or escaped)."""
 
     start: int
     end: int
@@ -29,21 +29,21 @@ class KnownSecretMatch(NamedTuple):
 def secrets_in_json5(
     data: bytes, name_of: Callable[[ParsedLeaf], str] = secret_names.service_of_leaf
 ) -> list[FileSecret]:
-    """The secrets of a JSON or JSON5 file by the names of their fields, sorted. Raises UnparsableSecrets."""
+    """Return the secrets of a JSON or JSON5 file by the names of their fields, sorted. Raises UnparsableSecrets."""
     return secrets_of(data, json5_leaves.scan_json5(data), name_of)
 
 
 def secrets_in_dotenv(
     data: bytes, name_of: Callable[[ParsedLeaf], str] = secret_names.service_of_leaf
 ) -> list[FileSecret]:
-    """The secrets of a dotenv file by the names of its variables, sorted. Raises UnparsableSecrets."""
+    """Return the secrets of a dotenv file by the names of its variables, sorted. Raises UnparsableSecrets."""
     return secrets_of(data, dotenv_leaves.scan_dotenv(data), name_of)
 
 
 def secrets_of(
     data: bytes, leaves: Iterable[ParsedLeaf], name_of: Callable[[ParsedLeaf], str] = secret_names.service_of_leaf
 ) -> list[FileSecret]:
-    """Those leaves of a file whose names say that they are secrets."""
+    """Return the leaves of a file whose names mark them as secrets."""
     found = []
     for leaf in leaves:
         kind = secret_names.credential_type_of_leaf(leaf)
@@ -53,8 +53,8 @@ def secrets_of(
 
 
 def add_secret_matches(name: str, data: bytes, found: list[FileSecret]) -> list[FileSecret]:
-    """The secrets of a file that is made for secrets, with whatever else in it looks like one: a key in a comment, or
-    in the place of a name. `name` is what the file is called."""
+    """Add the matches of secret patterns to the secrets of a credential file: a key in a comment, or in the place of a
+    name. `name` is the name of the file."""
     taken = sorted((secret.start, secret.end) for secret in found)
     others = []
     for look in secret_patterns.find_secret_matches(data):
@@ -67,7 +67,7 @@ def add_secret_matches(name: str, data: bytes, found: list[FileSecret]) -> list[
 
 
 def secret_at(data: bytes, leaf: ParsedLeaf, service: str, kind: str) -> FileSecret:
-    """A leaf of a file as a secret; its label is its path."""
+    """Return a leaf of a file as a secret, with its path as label."""
     # A number's value is its spelling: 0123 and 123 are two different PINs.
     value = leaf.value if isinstance(leaf.value, str) else data[leaf.start : leaf.end].decode("ascii")
     label = ".".join(str(place) for place in leaf.path)
@@ -77,10 +77,11 @@ def secret_at(data: bytes, leaf: ParsedLeaf, service: str, kind: str) -> FileSec
 
 
 class KnownSecretSearch:
-    """One search for many values over many files: build it once, ask it for each file.
+    """One search for many values over many files: build it once and use it for each file.
 
-    Values under 16 characters are left out. A value is found as it is, escaped as in a JSON string, percent-encoded,
-    and however it is broken up, quoted or written in capitals (see `lifeboat_alf.decoding.squeezed_text`).
+    Values under 16 characters are left out. A value is found in plain form, escaped as in a JSON string,
+    percent-encoded, and also when it is broken over lines, quoted or in capitals (see
+    `lifeboat_alf.decoding.squeezing`).
     """
 
     def __init__(self, values: Iterable[str]) -> None:
@@ -99,7 +100,7 @@ class KnownSecretSearch:
         return bool(self._spelled)
 
     def spans(self, data: bytes) -> list[KnownSecretMatch]:
-        """Where values stand, sorted, not overlapping."""
+        """Return where values stand, sorted and without overlaps."""
         found = self._spelled_spans(data)
         broken = list(self._broken_spans(data))
         if not broken:
@@ -115,7 +116,7 @@ class KnownSecretSearch:
         return [KnownSecretMatch(hit.start(), hit.end(), self._value_of[hit[0]]) for hit in self._search.finditer(data)]
 
     def _broken_spans(self, data: bytes) -> Iterator[KnownSecretMatch]:
-        """Values with something in them that they do not have. One that stands as it is, is among them."""
+        """Return values that are interrupted by other characters. Values in plain form are among them."""
         if self._squeezed:
             squeezed = squeeze_text(data)
             for spelling, value in self._squeezed.items():
@@ -124,7 +125,7 @@ class KnownSecretSearch:
 
 
 def _apart(found: Iterable[KnownSecretMatch]) -> list[KnownSecretMatch]:
-    """Of places that overlap, the longest; sorted."""
+    """Return places without overlaps, sorted: the longest of those that overlap."""
     kept: list[KnownSecretMatch] = []
     for known in sorted(found, key=lambda one: (one.start, -one.end)):
         if kept and known.start < kept[-1].end:
@@ -136,7 +137,8 @@ def _apart(found: Iterable[KnownSecretMatch]) -> list[KnownSecretMatch]:
 
 
 def replace_surrogates(text: str) -> str:
-    """Half a surrogate pair, which JSON5 can spell, has no bytes: `?` stands for it. The span is what is cut."""
+    """Replace halves of surrogate pairs by `?`. JSON5 can spell them, but they have no bytes. The span is cut in any
+    case."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

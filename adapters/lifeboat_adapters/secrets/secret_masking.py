@@ -1,6 +1,7 @@
-"""Text of other programs that is kept: what is, or by its name or look may be, a secret gives way to `[secret]`.
+"""Mask secrets in text of other programs before it is stored: known secrets, and text that may be one by its name or
+look, become `[secret]`.
 
-Nothing has to be put back here, so too much may go and too little must not.
+Nothing is restored from this text, so masking too much is acceptable and masking too little is not.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from lifeboat_alf.decoding.decoder import decode_layers
 
 MASK = b"[secret]"
 _LEAST = 4
-"""Characters of a value that can be told from other words."""
+"""Characters of a value that can be told from ordinary words."""
 
 Find = Callable[[bytes], Iterable[KnownSecretMatch]]
-"""Where something that is known stands in these bytes."""
+"""A function that finds known values in bytes."""
 
 _NAMED = re.compile(
     rb"(?P<name>[A-Za-z][A-Za-z0-9_.-]{0,63})[\"'\\]{0,2}[ \t]{0,8}[:=][ \t]{0,8}"
@@ -28,14 +29,14 @@ _ADDRESS = re.compile(rb"(?P<before>[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]{0,25
 
 
 def mask_secrets_in_text(text: str, values: Iterable[str] = (), find: Find | None = None) -> str:
-    """A text without secrets: none of the `values`, nothing that `find` knows, nothing under a name of secrets, and
-    nothing that looks like one."""
+    """Return a text without secrets: without the `values`, the matches of `find`, values under names for secrets, and
+    text that looks like a secret."""
     data = text.encode("utf-8", "surrogateescape")
     return mask_spans(data, _spans(data, list(values), find or _nothing)).decode("utf-8", "surrogateescape")
 
 
 def mask_spans(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
-    """Bytes with `[secret]` in the place of every span; spans may meet and overlap."""
+    """Return bytes with `[secret]` in the place of every span. Spans may touch and overlap."""
     pieces: list[bytes] = []
     at = 0
     for start, end in sorted(spans):
@@ -46,7 +47,7 @@ def mask_spans(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
 
 
 def find_known_spans(data: bytes, find: Find) -> Iterator[tuple[int, int]]:
-    """Where `find` knows something, also in what an encoded part of the text says."""
+    """Yield where `find` matches, also within decoded parts of the text."""
     yield from ((found.start, found.end) for found in find(data))
     for reading in decode_layers(data):
         for found in find(reading.data):
@@ -67,7 +68,7 @@ def _spans(data: bytes, values: list[str], find: Find) -> Iterator[tuple[int, in
 
 
 def _short(data: bytes, values: list[str]) -> Iterator[tuple[int, int]]:
-    """Known values too short to be looked for in anything but a program's output, as words of their own."""
+    """Find known values that are too short to be searched anywhere but in a program's output, as separate words."""
     for value in values:
         if len(value) >= _LEAST:
             spelled = re.escape(value.encode("utf-8", "surrogateescape"))
@@ -76,8 +77,8 @@ def _short(data: bytes, values: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _named(data: bytes) -> Iterator[tuple[int, int]]:
-    """Values under a name of secrets: `token: ...`, `API_KEY=...`, `"password": "..."`; to the end of the line where no
-    quotes say where they end."""
+    """Find values under names for secrets: `token: ...`, `API_KEY=...`, `"password": "..."`. Without quotes a value
+    extends to the end of the line."""
     for hit in _NAMED.finditer(data):
         value = hit["value"].lstrip(b"\\").lstrip(b"\"'")
         leaf = ParsedLeaf((hit["name"].decode("ascii"),), value.decode("utf-8", "replace"), 0, 0)

@@ -1,7 +1,7 @@
-"""Which names hold secrets: one table, read from the end of a name split into words.
+"""Decide which names hold secrets: one table, matched against the end of a name split into words.
 
 `botToken`, `bot_token`, `BOT-TOKEN` and `TELEGRAM_BOT_TOKEN` all end in the words "bot token". The first rule that
-fits decides, so what only sounds like a secret (`maxTokens`, `publicKey`) stands on top.
+matches decides, so names that only sound like a secret (`maxTokens`, `publicKey`) come first.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf
 
 
 class SecretNameRule(NamedTuple):
-    """`ending`: the last words of a name. `kind`: the credential's type (ALF §3.4.3), None: no secret. `exact`: the
-    whole name, no words before. `least`: shorter values are settings, not secrets (`access: "full"`)."""
+    """A rule for names. `ending` are the last words of a name. `kind` is the type of the credential (ALF §3.4.3), None
+    for no secret. `exact` requires the whole name, without words before. Values shorter than `least` are settings, not
+    secrets (`access: "full"`)."""
 
     ending: str
     kind: str | None
@@ -99,15 +100,16 @@ _GENERIC = frozenset((
 
 
 def split_name_words(name: str) -> list[str]:
-    """The words of a name in camelCase, snake_case, kebab-case or SHOUTING: `openAIApiKey` -> open, ai, api, key."""
+    """Return the words of a name in camelCase, snake_case, kebab-case or SHOUTING: `openAIApiKey` -> open, ai, api,
+    key."""
     return [word.lower() for word in _WORD.findall(name)]
 
 
 def credential_type_of_leaf(leaf: ParsedLeaf) -> str | None:
-    """The credential type of a leaf that holds a secret, None when it holds none.
+    """Return the credential type of a leaf that holds a secret, None when it holds none.
 
     Empty values, booleans and references (`${OPENAI_API_KEY}`, a `{source, provider, id}` object) are no secrets. A
-    number is one only under a name for something people type.
+    number is one only under a name for something that people type.
     """
     text = secret_text_of(leaf)
     if not text or is_reference(text):
@@ -123,25 +125,26 @@ def credential_type_of_leaf(leaf: ParsedLeaf) -> str | None:
 
 
 def is_reference(text: str) -> bool:
-    """Whether a value says where a secret is (`${OPENAI_API_KEY}`) and is none itself."""
+    """Return whether a value is only a reference to a secret (`${OPENAI_API_KEY}`)."""
     return _REFERENCE.fullmatch(text) is not None
 
 
 def is_variable_name(text: str) -> bool:
-    """Whether a value is the name of a variable that holds a secret (`ANTHROPIC_API_KEY`), as some programs take it in
-    the place of one: notes speak of it, and are not to be cut."""
+    """Return whether a value is the name of a variable that holds a secret (`ANTHROPIC_API_KEY`). Some programs take it
+    in the place of a secret. Notes mention such names, and they must not be cut."""
     return _VARIABLE_NAME.fullmatch(text) is not None
 
 
 def _kind_of_address(text: str) -> str | None:
-    """Addresses that are secrets under any name: with a password in them, or whoever knows them may post."""
+    """Return the type of an address that is secret under any name: one with a password in it, or one that allows
+    posting to everyone who knows it."""
     if _URL_WEBHOOK.match(text):
         return "webhook_secret"
     return "custom" if _URL_PASSWORD.match(text) else None
 
 
 def secret_text_of(leaf: ParsedLeaf) -> str:
-    """The value as text, "" where it cannot be a secret."""
+    """Return the value as text, "" when it cannot be a secret."""
     if isinstance(leaf.value, str):
         return leaf.value
     if leaf.value is None or isinstance(leaf.value, bool):
@@ -150,8 +153,8 @@ def secret_text_of(leaf: ParsedLeaf) -> str:
 
 
 def service_of_leaf(leaf: ParsedLeaf) -> str:
-    """Who a secret is for, as far as names tell: the words before the rule's in the last name, else the nearest name
-    above that says more than "auth" or "accounts"; "custom" when none does."""
+    """Return the service of a secret as far as names tell it: the words before the rule's words in the last name,
+    otherwise the nearest name above that is not generic like "auth" or "accounts", otherwise "custom"."""
     names = [name for name in leaf.path if isinstance(name, str)]
     words = _words_of_leaf(leaf)
     own = [word for word in words[: len(words) - len(_ending(words))] if word not in _GENERIC and len(word) > 1]
@@ -170,7 +173,7 @@ def _rule_for(leaf: ParsedLeaf) -> SecretNameRule | None:
 
 
 def _words_of_leaf(leaf: ParsedLeaf) -> list[str]:
-    """The words of the last name; of a list's items the name is read as singular (`apiKeys: ["..."]`)."""
+    """Return the words of the last name. For the items of a list the name is read as singular (`apiKeys: ["..."]`)."""
     words = split_name_words(next((name for name in reversed(leaf.path) if isinstance(name, str)), ""))
     if words and isinstance(leaf.path[-1], int):
         words[-1] = words[-1].removesuffix("s")
@@ -178,7 +181,7 @@ def _words_of_leaf(leaf: ParsedLeaf) -> list[str]:
 
 
 def _ending(words: list[str]) -> tuple[str, ...]:
-    """The longest ending of these words that a rule knows, () when none does."""
+    """Return the longest ending of these words that a rule knows, () when there is none."""
     for count in range(min(_LONGEST, len(words)), 0, -1):
         if tuple(words[-count:]) in _BY_ENDING:
             return tuple(words[-count:])

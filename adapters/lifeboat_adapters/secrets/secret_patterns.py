@@ -1,6 +1,7 @@
-"""What looks like a secret, for a report: known shapes of keys, and random values under a name that promises one.
+"""Find text that looks like a secret: known formats of keys, and random values under a name for a secret.
 
-Nothing is ever cut for its look alone: a note may speak of keys. A line that says `lifeboat:allow` is left out.
+The matches are for reports. Nothing is cut only because of its look: a note may discuss keys. A line that says
+`lifeboat:allow` is skipped.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from lifeboat_adapters.secrets import entropy
 from lifeboat_keys.recovery import bip39_words
 
 ALLOW = b"lifeboat:allow"
-"""On a line, it says that what stands there is no secret."""
+"""On a line, it says that the text there is no secret."""
 
 
 class SecretMatch(NamedTuple):
-    """Bytes that look like a secret; `kind` says which."""
+    """Bytes that look like a secret; `kind` says which kind."""
 
     start: int
     end: int
@@ -26,9 +27,12 @@ class SecretMatch(NamedTuple):
 
 
 class _KeyPattern(NamedTuple):
-    """`marks`: parts of which every such text holds one, and hardly any other text; `sign` says the same where no
-    plain text would. The first group of `pattern`, or all of it, is the secret; `check` looks closer at it. A
-    pattern is compiled when it is needed: most never are."""
+    """A known format of secrets.
+
+    Every matching text contains one of `marks`, and hardly any other text does. `sign` is a shorter mark for encoded
+    text. The secret is the first group of `pattern`, or all of it. `check` verifies the match. A pattern is compiled on
+    first use: most never are.
+    """
 
     marks: tuple[bytes, ...]
     pattern: bytes
@@ -47,7 +51,7 @@ def _is_random(value: bytes) -> bool:
 
 
 def _is_password(value: bytes) -> bool:
-    """Not one that stands in every manual, nor a placeholder."""
+    """Return whether a value is neither a password of manuals nor a placeholder."""
     said = (b"pass", b"secret", b"change", b"example", b"xxx", b"***", b"your", b"user", b"<", b"$", b"{", b"%s")
     return len(value) >= 6 and not any(part in value.lower() for part in said)
 
@@ -109,10 +113,10 @@ _SHAPES = {
     ),
 }
 _KINDS = tuple((mark, kind) for kind, shape in _SHAPES.items() for mark in shape.marks)
-"""Each mark with the kind of secret it is a part of."""
+"""Each mark with the kind of secret that contains it."""
 
 _NAMES = tuple(b"pass pwd secret token key credential".split())
-"""What a name that promises a secret holds: few, since every file is searched for each of them."""
+"""Parts of names for secrets. The list is short, because every file is searched for each of them."""
 _ASSIGNED = re.compile(
     rb"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential"
     rb"|(?:(?<=[_-])|(?<=api)|(?<=api )|(?<=access )|(?<=private )|(?<=secret ))key)"
@@ -127,7 +131,7 @@ _ADDRESS = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|[./~]")
 
 
 class _ByteRun(NamedTuple):
-    """Stretches of at least `least` of some bytes, found as fast as memory is searched: most notes have none."""
+    """Finds runs of at least `least` bytes of a set at the speed of a memory search: most notes have none."""
 
     table: bytes
     least: int
@@ -149,11 +153,11 @@ def _stretch(alphabet: str, least: int) -> _ByteRun:
 _KEY_LIKE = _stretch(string.ascii_letters + string.digits + "_+/=.:~@-", 14)
 _WORDS = _stretch(string.ascii_lowercase + " ", 12 * 3 + 11)
 _SPACES = frozenset((*range(11, 14), *range(23, 26)))
-"""Between 12 or 24 words, and around them."""
+"""White space between and around 12 or 24 words."""
 
 
 def find_secret_matches(data: bytes) -> list[SecretMatch]:
-    """What looks like a secret, sorted, apart."""
+    """Return everything that looks like a secret, sorted and without overlaps."""
     long = _long_words(data)
     found = [*_shapes(data, long), *_phrases(data), *_assigned(data, with_bearer=bool(long))]
     found.sort(key=lambda look: (look.start, -look.end))
@@ -165,24 +169,24 @@ def find_secret_matches(data: bytes) -> list[SecretMatch]:
 
 
 def find_tokens(data: bytes) -> list[SecretMatch]:
-    """What has the format of a known issuer's secrets, in any bytes."""
+    """Return everything that has the format of a known issuer's secrets, in any bytes."""
     found = list(_shapes(data, _long_words(data)))
     return _not_allowed(data, found) if found and ALLOW in data else found
 
 
 def is_likely_secret(value: str) -> bool:
-    """Whether a value by itself looks like a secret: one of the shapes, or drawn at random."""
+    """Return whether a value by itself looks like a secret: it has a known format, or is random."""
     data = value.encode("utf-8", "replace")
     return entropy.is_random(value) or any(True for _ in _shapes(data, _long_words(data)))
 
 
 def line_of_match(data: bytes, look: SecretMatch) -> int:
-    """The line a look begins on, from 1."""
+    """Return the line on which a match begins, from 1."""
     return data.count(b"\n", 0, look.start) + 1
 
 
 def _long_words(data: bytes) -> bytes:
-    """Everything that is long enough for a key, each on a line: b"" of nearly every note."""
+    """Return everything that is long enough for a key, each on a line: b"" for nearly every note."""
     long = b"\n".join([data[start:end] for start, end in _KEY_LIKE.find(data)])
     return long + _BEGIN if _BEGIN in data else long
 
@@ -202,7 +206,7 @@ def _looks(data: bytes, kind: str, shape: _KeyPattern) -> Iterator[SecretMatch]:
 
 
 def _phrases(data: bytes) -> Iterator[SecretMatch]:
-    """12 or 24 words on a line that are a wallet's or a key's, by their checksum (BIP-39)."""
+    """Find 12 or 24 words on a line that are the seed phrase of a wallet or a key, by their checksum (BIP-39)."""
     for start, end in _WORDS.find(data):
         if data.count(b" ", start, end) not in _SPACES:
             continue
@@ -212,7 +216,7 @@ def _phrases(data: bytes) -> Iterator[SecretMatch]:
 
 
 def _assigned(data: bytes, *, with_bearer: bool) -> Iterator[SecretMatch]:
-    """`password: ...`, `API_KEY = ...`, `Bearer ...` with a random value."""
+    """Find `password: ...`, `API_KEY = ...`, `Bearer ...` with a random value."""
     lower = data.lower()
     searches = [(name, _ASSIGNED) for name in _NAMES] + ([(b"bearer ", _BEARER)] if with_bearer else [])
     for name, pattern in searches:
@@ -227,7 +231,7 @@ def _assigned(data: bytes, *, with_bearer: bool) -> Iterator[SecretMatch]:
 
 
 def _not_allowed(data: bytes, found: list[SecretMatch]) -> list[SecretMatch]:
-    """Those on whose line nobody said that it is none."""
+    """Drop matches on lines that the user marked with `lifeboat:allow`."""
     kept, start, end, is_allowed = list[SecretMatch](), 0, 0, False
     for look in found:
         if not start <= look.start < end:

@@ -1,6 +1,6 @@
-"""Secrets as people tell them, for a report: a password in a sentence, a key in groups of a few characters.
+"""Find secrets as people write them in prose, for a report: a password in a sentence, a key in groups of characters.
 
-Nothing tells them from other text but the word before them, so they are neither cut nor masked by themselves.
+Only the word before such a secret marks it, so these matches are neither cut nor masked by themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPECIAL = re.compile(r"[!#$%&?^~+@]")
 
 
 def find_secrets_in_prose(data: bytes) -> list[SecretMatch]:
-    """What is told as a secret, sorted, apart."""
+    """Return everything that prose presents as a secret, sorted and without overlaps."""
     lower = data.lower()
     looks: list[SecretMatch] = []
     for look in sorted(_told(data, lower), key=lambda one: (one.start, -one.end)):
@@ -56,7 +56,7 @@ def _password(data: bytes, at: int) -> SecretMatch | None:
 
 
 def _is_thought_up(value: bytes) -> bool:
-    """Whether it is random, or a word with a number and a mark, as rules for passwords ask for."""
+    """Return whether a value is random, or a word with a number and a mark, as password rules demand."""
     text = value.decode("utf-8", "replace")
     return len(value) >= 8 and (
         is_random(text)

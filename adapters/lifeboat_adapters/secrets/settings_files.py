@@ -1,7 +1,8 @@
-"""Settings of an agent's own tools: files whose name says that they hold settings or secrets, in formats that parse.
+"""Find secrets in settings of an agent's own tools: files whose name says that they hold settings or secrets, in
+formats that parse.
 
-Nobody knows their fields, so two things have to speak for a secret: the name of the field and the look of the value.
-A file with a cut is not written back without the key, so a false one would hurt.
+Their fields are unknown, so both the name of the field and the look of the value have to indicate a secret. A file with
+a cut is not restored without the key, so a wrong match would do harm.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf
 from lifeboat_adapters.secrets.secret_finder import secrets_of
 
 LARGEST = 1 << 20
-"""Bytes. What is larger is data, whatever it is called."""
+"""Bytes. Larger files are treated as data, whatever their name."""
 
 _NAME = re.compile(
     r"(?!.*(?:example|sample|template))"
@@ -40,11 +41,11 @@ _SCANS: dict[str, Callable[[bytes], list[ParsedLeaf]]] = {
 
 
 def find_settings_secrets(name: str, data: bytes) -> list[FileSecret] | None:
-    """The secrets of a file by its name without folders; None when such a file is not looked into. Files that are made
-    for secrets are among them (see `credential_files`).
+    """Return the secrets of a file by its name without folders, None when such a file is not searched. Credential files
+    are among them (see `credential_files`).
 
-    Raises UnparsableSecrets for a file that does not parse and holds what looks like a secret; any other that does not
-    parse holds none.
+    Raises UnparsableSecrets for a file that does not parse and holds text that looks like a secret. Any other file that
+    does not parse has none.
     """
     made_for_secrets = credential_files.find_credential_file_secrets(name, data)
     if made_for_secrets is not None:

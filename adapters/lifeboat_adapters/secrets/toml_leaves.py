@@ -1,8 +1,8 @@
-"""TOML as leaves with exact byte spans.
+"""Tokenize TOML into leaves with exact byte spans.
 
-The standard reader says what a value is, not where it stands. This tokenizer takes every TOML 1.0 document (and the
-few spellings that 1.1 adds); it does not check what cannot move a span: repeated keys, months and hours. It is
-iterative, so that no input makes it recurse. A date's value is its spelling.
+The standard parser returns values without their positions. This tokenizer accepts every TOML 1.0 document (and the few
+spellings that 1.1 adds). It does not check rules that cannot move a span: repeated keys, months and hours. It is
+iterative, so that no input exhausts the stack. The value of a date is its spelling.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _GLUED = re.compile(r"[A-Za-z0-9_.+:-]")
 
 
 def scan_toml(data: bytes) -> list[ParsedLeaf]:
-    """Every value of a document, in the order they stand; the path holds tables, keys and indexes of arrays.
+    """Return every value of a document in order. The path holds tables, keys and indexes of arrays.
 
-    Raises UnparsableSecrets (with line and column) when the bytes are no TOML in UTF-8.
+    Raises UnparsableSecrets (with line and column) when the bytes are not TOML in UTF-8.
     """
     scanner = _TomlScanner(PositionedText.read(data))
     scanner.document()
@@ -66,8 +66,8 @@ def scan_toml(data: bytes) -> list[ParsedLeaf]:
 
 @dataclass(slots=True)
 class _TomlLevel:
-    """An open array or inline table: its path, what closes it, the current item, whether a comma (or the end) must
-    come next."""
+    """An open array or inline table: its path, its closing bracket, the current item, and whether a comma (or the end)
+    must come next."""
 
     path: Path
     close: str
@@ -76,6 +76,8 @@ class _TomlLevel:
 
 
 class _TomlScanner:
+    """A scanner of one TOML text."""
+
     def __init__(self, document: PositionedText) -> None:
         self.leaves: list[ParsedLeaf] = []
         self._document = document
@@ -100,7 +102,7 @@ class _TomlScanner:
         return self._at == len(self._text)
 
     def _header(self) -> None:
-        """`[table]`, or `[[array]]`, which opens its next table."""
+        """Read `[table]`, or `[[array]]`, which opens its next table."""
         brackets = 2 if self._text.startswith("[[", self._at) else 1
         self._at += brackets
         *above, last = self._keys()
@@ -113,7 +115,7 @@ class _TomlScanner:
         self._table = self._newest((*path, last))
 
     def _within(self, names: tuple[str, ...]) -> Path:
-        """The path that names mean: that of an array of tables is its newest table's."""
+        """Return the path that names mean. The path of an array of tables is that of its newest table."""
         path: Path = ()
         for name in names:
             path = self._newest((*path, name))
@@ -123,7 +125,7 @@ class _TomlScanner:
         return (*path, self._lengths[path] - 1) if path in self._lengths else path
 
     def _member(self, table: Path) -> None:
-        """`key = value`."""
+        """Read `key = value`."""
         keys = self._keys()
         if not self._text.startswith("=", self._at):
             self._fail("= was expected")
@@ -132,7 +134,7 @@ class _TomlScanner:
         self._value((*table, *keys))
 
     def _keys(self) -> list[str]:
-        """A dotted name, the white space around it left behind."""
+        """Read a dotted name and the white space around it."""
         keys = []
         while True:
             self._space()
@@ -167,7 +169,7 @@ class _TomlScanner:
         self.leaves.append(self._document.leaf(path, value, start, self._at))
 
     def _step(self, level: _TomlLevel) -> None:
-        """One thing in the innermost container: its end, a comma, or a member."""
+        """Read one thing in the innermost container: its end, a comma, or a member."""
         self._skip()
         char = self._text[self._at : self._at + 1]
         if char == level.close:
@@ -213,7 +215,7 @@ class _TomlScanner:
         self._fail("an escape that means nothing")
 
     def _bare(self) -> Scalar:
-        """A date, a number, true or false."""
+        """Read a date, a number, true or false."""
         for pattern in (_WHEN, _FLOAT, _BASED, _INTEGER, _BOOLEAN):
             found = pattern.match(self._text, self._at)
             if found is not None and _GLUED.match(self._text, found.end()) is None:
@@ -225,7 +227,7 @@ class _TomlScanner:
         self._at = _after(_SPACE, self._text, self._at)
 
     def _skip(self) -> None:
-        """Leave white space, line ends and comments behind."""
+        """Skip white space, line ends and comments."""
         self._at = _after(_LINES, self._text, self._at)
 
     def _line_end(self) -> None:

@@ -1,350 +1,146 @@
-"""YAML as leaves with exact byte spans: the part of the language that settings are written in.
+"""YAML as leaves with exact byte spans, from the events of PyYAML.
 
-Block and flow collections, plain and quoted scalars, literal and folded block scalars, several documents; anchors and
-tags are passed over, and an alias is no value of its own. What goes beyond (explicit keys, collections as keys,
-directives) raises, since what is not understood has no known place to cut. Iterative, so that no input makes it
-recurse.
+PyYAML reads YAML 1.1. That moves no span of a value: words such as `yes` stay texts here, because only the spelling of
+a plain scalar decides what it means. Events come one by one, aliases are never expanded, and keys are no leaves. A
+document that PyYAML refuses, or whose keys are not texts, raises: a value without a known place cannot be cut.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from lifeboat_adapters.secrets import yaml_scalars as scalars
-from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, PositionedText
+import yaml
+
+from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, PositionedText, Scalar
 
 MAX_DEPTH = 100
 
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_GAP = re.compile(r"[ \t]*+(?:(?<![^\s])#[^\r\n]*+)?")
-_SPACE = re.compile(r"[ \t]*+")
-_BREAK = re.compile(r"\r\n|\r|\n")
-_MARKER = re.compile(r"(---|\.\.\.)(?=\s|\Z)")
-_PROPERTY = re.compile(r"[&!][^\s,\[\]{}]*+(?=[\s,\[\]{}]|\Z)")
-_ALIAS = re.compile(r"\*[^\s,\[\]{}]++")
-_DASH = re.compile(r"-(?=\s|\Z)")
-_COLON = re.compile(r"[ \t]*+:(?=\s|\Z)")
-_FLOW_COLON = re.compile(r":(?=[\s,\[\]{}]|\Z)")
-_BEYOND = re.compile(r"\?(?=\s|\Z)|[%@`|>,\]}]")
+_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+"""libyaml reads a mebibyte in a fifth of a second. The parser in Python needs four; it refuses more tabs, and never
+gives other spans."""
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
+_PROPERTIES = re.compile(r"(?:(?:&[0-9A-Za-z_-]++|!\S*+)(?:\s++|#[^\r\n]*+)*+)*+")
+_BREAK = re.compile(r"[\r\n]")
+_INTEGER = re.compile(r"[+-]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[+-]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][+-]?[0-9]+)?")
+_LITERALS: dict[str, Scalar] = {
+    **dict.fromkeys(("~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_MOST_DIGITS = 4000
+"""Python refuses to read a number of more than 4,300 digits."""
 
 
 def scan_yaml(data: bytes) -> list[ParsedLeaf]:
-    """Every scalar value of every document, in the order they stand; each document's paths begin at its root.
+    """Return every scalar value of every document, in order. The paths of each document begin at its root.
 
-    Raises UnparsableSecrets (with line and column) for what is no YAML in UTF-8, or beyond the part that is read.
+    Raises UnparsableSecrets (with line and column) for anything but YAML in UTF-8.
     """
-    scanner = _YamlScanner(PositionedText.read(data))
-    scanner.documents()
-    return scanner.leaves
+    document = PositionedText.read(data)
+    found = _UNPRINTABLE.search(document.text)
+    if found is not None:
+        document.fail(found.start(), "a control character")
+    reader = _YamlReader(document)
+    try:
+        for event in yaml.parse(document.text, Loader=_LOADER):
+            reader.take(event)
+    except UnparsableSecrets:
+        raise
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # escapes of no character are a ValueError
+        # The messages of PyYAML can quote the text.
+        document.fail(_offset_of(getattr(error, "problem_mark", None), reader.last), "this cannot be read as YAML")
+    return reader.leaves
 
 
 @dataclass(slots=True)
-class _YamlBlock:
-    """An open block collection: the column it stands at, its path, the current item of a sequence."""
+class _YamlLevel:
+    """An open collection: its path, and the index of the current item or the key whose value comes next."""
 
-    column: int
     path: Path
     is_sequence: bool
     index: int = -1
+    key: str | None = None
 
 
-@dataclass(slots=True)
-class _YamlFlow:
-    """An open flow collection: its path, what closes it, the current item, whether a comma (or the end) must come
-    next."""
+class _YamlReader:
+    """Turns events into leaves. `last` is where the last event began."""
 
-    path: Path
-    close: str
-    index: int = -1
-    complete: bool = False
-
-
-@dataclass(slots=True)
-class _ExpectedYamlValue:
-    """A value that has to come: its path, and whether a collection may begin on the same line as what announced it."""
-
-    path: Path
-    may_open: bool
-
-
-class _YamlScanner:
     def __init__(self, document: PositionedText) -> None:
         self.leaves: list[ParsedLeaf] = []
+        self.last = 0
         self._document = document
-        self._text = document.text
-        self._at = 0
-        self._line = 0
-        self._blocks: list[_YamlBlock] = []
-        self._expected: _ExpectedYamlValue | None = _ExpectedYamlValue((), True)
+        self._levels: list[_YamlLevel] = []
 
-    def documents(self) -> None:
-        found = _FORBIDDEN.search(self._text)
-        if found is not None:
-            self._document.fail(found.start(), "a control character")
-        fresh = True
-        while True:
-            fresh = self._skip() or fresh
-            if self._at == len(self._text):
-                return
-            marker = _MARKER.match(self._text, self._at) if self._at == self._line else None
-            if marker is not None:
-                self._begin_document(marker)
-            elif fresh:
-                self._on_new_line()
-            elif self._expected is None:
-                self._fail("something stands after a value")
-            else:
-                self._node(self._expected, may_open=self._expected.may_open)
-            fresh = False
-
-    def _begin_document(self, marker: re.Match[str]) -> None:
-        self._at = marker.end()
-        self._blocks = []
-        self._expected = _ExpectedYamlValue((), False)
-
-    # Blocks -----------------------------------------------------------------------------------------------------
-
-    def _on_new_line(self) -> None:
-        column = self._column()
-        if "\t" in self._text[self._line : self._at]:
-            self._fail("a tab cannot indent")
-        expected = self._expected
-        if expected is not None and self._belongs(column):
-            self._node(expected, may_open=True)
-            return
-        while self._blocks and not self._continues(self._blocks[-1], column):
-            self._blocks.pop()
-        if not self._blocks:
-            self._fail("the indentation fits no line above")
-        self._member(self._blocks[-1])
-
-    def _belongs(self, column: int) -> bool:
-        """Whether what stands at a column is the value that has to come, and not what follows its collection."""
-        if not self._blocks or column > self._blocks[-1].column:
-            return True
-        block = self._blocks[-1]
-        return column == block.column and not block.is_sequence and _DASH.match(self._text, self._at) is not None
-
-    def _continues(self, block: _YamlBlock, column: int) -> bool:
-        is_item = _DASH.match(self._text, self._at) is not None
-        return block.column == column and is_item == block.is_sequence
-
-    def _member(self, block: _YamlBlock) -> None:
-        if block.is_sequence:
-            self._item(block)
-            return
-        while (found := _PROPERTY.match(self._text, self._at)) is not None:
-            self._at = _after(_SPACE, self._text, found.end())
-        start = self._at
-        key = self._scalar(block.column)
-        if key is None or not self._is_key(start):
-            self._fail("a key was expected", start)
-        self._expected = _ExpectedYamlValue((*block.path, key.text), False)
-
-    def _item(self, block: _YamlBlock) -> None:
-        block.index += 1
-        self._at += 1
-        self._expected = _ExpectedYamlValue((*block.path, block.index), True)
-
-    def _node(self, expected: _ExpectedYamlValue, *, may_open: bool) -> None:
-        """A value, or the first member of a collection that is one."""
-        start = self._at
-        while (found := _PROPERTY.match(self._text, self._at)) is not None:
-            self._at = _after(_GAP, self._text, found.end())
-        if self._at == len(self._text) or self._text[self._at] in "\r\n":
-            self._expected = expected  # it follows on the next line
-            return
-        self._expected = None
-        char = self._text[self._at]
-        if _DASH.match(self._text, self._at):
-            self._open(expected.path, start, may_open=may_open, is_sequence=True)
-            self._item(self._blocks[-1])
-        elif char in "[{":
-            self._flow(expected.path)
-        elif char == "*":
-            self._alias()
-        elif char in "|>":
-            self._block_scalar(expected.path)
-        else:
-            self._scalar_or_key(expected.path, start, may_open=may_open)
-
-    def _scalar_or_key(self, path: Path, start: int, *, may_open: bool) -> None:
-        begun = self._at
-        scalar = self._scalar(self._blocks[-1].column if self._blocks else -1)
-        if scalar is None:
-            self._fail("this part of YAML is not read")
-        if self._is_key(begun):
-            self._open(path, start, may_open=may_open, is_sequence=False)
-            self._expected = _ExpectedYamlValue((*path, scalar.text), False)
-            return
-        self.leaves.append(self._document.leaf(path, scalar.value, begun, scalar.end))
-
-    def _scalar(self, parent: int) -> scalars.YamlScalar | None:
-        """A plain or quoted scalar, the position after it; None where none stands."""
-        if _BEYOND.match(self._text, self._at):
-            return None
-        found = scalars.quoted_scalar(self._text, self._at) or scalars.plain_scalar(self._text, self._at, parent)
-        if found is not None:
-            self._at = found.end
-        return found
-
-    def _is_key(self, start: int) -> bool:
-        """Whether what stands from `start` to here is a key; then the colon is left behind."""
-        found = _COLON.match(self._text, self._at)
-        if found is None:
-            return False
-        if _BREAK.search(self._text, start, self._at):
-            self._fail("a key goes over lines")
-        self._at = found.end()
-        return True
-
-    def _open(self, path: Path, start: int, *, may_open: bool, is_sequence: bool) -> None:
-        if not may_open:
-            self._fail("a collection cannot begin on this line")
-        if len(self._blocks) == MAX_DEPTH:
-            self._fail(f"nested deeper than {MAX_DEPTH}")
-        if "\t" in self._text[self._line : start]:
-            self._fail("a tab cannot indent")
-        self._blocks.append(_YamlBlock(start - self._line, path, is_sequence))
-
-    def _alias(self) -> None:
-        found = _ALIAS.match(self._text, self._at)
-        if found is None:
-            self._fail("an alias was expected")
-        self._at = found.end()
-        if _COLON.match(self._text, self._at):
-            self._fail("an alias as a key is not read")
-
-    def _block_scalar(self, path: Path) -> None:
-        found = scalars.block_scalar(self._text, self._at, self._blocks[-1].column if self._blocks else -1)
-        if found is None:
-            self._fail("the head of a block scalar was expected")
-        self.leaves.append(self._document.leaf(path, found.value, self._at, found.end))
-        self._at = found.end
-
-    # Flow collections -------------------------------------------------------------------------------------------
-
-    def _flow(self, path: Path) -> None:
-        levels: list[_YamlFlow] = []
-        self._open_flow(levels, path)
-        while levels:
-            self._flow_step(levels)
-        if _COLON.match(self._text, self._at):
-            self._fail("a collection as a key is not read")
-
-    def _open_flow(self, levels: list[_YamlFlow], path: Path) -> None:
-        if len(levels) == MAX_DEPTH:
-            self._fail(f"nested deeper than {MAX_DEPTH}")
-        levels.append(_YamlFlow(path, "]" if self._text[self._at] == "[" else "}"))
-        self._at += 1
-
-    def _flow_step(self, levels: list[_YamlFlow]) -> None:
-        """One thing in the innermost flow collection: its end, a comma, or a member."""
-        level = levels[-1]
-        char = self._next()
-        if char == level.close:
-            self._at += 1
-            levels.pop()
-        elif level.complete:
-            if char != ",":
-                self._fail(f"a comma or {level.close} was expected")
-            self._at += 1
-            level.complete = False
-        else:
-            level.complete = True
-            level.index += 1
-            self._flow_member(levels, level)
-
-    def _flow_member(self, levels: list[_YamlFlow], level: _YamlFlow) -> None:
-        path = (*level.path, level.index) if level.close == "]" else level.path
-        char = self._flow_properties()
-        if char in "[{":
-            if level.close == "}":
+    def take(self, event: yaml.Event) -> None:
+        self.last = _offset_of(event.start_mark)
+        if isinstance(event, yaml.CollectionStartEvent):
+            path = self._next_path()
+            if path is None:
                 self._fail("a collection as a key is not read")
-            self._open_flow(levels, path)
-            return
-        start = self._at
-        scalar = self._flow_scalar(char)
-        end = self._at
-        if scalar is not None and self._is_flow_key(quoted=char in "\"'"):
-            self._flow_value(levels, (*path, scalar.text))
-            return
-        if level.close == "}" and scalar is None:
-            self._fail("a key was expected", start)
-        if level.close == "]" and scalar is not None:
-            self.leaves.append(self._document.leaf(path, scalar.value, start, end))
+            if len(self._levels) == MAX_DEPTH:
+                self._fail(f"nested deeper than {MAX_DEPTH}")
+            self._levels.append(_YamlLevel(path, isinstance(event, yaml.SequenceStartEvent)))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._levels.pop()
+        elif isinstance(event, yaml.AliasEvent):
+            if self._next_path() is None:
+                self._fail("an alias as a key is not read")
+        elif isinstance(event, yaml.ScalarEvent):
+            self._take_scalar(event)
 
-    def _flow_value(self, levels: list[_YamlFlow], path: Path) -> None:
-        char = self._flow_properties()
-        if char in ",]}":
-            return
-        if char in "[{":
-            self._open_flow(levels, path)
-            return
-        start = self._at
-        scalar = self._flow_scalar(char)
-        if scalar is not None:
-            self.leaves.append(self._document.leaf(path, scalar.value, start, scalar.end))
+    def _next_path(self) -> Path | None:
+        """Return the path of the node that begins here, or None if the node is a key."""
+        if not self._levels:
+            return ()
+        level = self._levels[-1]
+        if level.is_sequence:
+            level.index += 1
+            return (*level.path, level.index)
+        if level.key is None:
+            return None
+        key, level.key = level.key, None
+        return (*level.path, key)
 
-    def _flow_scalar(self, char: str) -> scalars.YamlScalar | None:
-        """A scalar; None for an alias, which is no value of its own."""
-        if char == "*":
-            found = _ALIAS.match(self._text, self._at)
-            if found is not None:
-                self._at = found.end()
-                return None
-        scalar = scalars.quoted_scalar(self._text, self._at) or scalars.plain_flow_scalar(self._text, self._at)
-        if scalar is None:
-            self._fail("a value was expected")
-        self._at = scalar.end
-        return scalar
+    def _take_scalar(self, event: yaml.ScalarEvent) -> None:
+        event.value.encode()  # raises ValueError for half of a surrogate pair, which only an escape can spell
+        path = self._next_path()
+        if path is None:
+            self._levels[-1].key = event.value
+        elif event.value or event.style:  # else nothing stands there
+            value = event.value if event.style else _read_plain_scalar(event.value)
+            self.leaves.append(self._document.leaf(path, value, *self._span(event)))
 
-    def _is_flow_key(self, *, quoted: bool) -> bool:
-        self._next()
-        found = ":" if quoted and self._text.startswith(":", self._at) else _FLOW_COLON.match(self._text, self._at)
-        if found:
-            self._at += 1
-        return bool(found)
+    def _span(self, event: yaml.ScalarEvent) -> tuple[int, int]:
+        """Return where a scalar is spelled, without its anchor and tag, and without the empty lines that end a block
+        scalar."""
+        text, start, end = self._document.text, _offset_of(event.start_mark), _offset_of(event.end_mark)
+        properties = _PROPERTIES.match(text, start) if event.anchor or event.tag else None
+        start = start if properties is None else properties.end()
+        if event.style and event.style in "|>":
+            said = start + len(text[start:end].rstrip(" \r\n"))
+            line_end = _BREAK.search(text, said, end)
+            end = end if line_end is None else line_end.start()
+        return start, end
 
-    def _flow_properties(self) -> str:
-        """The character of the next value, anchors and tags left behind."""
-        char = self._next()
-        while (found := _PROPERTY.match(self._text, self._at)) is not None:
-            self._at = found.end()
-            char = self._next()
-        return char
-
-    def _next(self) -> str:
-        """The character of the next token in a flow collection."""
-        self._skip()
-        if self._at == len(self._text):
-            self._fail("a collection has no end")
-        if self._at == self._line and _MARKER.match(self._text, self._at):
-            self._fail("a collection has no end before the document's")
-        return self._text[self._at]
-
-    # ------------------------------------------------------------------------------------------------------------
-
-    def _skip(self) -> bool:
-        """Leave white space, comments and line ends behind; True when a line ended."""
-        ended = False
-        while True:
-            self._at = _after(_GAP, self._text, self._at)
-            found = _BREAK.match(self._text, self._at)
-            if found is None:
-                return ended
-            self._at = self._line = found.end()
-            ended = True
-
-    def _column(self) -> int:
-        return self._at - self._line
-
-    def _fail(self, problem: str, at: int | None = None) -> NoReturn:
-        self._document.fail(self._at if at is None else at, problem)
+    def _fail(self, problem: str) -> NoReturn:
+        self._document.fail(self.last, problem)
 
 
-def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
+def _offset_of(mark: Any, default: int = 0) -> int:
+    """Return the character that a mark of PyYAML names; an event that stands nowhere has no mark."""
+    return default if mark is None else int(mark.index)
+
+
+def _read_plain_scalar(spelled: str) -> Scalar:
+    """Return what a plain scalar means in the core schema of YAML 1.2."""
+    if spelled in _LITERALS:
+        return _LITERALS[spelled]
+    if len(spelled) > _MOST_DIGITS:
+        return spelled
+    if _INTEGER.fullmatch(spelled):
+        return int(spelled, 0 if spelled[:2] in ("0x", "0o") else 10)
+    return float(spelled) if _FLOAT.fullmatch(spelled) else spelled

@@ -1,4 +1,4 @@
-"""What any adapter must do, as tests: subclass `AdapterConformance` in a test module, pytest does the rest."""
+"""Conformance tests for adapters: subclass `AdapterConformance` in a test module, and pytest runs them."""
 
 from __future__ import annotations
 

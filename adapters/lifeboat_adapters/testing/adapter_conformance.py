@@ -1,12 +1,13 @@
-"""What any adapter must do for its agents to be kept and to come back: subclass in a test module, pytest does the rest.
+"""Conformance tests that every adapter has to pass: subclass `AdapterConformance` in a test module, and pytest runs
+them.
 
-class TestMine(AdapterConformance):
-    def adapter(self):
-        return Mine()
+    class TestMine(AdapterConformance):
+        def adapter(self):
+            return Mine()
 
-    def make(self, folder):
-        ...  # write a small installation below `folder`
-        return Made(workspace=folder / "workspace", user_home=folder)
+        def make(self, folder):
+            ...  # write a small installation below `folder`
+            return SampleInstallation(workspace=folder / "workspace", user_home=folder)
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from lifeboat_adapters.contract import Adapter, Installation, Placement
-from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.adapter_registry import find_contract_problem
+from lifeboat_adapters.contract import Adapter, Installation, Placement, RuntimeRow
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, NotAWorkspace, RuntimeDatabaseError
 from lifeboat_adapters.secrets import secret_cutting
 from lifeboat_adapters.testing.sample_installation import (
@@ -48,22 +50,28 @@ _ODD_NAMES = ("x", "a b", "%ff", "é", "deep/er/x.md", ".hidden", "no.ending.", 
 
 
 class AdapterConformance(ABC):
-    """One test per promise of `contract.Adapter` that holds for all runtimes."""
+    """One test for each promise of `contract.Adapter` that applies to all runtimes."""
 
     @abstractmethod
     def adapter(self) -> Adapter:
-        """The adapter under test, as the registry would make it."""
+        """Return the adapter under test, as the registry would load it."""
 
     @abstractmethod
     def make(self, folder: Path) -> SampleInstallation:
-        """A small installation below `folder` (which is empty): a workspace with everything that the runtime keeps of
-        an agent, memories above all, and credentials where it has any. The same contents at every call."""
+        """Write a small installation below `folder`, which is empty, and return it.
+
+        It has a workspace with everything that the runtime keeps of an agent, memories above all, and credentials if
+        the runtime has any. Every call writes the same contents.
+        """
 
     def damage(self, database: Path) -> None:
-        """Break a database that the adapter reads."""
+        """Damage a database that the adapter reads."""
         database.write_bytes(b"this is no database, " * 50)
         for ending in ("-wal", "-shm", "-journal"):
             database.with_name(database.name + ending).unlink(missing_ok=True)
+
+    def test_the_adapter_fulfils_the_contract(self, tmp_path: Path) -> None:
+        assert find_contract_problem(self.adapter()) == "", "Lifeboat refuses the adapter"
 
     def _located(self, made: SampleInstallation) -> Installation:
         return self.adapter().locate(made.workspace, made.environment, made.user_home)
@@ -203,7 +211,7 @@ class AdapterConformance(ABC):
         _, files = self._files(tmp_path)
         for path, data in files.items():
             end = 0
-            for secret in self.adapter().secrets(path, data) or []:
+            for secret in self._secrets(path, data):
                 assert end <= secret.start < secret.end <= len(data), f"{path}: a span lies outside, or over another"
                 assert secret.value and secret.service and secret.credential_type, f"{path}: a secret says too little"
                 end = secret.end
@@ -211,7 +219,7 @@ class AdapterConformance(ABC):
     def test_what_is_cut_out_can_be_put_back(self, tmp_path: Path) -> None:
         _, files = self._files(tmp_path)
         for path, data in files.items():
-            found = self.adapter().secrets(path, data) or []
+            found = self._secrets(path, data)
             spans = [secret_cutting.span_of_secret(data, secret, _id(number)) for number, secret in enumerate(found)]
             made = secret_cutting.cut_spans(data, spans)
             literals = {_id(number): data[each.start : each.end] for number, each in enumerate(found)}
@@ -224,7 +232,7 @@ class AdapterConformance(ABC):
         _, files = self._files(tmp_path)
         for path in files:
             for data in (b"", b"\xff\xfe\x00", b"{" * 300, b"[x\n=", b'{"a": '):
-                error = _raised(partial(self.adapter().secrets, path, data))
+                error = _raised(partial(self._secrets, path, data))
                 assert error is None or isinstance(error, UnparsableSecrets), f"{path}: {error!r}"
 
     # Databases --------------------------------------------------------------------------------------------------
@@ -235,16 +243,17 @@ class AdapterConformance(ABC):
         adapter.discover(made.environment, made.user_home)
         installation = self._located(made)
         self._read(installation)
-        list(adapter.learned(installation))
-        list(adapter.leftovers(installation))
-        list(adapter.offers(installation))
-        adapter.running(installation)
+        if adapter.credentials is not None:
+            list(adapter.credentials.leftovers(installation))
+        if adapter.databases is not None:
+            list(adapter.databases.offers(installation))
+        if adapter.placement is not None:
+            adapter.placement.running(installation)
         assert tree_of(tmp_path) == before, "reading an installation changes it"
 
     def test_rows_are_stable_and_lie_under_the_folder_of_the_runtime(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
-        rows = list(self.adapter().rows(installation, transcripts=True, cron=True))
-        again = list(self.adapter().rows(installation, transcripts=True, cron=True))
+        rows, again = self._rows(installation), self._rows(installation)
         assert rows == again, "rows differ between two reads"
         names = [(row.path, row.key) for row in rows]
         assert len(set(names)) == len(names), "two rows have one name"
@@ -253,25 +262,28 @@ class AdapterConformance(ABC):
 
     def test_a_row_comes_back_from_its_memory(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
+        databases = self.adapter().databases
         for row in rows_of(self.adapter(), installation):
-            section = self.adapter().memory_of(installation, row.values)
-            made = self.adapter().row_of(record_of(section), "root")
+            assert databases is not None
+            section = databases.memory_of(installation, row.values)
+            made = databases.row_of(record_of(section), "root")
             differing = {name for name, value in row.values.items() if made.get(name) != value}
             assert not differing, f"a row that nobody touched comes back with other {sorted(differing)}"
 
     def test_an_edited_memory_keeps_the_columns_of_its_row(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
-        store = store_of(self.adapter(), installation)
+        store, databases = store_of(self.adapter(), installation), self.adapter().databases
         for row in rows_of(self.adapter(), installation):
-            record = record_of(self.adapter().memory_of(installation, row.values))
-            made = self.adapter().row_of({**record, "content": "Edited elsewhere."}, "root")
-            assert store is not None
+            assert store is not None and databases is not None
+            record = record_of(databases.memory_of(installation, row.values))
+            made = databases.row_of({**record, "content": "Edited elsewhere."}, "root")
             assert made[store.content] == "Edited elsewhere.", "an edit does not reach the row"
             assert made[store.id] == row.values[store.id], "an edited memory becomes another row"
 
     def test_a_damaged_database_is_an_error(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
-        for database in self.adapter().databases(installation):
+        databases = self.adapter().databases
+        for database in databases.files(installation) if databases is not None else ():
             whole = database.read_bytes() if database.is_file() else b""
             if not whole.startswith(_SQLITE):
                 continue
@@ -290,12 +302,22 @@ class AdapterConformance(ABC):
         assert error is None or isinstance(error, AdapterError), f"a damaged configuration gave {error!r}"
 
     def test_nothing_runs_that_nobody_started(self, tmp_path: Path) -> None:
-        assert self.adapter().running(self._located(self.make(tmp_path))) == "", "a runtime is said to run"
+        installation, placement = self._located(self.make(tmp_path)), self.adapter().placement
+        assert placement is None or placement.running(installation) == "", "a runtime is said to run"
 
     def _read(self, installation: Installation) -> None:
         rows_of(self.adapter(), installation)
-        list(self.adapter().rows(installation, transcripts=True, cron=True))
-        list(self.adapter().learned(installation))
+        self._rows(installation)
+        credentials = self.adapter().credentials
+        list(credentials.learned(installation) if credentials is not None else ())
+
+    def _rows(self, installation: Installation) -> list[RuntimeRow]:
+        databases = self.adapter().databases
+        return list(databases.rows(installation, transcripts=True, cron=True)) if databases is not None else []
+
+    def _secrets(self, path: str, data: bytes) -> list[FileSecret]:
+        credentials = self.adapter().credentials
+        return (credentials.find(path, data) if credentials is not None else None) or []
 
 
 def _id(number: int) -> str:

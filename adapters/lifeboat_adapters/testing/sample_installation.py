@@ -1,4 +1,4 @@
-"""An installation as the tests of an adapter look at it: its files as capture would find them, its rows as they are."""
+"""Sample installations for tests of an adapter: their files as capture would find them, and their rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGENT_ID = "019a0000-0000-7000-8000-00000000abcd"
 
 @dataclass(frozen=True, slots=True)
 class SampleInstallation:
-    """A small installation of a runtime. `environment` and `user_home` are those under which the runtime finds it."""
+    """A small installation of a runtime. The runtime finds it with `environment` and `user_home`."""
 
     workspace: Path
     user_home: Path
@@ -29,7 +29,7 @@ class SampleInstallation:
 
 
 def tree_of(folder: Path) -> dict[str, bytes | None]:
-    """Every path below a folder with its bytes, None for folders and links to nowhere."""
+    """Return every path below a folder with its bytes, None for folders and broken links."""
     found: dict[str, bytes | None] = {}
     for above, folders, names in os.walk(folder):
         for name in (*folders, *names):
@@ -39,7 +39,7 @@ def tree_of(folder: Path) -> dict[str, bytes | None]:
 
 
 def files_of(adapter: Adapter, installation: Installation) -> dict[str, bytes]:
-    """The runtime's own files by archive path, as a capture would choose them."""
+    """Return the files of an agent by archive path, as a capture would select them."""
     found: dict[str, bytes] = {}
     for root in adapter.roots(installation):
         for name in _names(adapter, root, ""):
@@ -62,7 +62,7 @@ def _names(adapter: Adapter, root: CaptureRoot, below: str) -> Iterator[str]:
 
 
 class WatchedFiles:
-    """`contract.Files` that remembers which of its files were looked at."""
+    """An `AgentFiles` that remembers which of its files were read."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
         self._files = files
@@ -76,11 +76,13 @@ class WatchedFiles:
         return (path for path in sorted(self._files) if path.startswith(prefix))
 
     def seen(self) -> Set[str]:
-        """What was read of what there is."""
+        """Return the existing files that were read."""
         return self.touched & self._files.keys()
 
 
 def derivation_context(installation: Installation) -> DerivationContext:
+    """Return a context for derivations with predictable ids."""
+
     def ids(*parts: object) -> str:
         return str(uuid.uuid5(uuid.UUID(AGENT_ID), "\0".join(map(str, parts))))
 
@@ -88,15 +90,16 @@ def derivation_context(installation: Installation) -> DerivationContext:
 
 
 def store_of(adapter: Adapter, installation: Installation) -> MemoryStore | None:
-    """Where an installation keeps memories as rows; None for files, and for a database that was not made yet."""
+    """Return where an installation keeps memories as rows, None for files and for a database that does not
+    exist yet."""
     try:
-        return adapter.memory_store(installation)
+        return adapter.databases.memory_store(installation) if adapter.databases else None
     except DatabaseAbsent:
         return None
 
 
 def rows_of(adapter: Adapter, installation: Installation) -> list[StoredRow]:
-    """The memories that are rows, as they are now. Raises RuntimeDatabaseError."""
+    """Return the current memories that are rows. Raises RuntimeDatabaseError."""
     store = store_of(adapter, installation)
     if store is None:
         return []
@@ -115,5 +118,5 @@ def _table_rows(table: MemoryTable) -> Iterator[StoredRow]:
 
 
 def record_of(section: MemorySection, record_id: str = AGENT_ID) -> JsonObject:
-    """The record that a capture makes of a section, as far as it follows from it."""
+    """Return the record that a capture makes of a section, as far as it follows from the section."""
     return {"id": record_id, "status": "active", "namespace": "default", **section.fields, "content": section.text}

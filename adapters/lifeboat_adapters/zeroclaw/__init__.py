@@ -1,8 +1,7 @@
 """ZeroClaw: both layouts on disk, every shape of its memory database since v0.1.0."""
 
-from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
 
-ADAPTER: Adapter = ZeroClaw()
+ADAPTER = ZeroClaw()
 
 __all__ = ["ADAPTER"]

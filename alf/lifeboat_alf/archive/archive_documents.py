@@ -1,4 +1,4 @@
-"""JSON documents of an archive: read strictly, with the byte order mark that other tools leave taken off."""
+"""Read JSON documents of an archive strictly, without the byte order mark that other tools leave."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadDocument
 
 DOCUMENT_LIMIT = 256 << 20
-"""Bytes of one JSON document, for the reader and the writer alike."""
+"""Maximum bytes of one JSON document, for the reader and the writer."""
 
 _NO_ALGORITHMS = ("", "none", "null", "identity", "plain", "plaintext", "clear", "cleartext", "base64")
 _NOT_EXPORTED = "<not-exported>"
@@ -21,12 +21,12 @@ BOM = b"\xef\xbb\xbf"
 
 
 def read_object(data: bytes, *, entry: str, line: int | None = None) -> JsonObject:
-    """A strict JSON object from outside; a leading byte order mark is passed over. Raises BadJson."""
+    """Decode a strict JSON object from outside, ignoring a byte order mark. Raises BadJson."""
     return json_codec.decode_object(data.removeprefix(BOM), entry=entry, line=line)
 
 
 def list_of(document: JsonObject, key: str, *, entry: str) -> list[Any]:
-    """A list in a document. Raises BadDocument."""
+    """Return a list in a document. Raises BadDocument."""
     value = document.get(key, [])
     if not isinstance(value, list):
         raise BadDocument(f"{key} is not a list", entry=entry)
@@ -34,7 +34,7 @@ def list_of(document: JsonObject, key: str, *, entry: str) -> list[Any]:
 
 
 def object_of(document: JsonObject, key: str, *, entry: str) -> JsonObject:
-    """An object in a document, {} when it is not there. Raises BadDocument."""
+    """Return an object in a document; {} when it is missing. Raises BadDocument."""
     value = document.get(key, {})
     if not isinstance(value, dict):
         raise BadDocument(f"{key} is not an object", entry=entry)
@@ -67,9 +67,9 @@ def unwrap_document(path: str, document: JsonObject) -> JsonObject:
 
 
 def credentials_in_clear(document: JsonObject) -> list[str]:
-    """Return the ids of credentials with a payload that no algorithm protects, "?" for one without an id (ALF §3.4.1).
+    """Return the ids of credentials whose payload is not encrypted, "?" for one without an id (ALF §3.4.1).
 
-    The placeholder that the reference client writes instead of a payload is none.
+    The placeholder that the reference client writes instead of a payload does not count.
     """
     listed = unwrap_document(archive_layout.CREDENTIALS, document).get("credentials")
     return [
@@ -80,7 +80,7 @@ def credentials_in_clear(document: JsonObject) -> list[str]:
 
 
 def without_payloads_in_clear(document: JsonObject) -> JsonObject:
-    """Return the credentials with a placeholder for every payload that no algorithm protects."""
+    """Return the credentials with a placeholder for every unencrypted payload."""
     listed = [
         {**item, "encrypted_payload": _NOT_EXPORTED} if isinstance(item, dict) and _is_in_clear(item) else item
         for item in as_list(document.get("credentials"))
@@ -96,12 +96,12 @@ def _is_in_clear(credential: JsonObject) -> bool:
 
 
 def count_members(document: JsonObject, key: str) -> int:
-    """How many members a list in a document has; 0 for anything else, which is carried and not judged here."""
+    """Return how many members a list in a document has; 0 for any other value, which is kept without judging it."""
     members = document.get(key)
     return len(members) if isinstance(members, list) else 0
 
 
 def identity_version(document: JsonObject) -> int:
-    """The version of an identity document; 1 where it says none."""
+    """Return the version of an identity document; 1 when it has none."""
     version = unwrap_document(archive_layout.IDENTITY, document).get("version", 1)
     return version if isinstance(version, int) and not isinstance(version, bool) and version > 0 else 1

@@ -1,4 +1,4 @@
-"""Where things lie in an archive (ALF §4.1)."""
+"""Paths of entries in an archive (ALF §4.1)."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ SIGNATURE = "lifeboat/signature.json"
 
 KEYS = "lifeboat/keys.json"
 REDACTIONS = "lifeboat/redactions.json"
-"""Which items were purged, and the redactions that say so: {"redactions": [document...], "records": [[id, partition,
-position, leaf]...], "metas": {path: the parts of the meta that digests cover and that read otherwise now}}."""
+"""Purged items and the redactions that cover them: {"redactions": [document...], "records": [[id, partition, position,
+leaf]...], "metas": {path: the meta parts that digests cover and that read differently now}}."""
 HEAD = "lifeboat/head.json"
-"""The head document byte for byte, present only where it cannot be derived from the manifest."""
+"""The head document byte for byte; present only where it cannot be derived from the manifest."""
 
 DERIVED = frozenset({ATTACHMENTS, MEMORY_INDEX, FILES, CUTS, LEAVES, SIGNATURE, KEYS, HEAD, REDACTIONS})
-"""Entries of an archive that are made from the state when it is written, never kept in it."""
+"""Entries that are made from the state when an archive is written. A state never stores them."""
 
 
 def raw_prefix(runtime: str) -> str:
-    """Workspace-relative files of a runtime."""
+    """Return the prefix of a runtime's workspace files."""
     return f"{RAW}{runtime}/"
 
 
 def home_prefix(runtime: str) -> str:
-    """Files of the runtime's home, outside the workspace."""
+    """Return the prefix of files in the runtime's home, outside the workspace."""
     return f"{RAW}{runtime}-home/"
 
 

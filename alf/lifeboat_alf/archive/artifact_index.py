@@ -1,7 +1,7 @@
-"""The artifact index (ALF §3.1.9): one object per artifact, made from an entry and read back into one.
+"""Convert artifacts between entries and the artifact index (ALF §3.1.9).
 
-An entry's `meta.attachment` holds what cannot be derived from its path, size and digest: id, media type, tier, which
-records refer to it, and every field that differs from what would be derived or that nobody here knows.
+An entry's `meta.attachment` holds what cannot be derived from path, size and digest: id, media type, tier, the records
+that refer to it, unknown fields, and every field that differs from its derived value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ENTRY_PATH = "entry_path"
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """One object of the index as a reader needs it. `included`: its bytes are an entry of the file under `path`."""
+    """One object of the index. `included` says whether its bytes are an entry of the file under `path`."""
 
     path: str
     fields: JsonObject
@@ -39,20 +39,20 @@ class Attachment:
 
 
 def is_referenced(meta: JsonObject) -> bool:
-    """Whether an entry is a tier 3 artifact, whose bytes stand in no archive."""
+    """Return whether an entry is a tier 3 artifact. No archive holds the bytes of those."""
     return bool(as_object(meta.get(entry_metas.ATTACHMENT)).get("tier") == REFERENCED)
 
 
 def is_carried(entry: Entry, *, held: bool) -> bool:
-    """Whether every bundle that holds this entry carries its bytes: they are held here, and it is no tier 3 artifact.
+    """Return whether every bundle with this entry carries its bytes. Tier 3 artifacts are never carried.
 
-    `held`: the state that the entry is of can read its bytes.
+    `held` says whether the entry's state can read its bytes.
     """
     return held and not is_referenced(entry.meta)
 
 
 def to_json(entry: Entry, *, included: bool) -> JsonObject:
-    """The index object of an artifact entry; `included` when its bytes are in the same file."""
+    """Return the index object of an artifact entry; `included` when its bytes are in the same file."""
     fields = entry.meta[entry_metas.ATTACHMENT]
     made = _derived(entry.path, entry.size, entry.sha256, included=included)
     made.update((key, value) for key, value in fields.items() if key != "tier")
@@ -103,7 +103,8 @@ def _tier(item: JsonObject) -> int:
 
 
 def _path(item: JsonObject) -> Any:
-    """Which entry an object speaks of: its place in the archive, else one made of where it lay, else of its id."""
+    """Return the entry path of an index object: its place in the archive, else its original path, else one made from
+    its id."""
     if item.get("archive_path") is not None:
         return item["archive_path"]
     path = f"{archive_layout.ARTIFACTS}{item.get('source_path')}"

@@ -1,7 +1,7 @@
-"""Which deflate is used: zlib-ng where it is installed (3 to 5 times faster), else zlib.
+"""Choose the deflate library: zlib-ng where it is installed (3 to 5 times faster), else zlib.
 
-The one place that touches an internal of `zipfile`: the compressor object of an entry being written. A test fails
-when a new Python no longer has it; until then writing goes on with the standard library's own.
+This is the only code that touches an internal of `zipfile`: the compressor object of an entry being written. A test
+fails when a new Python no longer has it; until then writing falls back to the standard library's compressor.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ with contextlib.suppress(ImportError):
     _zlib = importlib.import_module("zlib_ng.zlib_ng")
 
 RATIO_LIMIT = 250
-"""Unpacked to packed size beyond which an entry is taken for a bomb. Text reaches 10 to 60."""
+"""Ratio of unpacked to packed size above which an entry counts as a bomb. Text reaches 10 to 60."""
 RATIO_FROM = 16 << 20
 """Entries up to this size (unpacked bytes) may have any ratio."""
 
@@ -30,15 +30,16 @@ def compute_crc32(data: bytes, start: int) -> int:
 
 
 def make_decompressor() -> Any:
-    """A raw deflate decompressor with `decompress(data, max_length)`, `unconsumed_tail`, `unused_data` and `eof`."""
+    """Return a raw deflate decompressor with `decompress(data, max_length)`, `unconsumed_tail`, `unused_data`,
+    `eof`."""
     return _zlib.decompressobj(-15)
 
 
 class BoundedCompressor:
-    """Raw deflate that never packs a large entry tighter than half of what the reader accepts.
+    """Raw deflate that never packs a large entry tighter than half of the ratio that the reader accepts.
 
-    Beyond that (a file of zeros) it goes on with stored blocks: a deflate stream may be continued by another
-    compressor after a sync flush, since neither refers back.
+    Beyond that (for example a file of zeros) it writes stored blocks. After a sync flush another compressor may
+    continue a deflate stream, because neither refers back.
     """
 
     def __init__(self, level: int) -> None:
@@ -62,7 +63,8 @@ class BoundedCompressor:
         return packed
 
     def _switch(self) -> bytes:
-        """Change between packing and storing when the ratio asks for it; what the old compressor still held."""
+        """Switch between packing and storing when the ratio requires it; return the pending bytes of the old
+        compressor."""
         wanted = self._in < RATIO_FROM // 2 or self._in < self._out * (RATIO_LIMIT // 2)
         if wanted == self._packing:
             return b""
@@ -77,7 +79,7 @@ def _compressor(level: int) -> Any:
 
 
 def use_fast(handle: IO[bytes], level: int) -> bool:
-    """Give an entry that `zipfile` writes the compressor of this module. False when the hook is not there."""
+    """Install this module's compressor for an entry that `zipfile` writes. Return False when the hook is missing."""
     if getattr(handle, HOOK, None) is None:
         return False
     setattr(handle, HOOK, BoundedCompressor(level))

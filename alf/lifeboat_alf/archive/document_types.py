@@ -1,7 +1,7 @@
-"""The documents of the format as types: read-only views for those who want attributes, and what validation checks.
+"""Types of the format's documents: read-only views, and the basis of validation.
 
-The decoded dict stays the truth (unknown fields survive only there); `msgspec.convert(document, Identity)` makes a
-view of it. Enums are plain text, because unknown values are kept (ALF §8.2). `schemas` generates the published JSON
+The decoded dict stays authoritative, because unknown fields survive only there; `msgspec.convert(document, Identity)`
+makes a view of it. Enums are plain text, because unknown values are kept (ALF §8.2). `schemas` generates the JSON
 schemas from these classes.
 """
 
@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.memory_records import ENUMS
 
 
@@ -30,7 +31,7 @@ Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Text = str | UnsetType
 Texts = list[str] | UnsetType
 Uuids = list[Uuid] | UnsetType
-Object = dict[str, Any] | UnsetType
+Object = JsonObject | UnsetType
 Moment = Time | None | UnsetType
 Version = Annotated[str, Meta(pattern=r"^\d+\.\d+\.\d+")]
 Checksum = Annotated[str, Meta(pattern="^[a-z0-9]+:[a-f0-9]+$")]
@@ -89,7 +90,7 @@ class Temporal(DocumentView, frozen=True):
 
 
 class Entity(DocumentView, frozen=True):
-    """Somebody or something a memory names (ALF §3.1.5)."""
+    """A person or thing that a memory names (ALF §3.1.5)."""
 
     name: str
     type: EntityType
@@ -279,7 +280,7 @@ class StructuredProfile(DocumentView, frozen=True):
     locale: Text = UNSET
     communication_preferences: CommunicationPreferences | UnsetType = UNSET
     work_context: WorkContext | UnsetType = UNSET
-    relationships: list[dict[str, Any]] | UnsetType = UNSET
+    relationships: list[JsonObject] | UnsetType = UNSET
     custom_fields: Object = UNSET
 
 
@@ -302,7 +303,7 @@ class PrincipalProfile(DocumentView, frozen=True):
 
 
 class Principal(DocumentView, frozen=True):
-    """Somebody the agent works for or with (ALF §3.3.1)."""
+    """A person or agent that the agent works for or with (ALF §3.3.1)."""
 
     id: Uuid
     principal_type: PrincipalType
@@ -516,7 +517,7 @@ class DeltaChanges(DocumentView, frozen=True):
     artifacts: list[EntryItem] | UnsetType = UNSET
     documents: list[EntryItem] | UnsetType = UNSET
     attachments: AttachmentsChange | UnsetType = UNSET
-    cuts: dict[str, list[dict[str, Any]] | None] | UnsetType = UNSET
+    cuts: dict[str, list[JsonObject] | None] | UnsetType = UNSET
     manifest: Object = UNSET
 
 

@@ -1,4 +1,4 @@
-"""`lifeboat/leaves.bin`: the salts of a state's items, in the order of the items, without their keys.
+"""Read and write `lifeboat/leaves.bin`: the salts of a state's items, in item order, without keys.
 
 One row per item, first a flag byte:
 
@@ -6,7 +6,7 @@ One row per item, first a flag byte:
     1   32 bytes leaf                    the salt was destroyed
     2   16 bytes salt, 32 bytes leaf     the bytes are not in this file (tier 3)
 
-Leaves of items whose bytes are here are never written: they are computed from the bytes, so that a changed byte
+Leaves of items whose bytes are in the file are never written: they are computed from the bytes, so that a changed byte
 cannot hide behind a stored leaf.
 """
 
@@ -22,14 +22,14 @@ _LENGTHS = {0: SALT_BYTES, 1: LEAF_BYTES, 2: SALT_BYTES + LEAF_BYTES}
 
 
 def pack_leaf_row(leaf: Leaf, *, absent: bool = False) -> bytes:
-    """The row of one item; `absent` when its bytes are not in the file."""
+    """Return the row of one item; `absent` when its bytes are not in the file."""
     if not leaf.salt:
         return b"\x01" + leaf.digest
     return b"\x02" + leaf.salt + leaf.digest if absent else b"\x00" + leaf.salt
 
 
 class LeafRows:
-    """All rows of a file, held as they are. `rows[i]` is (salt, leaf digest), either b"" where the row has none."""
+    """All rows of a file. `rows[i]` is (salt, leaf digest); each is b"" where the row has none."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,4 +1,4 @@
-"""Which sequence an archive is: from its signature document, else from what the manifest says."""
+"""Determine the sequence of an archive from its signature document, else from its manifest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN_TIME = "1970-01-01T00:00:00.000Z"
 
 
 def to_document(sequence: Sequence) -> JsonObject:
-    """`lifeboat/signature.json`: the sequence as it was signed, and the signature (null when it was not)."""
+    """Return `lifeboat/signature.json`: the sequence as signed, and the signature (null without one)."""
     named = {
         "agent": sequence.agent_id,
         "sequence": sequence.number,
@@ -34,7 +34,7 @@ def to_document(sequence: Sequence) -> JsonObject:
 
 
 def from_document(document: JsonObject, *, entry: str = archive_layout.SIGNATURE) -> Sequence:
-    """Read what `to_document` wrote. Raises BadDocument."""
+    """Decode a document made by `to_document`. Raises BadDocument."""
     named, signature = document.get("sequence"), document.get("signature")
     if not isinstance(named, dict) or not isinstance(signature, dict | None):
         raise BadDocument("names no sequence", entry=entry)
@@ -58,7 +58,7 @@ def _digest(text: str, entry: str) -> bytes:
 
 
 def read_sequence(manifest: JsonObject, document: JsonObject | None, warnings: list[str]) -> Sequence:
-    """The sequence of a checked manifest. Raises BadDocument when the signature speaks of another one."""
+    """Return the sequence of a checked manifest. Raises BadDocument when the signature names another one."""
     agent_id, number = manifest["agent"]["id"], manifest.get("sync", {}).get("last_sequence", 0)
     if document is None:
         warnings.append("the archive is not signed")

@@ -1,7 +1,7 @@
-"""The manifest of a snapshot (ALF §4.2): made from a state's head and what was written, and checked when read.
+"""Build the manifest of a snapshot (ALF §4.2) from a state's head and the written content, and check it on reading.
 
 A state keeps only the manifest's *head*: the fields that do not follow from the content. `build_manifest` adds the
-rest, `derive_head` takes it away again, also from archives of other tools; what neither knows stays in the head.
+rest, `derive_head` removes it again, also for archives of other tools. Unknown fields stay in the head.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _SYNC_FIELDS = ("last_sequence", "last_sync_at")
 _PARTITION_FIELDS = ("record_count", "checksum")
 _DERIVED = ("alf_version", "created_at", "entries", "checksum")
 DOCUMENT_FIELDS = "document_fields"
-"""Key of the head: {document: unknown fields} of documents that are made when an archive is written."""
+"""Key of the head: {document: unknown fields} of the documents that are derived when an archive is written."""
 
 _COUNTED = ("raw_sources", "raw_state", "sync", "layers", DOCUMENT_FIELDS)
-"""Fields of a head to which a manifest adds what it counts."""
+"""Fields of a head to which the manifest adds counts."""
 
 _MADE = ("agent", "partitions", "layers", "sync", "raw_state", DOCUMENT_FIELDS, *_DERIVED)
 
 
 @dataclass(slots=True)
 class ManifestContents:
-    """What a manifest says about the content, counted while it is written. None: the layer is not there."""
+    """Figures about the content, collected while it is written. None: the layer is missing."""
 
     identity_version: int | None = None
     principals: int | None = None
@@ -62,13 +62,14 @@ class ManifestContents:
     referenced: list[int] = field(default_factory=list)
 
 
-# Making --------------------------------------------------------------------------------------------------------
+# Writing -------------------------------------------------------------------------------------------------------
 
 
 def build_manifest(
     head: JsonObject, sequence: Sequence, contents: ManifestContents, digests: Mapping[str, str]
 ) -> JsonObject:
-    """The whole manifest. `digests` is {entry: SHA-256 hex of its unpacked bytes} of everything but the manifest."""
+    """Return the whole manifest. `digests` is {entry: SHA-256 hex of its unpacked bytes} for every entry but the
+    manifest."""
     document: JsonObject = {"alf_version": ALF_VERSION, "created_at": sequence.time, "agent": head["agent"]}
     document |= {key: value for key, value in head.items() if key not in _MADE}
     document["raw_sources"] = _union(head.get("raw_sources", []), contents.raw_runtimes)
@@ -83,12 +84,12 @@ def build_manifest(
 
 
 def entries_checksum(digests: Mapping[str, str]) -> str:
-    """`sha256:` and the SHA-256 (hex) over the RFC 8785 form of {entry: SHA-256 hex}."""
+    """Return `sha256:` and the SHA-256 (hex) over the RFC 8785 form of {entry: SHA-256 hex}."""
     return "sha256:" + hashlib.sha256(json_codec.encode_canonical(dict(digests))).hexdigest()
 
 
 def partition_entries(head: JsonObject, counts: Mapping[str, int], digests: Mapping[str, str]) -> list[JsonObject]:
-    """The partition inventory: those with records, each with its count and its own checksum."""
+    """Return the partition inventory: partitions with records, each with its count and checksum."""
     return [
         {
             "file": item["file"],
@@ -144,7 +145,8 @@ def _attachments_layer(contents: ManifestContents) -> JsonObject:
 
 
 def _raw_state(head: JsonObject, sequence: Sequence, contents: ManifestContents) -> JsonObject:
-    """At which sequence each raw tree was captured; that of the agent's own runtime at this one, unless stated."""
+    """Return at which sequence each raw tree was captured. The tree of the agent's own runtime belongs to this sequence
+    unless the head states another."""
     own = head["agent"].get("source_runtime")
     made = {own: sequence.number} if own in contents.raw_runtimes else {}
     return {**made, **head.get("raw_state", {})}
@@ -158,7 +160,7 @@ def _union(first: Iterable[str], second: Iterable[str]) -> list[str]:
 
 
 def derive_head(document: JsonObject, document_fields: JsonObject | None = None) -> JsonObject:
-    """The head of a checked manifest: everything that `build_manifest` would not make from the content itself.
+    """Return the head of a checked manifest: everything that `build_manifest` would not make from the content.
 
     `document_fields` are the unknown fields of `attachments.json` and `memory/index.json`.
     """
@@ -181,7 +183,7 @@ def derive_head(document: JsonObject, document_fields: JsonObject | None = None)
 
 
 def head_partitions(document: JsonObject) -> list[JsonObject]:
-    """The partitions of a manifest as a head lists them: without what is counted."""
+    """Return the partitions of a manifest as a head lists them, without counts."""
     found = []
     for item in document["layers"].get("memory", {}).get("partitions", []):
         known = {
@@ -199,7 +201,7 @@ def _other_raw_states(value: JsonObject, own: str | None, number: int) -> JsonOb
 
 
 def _unknown_layer_fields(layers: JsonObject) -> JsonObject:
-    """Layers and fields of layers that this version of the format does not name."""
+    """Return layers and layer fields that this version of the format does not know."""
     unknown = {name: _without(layer, _LAYER_FIELDS.get(name, ())) for name, layer in layers.items()}
     return {name: fields for name, fields in unknown.items() if fields or name not in _LAYER_FIELDS}
 
@@ -227,7 +229,8 @@ def version_warnings(version: object) -> list[str]:
 
 
 def check_manifest(document: JsonObject) -> list[str]:
-    """Warnings about a snapshot's manifest. Raises UnsupportedVersion and BadDocument for what cannot be read."""
+    """Check a snapshot's manifest and return warnings. Raises UnsupportedVersion, and BadDocument for an unreadable
+    one."""
     warnings = version_warnings(document.get("alf_version"))
     agent = _object(document, "agent")
     if not isinstance(agent.get("id"), str):
@@ -248,7 +251,7 @@ def check_manifest(document: JsonObject) -> list[str]:
 
 
 def check_head(head: JsonObject, *, entry: str) -> JsonObject:
-    """A head document that came as such. Raises BadDocument for what a manifest is refused for."""
+    """Check a head document by the rules of a manifest. Raises BadDocument."""
     partitions = head.get("partitions", [])
     if not isinstance(head.get("agent"), dict) or not isinstance(partitions, list):
         raise BadDocument("the head names no agent, or its partitions are not a list", entry=entry)
@@ -258,8 +261,8 @@ def check_head(head: JsonObject, *, entry: str) -> JsonObject:
 
 
 def check_head_fits(head: JsonObject, derived: JsonObject, *, entry: str) -> None:
-    """A head that stands beside a manifest says nothing else than what is derived from that: who reads the one and who
-    reads the other see the same agent. Raises BadDocument."""
+    """Check that a stored head says the same as the one derived from the manifest, so that every reader sees the same
+    agent. Raises BadDocument."""
     for key, value in derived.items():
         if key in _COUNTED:
             continue
@@ -311,9 +314,9 @@ def _object(parent: JsonObject, key: str) -> JsonObject:
 def check_entries(
     document: JsonObject, names: Iterable[str], *, manifest: str = archive_layout.MANIFEST
 ) -> dict[str, str]:
-    """The entry map of a snapshot's or delta's manifest, held against its checksum and the names in the file.
+    """Check the entry map of a snapshot's or delta's manifest against its checksum and the names in the file.
 
-    Gives {entry: SHA-256 hex}, {} where the manifest has no map. Raises ChecksumMismatch, MissingEntry, BadDocument.
+    Returns {entry: SHA-256 hex}, {} for a manifest without a map. Raises ChecksumMismatch, MissingEntry, BadDocument.
     """
     entries = document.get("entries")
     if entries is None:

@@ -1,11 +1,11 @@
-"""The ZIP container of an archive or a delta: one safe reader, one deterministic writer (ALF §4.1).
+"""Read and write the ZIP container of archives and deltas (ALF §4.1).
 
-Reading trusts nothing: every name, size and attribute is checked when the file is opened, before a byte is unpacked;
-sizes, CRCs and (where a digest is expected) SHA-256 are checked while an entry streams. `zipfile` only parses the
-table of contents; unpacking is done here because `zipfile` neither notices data beyond the declared size nor bounds
-what a broken header makes it read.
+The reader trusts nothing. Opening a file checks every name, size and attribute before a byte is unpacked; reading an
+entry checks size, CRC and (where a digest is expected) SHA-256. `zipfile` only parses the table of contents. Unpacking
+is done here because `zipfile` neither notices data beyond the declared size nor limits what a broken header makes it
+read.
 
-Both sides hold the same limits, so that what is written can be read.
+Reader and writer share the same limits, so every written file can be read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lifeboat_alf.archive import deflate
 from lifeboat_alf.errors import ChecksumMismatch, MissingEntry, NotAnArchive, TooLarge, UnsafeEntry
 
 LINE_LIMIT = 64 << 20
-"""Bytes of one line of JSONL, for the reader and the writer alike."""
+"""Maximum bytes of one JSONL line, for the reader and the writer."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _CHUNK = 1 << 18
@@ -34,7 +34,7 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _END_SIZE = 22
 _END_LIMIT = _END_SIZE + 0xFFFF + 76
 _WIDE_END_SIZE = 76
-"""The end of a ZIP64 and the locator that follows it."""
+"""Bytes of the ZIP64 end record and its locator."""
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _UTF8_NAME = 0x800
 _NAME_LIMIT = 0xFFFF
@@ -44,9 +44,10 @@ _UNREADABLE = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError
 
 @dataclass(frozen=True, slots=True)
 class ContainerLimits:
-    """What a container may be at most; sizes in bytes, unpacked.
+    """Upper bounds of a container. Sizes are unpacked bytes.
 
-    `ratio` (unpacked to packed) counts only for entries larger than `ratio_from`: small files of zeros are harmless.
+    `ratio` (unpacked to packed) applies only to entries larger than `ratio_from`, because small files of zeros are
+    harmless.
     """
 
     entries: int = 500_000
@@ -58,10 +59,10 @@ class ContainerLimits:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that could leave the folder it is unpacked to, or mean two paths. Raises UnsafeEntry.
+    """Refuse a name that could escape the target directory or mean two paths. Raises UnsafeEntry.
 
-    Legal but odd names (`a:b.md`, `CON`, case twins) pass: whether a file system can hold them is asked by whoever
-    writes there.
+    Legal but unusual names (`a:b.md`, `CON`, names that differ in case) pass. The code that writes to a file system
+    decides whether it can hold them.
     """
     if not name or "\0" in name:
         raise UnsafeEntry("the name is empty or holds a zero byte", entry=name.replace("\0", "\\0"))
@@ -74,10 +75,10 @@ def check_name(name: str) -> None:
 
 
 class ArchiveReader:
-    """A ZIP from anywhere, checked when opened. Not for several threads at once.
+    """An open ZIP file from an untrusted source, checked when opened. Not thread-safe.
 
-    `source` is a path or a seekable binary file (which stays open). Raises NotAnArchive, UnsafeEntry and TooLarge;
-    a path that is not there raises OSError.
+    `source` is a path or a seekable binary file, which stays open. Raises NotAnArchive, UnsafeEntry and TooLarge, and
+    OSError for a missing path.
     """
 
     def __init__(self, source: Path | BinaryIO, limits: ContainerLimits | None = None) -> None:
@@ -107,34 +108,34 @@ class ArchiveReader:
         return name in self._entries
 
     def names(self) -> list[str]:
-        """Every entry in the order of the file's table; folders, which hold nothing, are left out."""
+        """Return all entries in the order of the table of contents, without directories."""
         return list(self._entries)
 
     def size(self, name: str) -> int:
-        """The declared size, unpacked, in bytes. Reading proves it."""
+        """Return the declared unpacked size in bytes. Reading the entry verifies it."""
         return self._info(name).file_size
 
     def expect(self, digests: Mapping[str, str]) -> None:
-        """From now on hold entries against these SHA-256 hex digests whenever they are read to their end.
+        """Check entries against these SHA-256 hex digests when they are read to their end.
 
-        The map is kept, not copied: what is added to it later counts too.
+        The mapping is kept, not copied, so later additions apply too.
         """
         self._expected = digests
 
     def open(self, name: str) -> BinaryIO:
-        """The unpacked entry as a stream. Damage raises at the place where it is met, at the latest at the end."""
+        """Return the unpacked entry as a stream. Damage raises where it is met, at the latest at the end."""
         info = self._info(name)
         return io.BufferedReader(_EntryStream(self._file, info, self._expected.get(name)), _CHUNK)
 
     def read(self, name: str, max_bytes: int | None = None) -> bytes:
-        """The whole entry. Raises TooLarge before unpacking when it is larger than `max_bytes`."""
+        """Return the whole entry. Raises TooLarge before unpacking when it is larger than `max_bytes`."""
         if max_bytes is not None and self.size(name) > max_bytes:
             raise TooLarge(f"{self.size(name)} bytes, at most {max_bytes} are read", entry=name)
         with self.open(name) as stream:
             return stream.read()
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Lines with their number from 1, without the newline. Raises TooLarge for a line over the limit."""
+        """Yield (number from 1, line without newline). Raises TooLarge for a line over the limit."""
         limit = self._limits.line
         with self.open(name) as stream:
             number = 0
@@ -146,7 +147,7 @@ class ArchiveReader:
                 yield number, line
 
     def drain(self, name: str) -> None:
-        """Read an entry to its end for the checks alone."""
+        """Read an entry to its end only to run its checks."""
         with self.open(name) as stream:
             while stream.read(_CHUNK):
                 pass
@@ -184,9 +185,9 @@ def _table_of_contents(file: BinaryIO, limits: ContainerLimits) -> dict[str, zip
 
 
 def _declared_entries(file: BinaryIO) -> int:
-    """How many entries the end of a ZIP speaks of.
+    """Return how many entries the end record of a ZIP declares.
 
-    `zipfile` does not look: a damaged length in its table makes it pass over entries without a word.
+    `zipfile` does not check it: with a damaged length in the table it silently skips entries.
     """
     file.seek(max(0, file.seek(0, io.SEEK_END) - _END_LIMIT))
     tail = file.read()
@@ -218,7 +219,8 @@ def _check_entry(info: zipfile.ZipInfo, limits: ContainerLimits) -> None:
 
 
 def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> None:
-    """Total size, and that no two entries share packed bytes (which multiplies what a small file unpacks to)."""
+    """Check the total size, and that no two entries share packed bytes (which multiplies what a small file unpacks
+    to)."""
     total = sum(info.file_size for info in infos)
     if total > limits.total_size:
         raise TooLarge(f"{total} bytes in all, at most {limits.total_size} are read")
@@ -230,7 +232,7 @@ def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> No
 
 
 class _EntryStream(io.RawIOBase):
-    """One entry unpacked in chunks; proves size, CRC and, when given, SHA-256 at its end."""
+    """One entry, unpacked in chunks. Its end checks size, CRC and, when given, SHA-256."""
 
     def __init__(self, file: BinaryIO, info: zipfile.ZipInfo, expected: str | None) -> None:
         super().__init__()
@@ -263,7 +265,7 @@ class _EntryStream(io.RawIOBase):
         return len(data)
 
     def _next(self, size: int) -> bytes:
-        """At least one and at most `size` bytes. Raises NotAnArchive when there are none."""
+        """Return between one and `size` bytes. Raises NotAnArchive when there are none."""
         if self._inflate is None:
             data = self._packed(size)
         else:
@@ -308,7 +310,7 @@ class _EntryStream(io.RawIOBase):
         self._proven = True
 
     def _body_offset(self) -> int:
-        """Where the packed bytes begin. The local header must name the same entry as the table does."""
+        """Return where the packed bytes begin. The local header must name the same entry as the table."""
         info = self._info
         self._file.seek(info.header_offset)
         header = self._file.read(_LOCAL_HEADER.size)
@@ -325,7 +327,7 @@ class _EntryStream(io.RawIOBase):
 
 
 class EntryWriter:
-    """One entry being written: `write(bytes)`, in any chunks."""
+    """One entry being written, in chunks of any size."""
 
     def __init__(self, handle: BinaryIO, name: str, limit: int) -> None:
         self._handle, self._name, self._limit = handle, name, limit
@@ -344,17 +346,17 @@ class EntryWriter:
 
 
 class _ZipFile(zipfile.ZipFile):
-    """One that is not completed behind our back: what was not closed after an error stays no archive."""
+    """A ZIP file that `zipfile` does not complete on its own: after an error it stays unreadable."""
 
     def __del__(self) -> None:
         pass
 
 
 class ArchiveWriter:
-    """Writes a ZIP whose bytes follow from its content and the deflate library alone.
+    """Writes a ZIP whose bytes depend only on its content and the deflate library.
 
-    Times are 1980, modes 0644, no extra fields; the caller adds names in order. `digests` maps every name written
-    to the SHA-256 (hex) of its unpacked bytes. `out` needs no seek and stays open; without `close` it holds no
+    Times are 1980, modes 0644, without extra fields; the caller adds names in order. `digests` maps every written name
+    to the SHA-256 (hex) of its unpacked bytes. `out` needs no seek and stays open; before `close` it is not a valid
     archive. Raises UnsafeEntry and TooLarge for what the reader would refuse.
     """
 
@@ -366,13 +368,13 @@ class ArchiveWriter:
         self._zip = _ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=level)
 
     def add(self, name: str, data: bytes, *, stored: bool = False) -> None:
-        """One whole entry. `stored`: bytes that cannot be packed (salts) are not tried."""
+        """Add a whole entry. `stored` skips compression for bytes that do not compress (salts)."""
         with self.stream(name, size=len(data), stored=stored or not data) as entry:
             entry.write(data)
 
     @contextlib.contextmanager
     def stream(self, name: str, *, size: int | None = None, stored: bool = False) -> Iterator[EntryWriter]:
-        """An entry written in pieces. More than 2 GiB need `size` (bytes) in advance."""
+        """Write an entry in pieces. Entries over 2 GiB need `size` (bytes) in advance."""
         self._check_new(name)
         info = zipfile.ZipInfo(name, _EPOCH)
         info.create_system = 3

@@ -1,7 +1,7 @@
-"""What a doctor finds: small checks, one module each, every finding with its cause and what helps.
+"""Run doctor checks and report what they find, with cause and fix.
 
-A new check is a new module in a doctor's folder with `TITLE` and `check(...) -> Iterator[Finding]`; it is found by
-being there. A check that itself fails becomes a finding: a doctor never dies of the illness.
+To add a check, add a module with `TITLE` and `check(...) -> Iterator[DoctorFinding]` to a doctor's folder; it is
+discovered automatically. A check that fails becomes a finding, so one broken check never stops the doctor.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_alf.errors import LifeboatError
 
 
 class DoctorLevel(StrEnum):
+    """Severity of a doctor finding."""
+
     OK = "ok"
     WARNING = "warning"
     ERROR = "error"
@@ -24,7 +26,8 @@ class DoctorLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """`subject` names what was looked at, `result` what was found; `fix` is a command where one helps."""
+    """Result of looking at one thing. `subject` names it, `result` says what was found; `fix` is a command where one
+    helps."""
 
     level: DoctorLevel
     subject: str
@@ -34,18 +37,18 @@ class DoctorFinding:
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheckResult:
-    """A finding with the check it comes from."""
+    """A finding with the check that made it."""
 
     check: str
     title: str
     finding: DoctorFinding
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return {"check": self.check, "title": self.title, **asdict(self.finding)}
 
 
 def checks_in(folder: Iterable[str]) -> list[str]:
-    """The names of the modules of a package (its `__path__`), sorted."""
+    """Return the names of the modules of a package (its `__path__`), sorted."""
     return sorted(module.name for module in pkgutil.iter_modules(folder))
 
 
@@ -55,7 +58,8 @@ def run_check(
     check: Callable[[], Iterable[DoctorFinding]],
     amended: Callable[[LifeboatError], object] = lambda error: None,
 ) -> Iterator[DoctorCheckResult]:
-    """One check, with what keeps it from being made as a finding of its own, after `amended` had its way with it."""
+    """Run one check. An error that stops it becomes a finding, after `amended` has had the chance to change the
+    error."""
     try:
         for finding in check():
             yield DoctorCheckResult(name, title, finding)

@@ -1,4 +1,4 @@
-"""Identifiers: UUIDv7 minted from a secret seed, so that an id says nothing about its content."""
+"""Make and check ids: UUIDv7 derived from a secret seed, so that an id reveals nothing about its content."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _V7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 
 
 def mint_id(seed: bytes, created_at: str, *parts: str, ordinal: int = 0) -> str:
-    """A UUIDv7: the time is `created_at`, the other 74 bits are BLAKE2b keyed with `seed` over `parts` and `ordinal`.
+    """Return a UUIDv7 whose time is `created_at` and whose other 74 bits are BLAKE2b keyed with `seed` over `parts` and
+    `ordinal`.
 
-    The same seed, time and parts give the same id; whoever finds the id taken raises `ordinal`.
+    The same seed, time and parts give the same id. A caller that finds the id taken raises `ordinal`.
     """
     if len(seed) != SEED_BYTES:
         raise ValueError(f"an id seed has {SEED_BYTES} bytes")
@@ -27,13 +28,17 @@ def mint_id(seed: bytes, created_at: str, *parts: str, ordinal: int = 0) -> str:
 
 
 def make_id(created_at: str) -> str:
-    """A random UUIDv7 at a given time (agents, vaults, credentials: things nobody derives)."""
+    """Return a random UUIDv7 for a time. Used for agents, vaults and credentials, which are not derived from
+    anything."""
     return _version_7(times.to_milliseconds(created_at), os.urandom(10))
 
 
 def derive_id(milliseconds: int, key: str) -> str:
-    """The UUIDv7 of something that another system named: everybody who reads the same name and time gets the same id.
-    The time is clamped to 48 bits, the other bits are SHA-256 over `key`."""
+    """Return the UUIDv7 of an object that another system named. The same name and time give the same id on every
+    machine.
+
+    The time is clamped to 48 bits; the other bits are SHA-256 over `key`.
+    """
     digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
     octets = bytearray(min(max(milliseconds, 0), (1 << 48) - 1).to_bytes(6, "big") + digest[:10])
     octets[6] = 0x70 | octets[6] & 0x0F
@@ -50,8 +55,8 @@ def _version_7(milliseconds: int, random: bytes) -> str:
 
 
 def as_uuid(text: str) -> str:
-    """The id by which an agent is known on this machine: a UUID in lower case. Other writers have agents called `ada`
-    or `../../x`; the UUID of such an id follows from it, so that it may name files."""
+    """Return the local id of an agent: a UUID in lower case. Other writers use ids such as `ada` or `../../x`; for
+    those the UUID is derived from the id, so that it can be part of a file name."""
     if is_uuid(text):
         return text.lower()
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"lifeboat-agent")
@@ -59,7 +64,7 @@ def as_uuid(text: str) -> str:
 
 
 def is_uuid(text: str) -> bool:
-    """Any UUID, any version, lower or upper case, with hyphens."""
+    """Return whether a text is a UUID of any version, in any case, with hyphens."""
     try:
         return str(uuid.UUID(text)) == text.lower()
     except ValueError:
@@ -67,5 +72,5 @@ def is_uuid(text: str) -> bool:
 
 
 def is_version_7(text: str) -> bool:
-    """What the memory-record schema asks of an id."""
+    """Return whether an id fits the memory-record schema."""
     return _V7.fullmatch(text) is not None

@@ -1,8 +1,7 @@
-"""One JSON codec for the whole project.
+"""Encode and decode JSON for the whole project.
 
-Own data goes through msgspec. Bytes from outside take the strict pass first: msgspec refuses NaN, lone surrogates
-and 1e400 but keeps the last of duplicate keys silently, so the standard library looks for those. Integers of any
-size survive both.
+msgspec handles data written by this project. Data from outside goes through the standard library first, because msgspec
+refuses NaN, lone surrogates and 1e400 but silently keeps the last of duplicate keys. Both keep integers of any size.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _LARGEST_EXACT = 2**53
 
 
 def encode_json(value: Any) -> bytes:
-    """Compact JSON, keys in insertion order."""
+    """Return compact JSON with keys in insertion order."""
     return _encoder.encode(value)
 
 
 def encode_pretty(value: Any) -> bytes:
-    """JSON for people: two spaces, no newline at the end (what the reference writes)."""
+    """Return JSON for people: two spaces of indentation, no newline at the end (as the reference client writes it)."""
     return msgspec.json.format(_encoder.encode(value), indent=2)
 
 
@@ -38,7 +37,7 @@ def decode_json(data: bytes) -> Any:
 
 
 def encode_canonical(value: Any) -> bytes:
-    """RFC 8785 form. Integers beyond 2**53, which the RFC cannot hold, are written out in full."""
+    """Return the RFC 8785 form. Integers beyond 2**53, which the RFC cannot represent, are written out in full."""
     try:
         if _is_plain(value) and b"\\" not in (data := _sorted_encoder.encode(value)):
             return data
@@ -50,8 +49,11 @@ def encode_canonical(value: Any) -> bytes:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether sorted compact JSON is the RFC 8785 form already, but for escapes: no fractions, no large numbers, keys
-    in ASCII. The quick way is worth it: every entry of a state is hashed with its meta in this form."""
+    """Return whether sorted compact JSON is already the RFC 8785 form apart from escapes: no fractions, no large
+    numbers, only ASCII keys.
+
+    This fast path matters because every entry of a state is hashed with its meta in this form.
+    """
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return True
@@ -86,7 +88,7 @@ def decode_strict(data: bytes, *, entry: str, line: int | None = None) -> Any:
 
 
 def decode_object(data: bytes, *, entry: str, line: int | None = None) -> JsonObject:
-    """`decode_strict`, and it must be an object."""
+    """Decode a JSON object from outside. Raises BadJson naming `entry` and `line`."""
     value = decode_strict(data, entry=entry, line=line)
     if not isinstance(value, dict):
         raise BadJson("a JSON object was expected", entry=entry, line=line)

@@ -1,5 +1,5 @@
-"""Parts of documents that others wrote, each in the shape that its reader expects. What has another shape is passed
-over as if it were not there: it is carried, and never stops who reads the rest."""
+"""Read parts of foreign documents in the expected shape. Other shapes read as missing, so they never stop the
+reader."""
 
 from __future__ import annotations
 

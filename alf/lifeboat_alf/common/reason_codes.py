@@ -1,4 +1,4 @@
-"""Reasons as data: a code that programs decide by, and parameters from which the text for people is made."""
+"""Represent reasons as data: a code that programs decide by, and parameters for the text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ReasonCode(StrEnum):
 
 
 class Reason:
-    """Why something was not done. Two reasons are equal when code and parameters are.
+    """Why an operation was not done. Two reasons are equal when code and parameters are.
 
     `str(reason)` is the text for people: use it for output only, and decide by `code`.
     """

@@ -1,4 +1,4 @@
-"""Errors of the system in words: no number, no quoted path."""
+"""Describe operating system errors without error numbers and quoted paths."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 
 
 def describe_refusal(error: BaseException) -> str:
-    """Return what the system refused and why: "/home/ada/notes: No space left on device". The text of other errors
-    stays as it is."""
+    """Return what the system refused and why: "/home/ada/notes: No space left on device". Other errors keep their
+    text."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     paths = [_path_text(path) for path in (error.filename, error.filename2) if path is not None]
@@ -15,8 +15,7 @@ def describe_refusal(error: BaseException) -> str:
 
 
 def refusal_reason(error: BaseException) -> str:
-    """Return why the system refused, for a sentence that names the path itself. The text of other errors stays as it
-    is."""
+    """Return why the system refused, for a sentence that already names the path. Other errors keep their text."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

@@ -1,4 +1,4 @@
-"""Timestamps: UTC with `Z`, as text; days and quarters from them. No clock here."""
+"""Convert timestamps (text, UTC with `Z`), days and quarters. Nothing here reads a clock."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def to_text(moment: datetime) -> str:
-    """RFC 3339, UTC, milliseconds: `2026-11-20T18:55:00.123Z`."""
+    """Return a timestamp in RFC 3339, UTC, with milliseconds: `2026-11-20T18:55:00.123Z`."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def from_nanoseconds(value: int) -> datetime:
-    """A file time (ns since 1970) as a datetime in UTC, cut to milliseconds; the nearest one that a datetime can hold
-    (a file system takes times far beyond the year 9999)."""
+    """Convert a file time (ns since 1970) to a UTC datetime with milliseconds. Out-of-range times become the nearest
+    representable one, because file systems allow times far beyond the year 9999."""
     try:
         return datetime.fromtimestamp(value // 1_000_000 / 1000, UTC)
     except (OverflowError, ValueError, OSError):
@@ -24,7 +24,7 @@ def from_nanoseconds(value: int) -> datetime:
 
 
 def parse_time(text: str) -> datetime:
-    """Any RFC 3339 timestamp (also with nine digits and an offset) in UTC. Raises ValueError."""
+    """Parse any RFC 3339 timestamp (also with nine digits and an offset) to UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset")
@@ -32,11 +32,11 @@ def parse_time(text: str) -> datetime:
 
 
 def day_text(day: date) -> str:
-    """Midnight UTC of a day, as a timestamp."""
+    """Return midnight UTC of a day as a timestamp."""
     return f"{day.isoformat()}T00:00:00.000Z"
 
 
 @lru_cache(maxsize=256)
 def to_milliseconds(text: str) -> int:
-    """A timestamp as milliseconds since 1970 (never below 0)."""
+    """Convert a timestamp to milliseconds since 1970 (never below 0)."""
     return max(0, int(parse_time(text).timestamp() * 1000))

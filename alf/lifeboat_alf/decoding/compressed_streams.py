@@ -1,6 +1,6 @@
-"""What is compressed: gzip, zlib, bzip2 and xz wherever they begin, and the members of zip archives.
+"""Decompress gzip, zlib, bzip2 and xz streams wherever they begin, and the members of zip archives.
 
-Members of a tar archive are not compressed by themselves, so their bytes are found without being taken apart.
+Members of a tar archive are not compressed individually, so their bytes are found without unpacking it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ _NEWEST_VERSION, _LONGEST_NAME = 63, 1024
 _STORED, _DEFLATED, _BZIP2, _LZMA, _ENCRYPTED_FLAG = 0, 8, 12, 14, 1
 _FIRST_STEP, _LARGEST_STEP = 16, 256 << 10
 _ENOUGH = 512
-"""Decoded bytes. Of a thousand random inputs that begin like zlib, less than one decodes to as many before it fails."""
+"""Decoded bytes that prove a zlib stream. Of 1,000 random inputs that begin like zlib, fewer than one decodes this
+far."""
 
 
 class _Decompressor(Protocol):
-    """What the decompressors of the standard library have in common."""
+    """Common interface of the decompressors in the standard library."""
 
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
@@ -51,7 +52,7 @@ class _Decompressor(Protocol):
 
 
 def compressed_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """What every compressed stream in these bytes says, as far as it can be decompressed."""
+    """Yield the content of every compressed stream in these bytes, as far as it can be decompressed."""
     passed = 0
     for at, form in _begins(data):
         if at < passed:
@@ -63,7 +64,7 @@ def compressed_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBy
             continue
         decoded, end, ending = _decompressed(data, start, make(), work)
         is_long_enough = len(decoded) >= (_ENOUGH if ending is _StreamEnd.DAMAGED else LEAST)
-        # The two bytes that begin zlib stand by chance in what was drawn at random. The signs of the others are longer.
+        # Zlib's two magic bytes occur by chance in random data. The magic bytes of the other formats are longer.
         is_sure = form == "zip" or (form != "zlib" and at == 0)
         if ending is not _StreamEnd.WHOLE and (is_sure or is_long_enough):
             work.unread.add(INCOMPLETE)
@@ -73,8 +74,10 @@ def compressed_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBy
 
 
 def begins_with_zlib(data: bytes) -> bool:
-    """Return whether these bytes begin with a zlib stream: a whole one, enough of one, or one that is cut off. Two
-    bytes by themselves stand at the beginning of many ids by chance."""
+    """Return whether these bytes begin with a zlib stream: complete, truncated, or long enough to be sure.
+
+    Many ids begin with the two magic bytes by chance.
+    """
     if not data.startswith(_ZLIB_SIGNS):
         return False
     stream = zlib.decompressobj()
@@ -85,7 +88,7 @@ def begins_with_zlib(data: bytes) -> bool:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether bytes are UTF-8 without NUL, which no compressed stream is."""
+    """Return whether bytes are UTF-8 without NUL. No compressed stream is."""
     if data.isascii():
         return b"\0" not in data
     try:
@@ -96,7 +99,7 @@ def is_text(data: bytes) -> bool:
 
 
 def _begins(data: bytes) -> list[tuple[int, str]]:
-    """Where something may begin that is compressed, in order."""
+    """Return the places where a compressed stream may begin, in order."""
     found = list[tuple[int, str]]()
     for sign, form in _SIGNS.items():
         at = data.find(sign)
@@ -107,7 +110,8 @@ def _begins(data: bytes) -> list[tuple[int, str]]:
 
 
 def _stream_at(data: bytes, at: int, form: str, work: DecodingBudget) -> tuple[int, Callable[[], _Decompressor] | None]:
-    """Where a stream begins, and what decompresses it; None for what is not compressed, or not by a known method."""
+    """Return where a stream begins and a factory for its decompressor; None for uncompressed data and unknown
+    methods."""
     if form == "zip":
         return _zip_member(data, at, work)
     make: dict[str, Callable[[], _Decompressor]] = {
@@ -125,7 +129,7 @@ def _zip_member(data: bytes, at: int, work: DecodingBudget) -> tuple[int, Callab
     version, flags, method, *_, name, extra = _ZIP_HEADER.unpack_from(data, at)
     start = at + _ZIP_HEADER.size + name + extra
     if version & 0xFF > _NEWEST_VERSION or not 0 < name <= _LONGEST_NAME or start > len(data):
-        return at, None  # a text that speaks of zip archives
+        return at, None  # a text about zip archives
     if flags & _ENCRYPTED_FLAG:
         work.unread.add(ENCRYPTED)
     elif method == _DEFLATED:
@@ -138,7 +142,7 @@ def _zip_member(data: bytes, at: int, work: DecodingBudget) -> tuple[int, Callab
 
 
 class _ZlibDecompressor:
-    """zlib's decompressor as those of bz2 and lzma are used."""
+    """zlib's decompressor with the interface of those of bz2 and lzma."""
 
     def __init__(self, window: int) -> None:
         self._inner = zlib.decompressobj(window)
@@ -160,7 +164,7 @@ class _ZlibDecompressor:
 
 
 class _StreamEnd(Enum):
-    """Where the decoding of a stream stopped: at its end, where the data or the work allowed end, or at a fault."""
+    """Why decoding a stream stopped: its end, the end of the data or of the budget, or an error."""
 
     WHOLE = auto()
     CUT_OFF = auto()
@@ -170,10 +174,10 @@ class _StreamEnd(Enum):
 def _decompressed(
     data: bytes, start: int, stream: _Decompressor, work: DecodingBudget
 ) -> tuple[bytes, int, _StreamEnd]:
-    """What a stream says up to its end, or to where it is damaged; where it ends, and how.
+    """Return the content of a stream up to its end or first error, where it ends, and why it ended.
 
-    The input is given in steps that grow: most of what only looks like a stream fails at the first, and of a damaged
-    one all that was said in the steps before is kept.
+    Input is fed in growing steps: most false starts fail at the first step, and everything decoded before an error is
+    kept.
     """
     pieces: list[bytes] = []
     at, step = start, _FIRST_STEP

@@ -1,4 +1,4 @@
-"""Decoded bytes that know which parts of the original spell them."""
+"""Decoded bytes that map back to the parts of the original that spell them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Span = tuple[int, int]
 
 
 class DecodedBytes(Protocol):
-    """Decoded bytes; `spans` gives the parts of the original that spell `data[start:end]`: one, but where a value is
-    stored in several places."""
+    """Decoded bytes. `spans` returns the parts of the original that spell `data[start:end]`: usually one, several for a
+    value stored in several places."""
 
     @property
     def data(self) -> bytes: ...
@@ -23,7 +23,7 @@ class DecodedBytes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EvenRun:
-    """A run in which every `letters` bytes, from `at` on, spell `bytes_each` bytes."""
+    """A run in which every `letters` bytes, starting at `at`, spell `bytes_each` bytes."""
 
     data: bytes
     at: int
@@ -38,7 +38,7 @@ class EvenRun:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueBlock:
-    """Bytes of which no part can be told from the rest: all of `at` to `end` spells each of them."""
+    """Decoded bytes that cannot be mapped individually: all of `at` to `end` spells each of them."""
 
     data: bytes
     at: int
@@ -50,7 +50,7 @@ class OpaqueBlock:
 
 @dataclass(frozen=True, slots=True)
 class OriginalBytes:
-    """The original as it is."""
+    """The original bytes, unchanged."""
 
     data: bytes
 
@@ -59,7 +59,7 @@ class OriginalBytes:
 
 
 class JoinedParts:
-    """Parts of the original behind each other."""
+    """Parts of the original, concatenated."""
 
     __slots__ = ("_begins", "_parts", "data")
 
@@ -79,12 +79,12 @@ class JoinedParts:
 
 
 Pieces = tuple[Sequence[int], Sequence[int]]
-"""Where pieces begin in the decoded bytes and in the original, both rising, each with its end as the last item. A piece
-of the same length on both sides is plain; any other is one character, however it is spelled."""
+"""Start offsets of pieces in the decoded bytes and in the original, both rising, each list followed by its end. A piece
+of equal length on both sides is literal; any other piece is one character, however it is spelled."""
 
 
 class RewrittenText:
-    """A text in which some parts stand for others. `pieces` is asked for once somebody wants to know a place."""
+    """Text in which some parts were replaced. `pieces` is computed when a position is first asked for."""
 
     __slots__ = ("_known", "_pieces", "data")
 
@@ -100,7 +100,7 @@ class RewrittenText:
         return [(self._piece(start)[0], self._piece(end - 1)[1])]
 
     def _piece(self, at: int) -> Span:
-        """The part of the original that spells one byte."""
+        """Return the part of the original that spells one byte."""
         if self._known is None:
             self._known = self._pieces()
         here, there = self._known
@@ -115,7 +115,7 @@ class RewrittenText:
 
 @dataclass(frozen=True, slots=True)
 class NestedDecoding:
-    """A reading of another reading."""
+    """A decoding of another decoding."""
 
     inner: DecodedBytes
     outer: DecodedBytes

@@ -1,4 +1,4 @@
-"""All that bytes say when they are decoded, up to two layers deep, within limits."""
+"""Decode bytes up to two layers deep, within limits."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ from lifeboat_alf.decoding.wide_text import wide_readings
 def decode_layers(
     data: bytes, work: DecodingBudget | None = None, *, layers: int = LAYERS, databases: int = DATABASES
 ) -> Iterator[DecodedBytes]:
-    """Every part of these bytes that says something else when it is decoded, also what is encoded in such a part.
+    """Yield every part of these bytes that decodes to other content, and every part of that content which decodes
+    again.
 
-    The input must be all there is: what is cut in two is not decoded across the cut. Each reading's `spans` names
-    places in `data`. What is too much for `work` is named there. `databases` is how many may lie in rows of each other.
+    Pass the complete input: a value cut in two is not decoded across the cut. Each result's `spans` are places in
+    `data`. What exceeds `work` is recorded there. `databases` limits how deep SQLite databases may be nested in rows of
+    each other.
     """
     work = work or DecodingBudget.for_size(len(data))
-    for reading in page_readings(data, work):  # no layer of its own: these are the rows as SQLite shows them
+    for reading in page_readings(data, work):  # does not count as a layer: these are the rows as SQLite shows them
         if databases == 0:
             work.unread.add(TOO_DEEP)
             break
         yield reading
         inside = decode_layers(reading.data, work, layers=layers, databases=databases - 1)
         yield from (NestedDecoding(inner, reading) for inner in inside)
-    for reading in wide_readings(data, work):  # no layer of its own: it is the text as people see it
+    for reading in wide_readings(data, work):  # does not count as a layer: it is the text as people see it
         yield reading
         yield from (NestedDecoding(inner, reading) for inner in decode_layers(reading.data, work, layers=layers))
     if not is_text(data):
@@ -50,10 +52,10 @@ def decode_layers(
 
 
 def _in_text(data: bytes, work: DecodingBudget, layers: int) -> Iterator[DecodedBytes]:
-    """What is encoded in characters of ASCII. Long words that are broken by lines are put together first."""
+    """Yield what is encoded in ASCII characters. Long words that are broken over lines are joined first."""
     yield from _deeper(separated_readings(data, work), work, layers)
     yield from _deeper(undo_rewritings(data, work), work, layers)
-    yield from _deeper(base85_readings(data, work), work, layers)  # joining takes its quotation marks away
+    yield from _deeper(base85_readings(data, work), work, layers)  # joining removes its quotation marks
     joined = joined_lines(data) if breaks_long_words(data) and work.take(len(data)) else None
     if joined is None:
         yield from _deeper(run_readings(data, work), work, layers)
@@ -63,7 +65,7 @@ def _in_text(data: bytes, work: DecodingBudget, layers: int) -> Iterator[Decoded
 
 
 def _deeper(readings: Iterator[DecodedBytes], work: DecodingBudget, layers: int) -> Iterator[DecodedBytes]:
-    """Readings of one layer with those of the layers in them."""
+    """Yield the results of one layer, each followed by those of the layers inside it."""
     for reading in readings:
         yield reading
         if layers > 1:

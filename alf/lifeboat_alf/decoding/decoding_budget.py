@@ -1,21 +1,21 @@
-"""How much one call of the decoder may do, and what it did not look into."""
+"""Budget of one call of the decoder, and a record of what it skipped."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 LAYERS = 2
-"""How many encodings may lie in each other."""
+"""Maximum depth of nested encodings."""
 DATABASES = 2
-"""How many SQLite databases may lie in rows of each other."""
+"""Maximum depth of SQLite databases nested in rows of each other."""
 LEAST = 16
-"""Bytes that a part has to decode to: no shorter secret is looked for."""
+"""Minimum decoded bytes of a part. No shorter secret is looked for."""
 MOST_BYTES = 64 << 20
-"""Bytes that one call decodes beside those that grow with its input."""
+"""Bytes that one call may decode, in addition to those that grow with its input."""
 MOST_TIMES = 16
-"""Bytes that one call decodes for each byte of its input."""
+"""Bytes that one call may decode for each byte of its input."""
 MOST_STREAMS = 4096
-"""Compressed streams that one call opens."""
+"""Compressed streams that one call may open."""
 
 TOO_LARGE = "more than is decoded"
 TOO_DEEP = "encoded or compressed more than twice"
@@ -26,8 +26,10 @@ UNKNOWN_COMPRESSION = "a compression that is not decoded"
 
 @dataclass(slots=True)
 class DecodingBudget:
-    """The work of one call. `unread` names what was not looked into. Without a clock, so that the same bytes always
-    give the same answer: the time is bounded by the bytes."""
+    """Budget of one call. `unread` names what was skipped.
+
+    It counts bytes instead of time, so that the same input always gives the same result.
+    """
 
     bytes_left: int = MOST_BYTES
     streams_left: int = MOST_STREAMS
@@ -35,11 +37,11 @@ class DecodingBudget:
 
     @classmethod
     def for_size(cls, size: int) -> DecodingBudget:
-        """Return the work allowed for an input of this size."""
+        """Return the budget for an input of this size."""
         return cls(MOST_BYTES + MOST_TIMES * size)
 
     def take(self, size: int) -> bool:
-        """Pay for decoded bytes; False, and named as unread, when they are too many."""
+        """Spend decoded bytes; return False and record them as unread when the budget is exceeded."""
         if size > self.bytes_left:
             self.unread.add(TOO_LARGE)
             return False
@@ -47,7 +49,7 @@ class DecodingBudget:
         return True
 
     def take_stream(self) -> bool:
-        """Pay for one compressed stream."""
+        """Spend one compressed stream."""
         if self.streams_left == 0:
             self.unread.add(TOO_LARGE)
             return False

@@ -1,4 +1,4 @@
-"""Runs of letters that spell bytes: base64, base32, hexadecimal with and without separators, Ascii85."""
+"""Decode runs of base64, base32, hexadecimal (with and without separators) and Ascii85."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _PRINTABLE = bytes(range(0x20, 0x7F))
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _WORD = 6
-"""Characters in a row of what was written, not drawn at random."""
+"""Consecutive letters that suggest written text rather than random data."""
 _STREAMS = (b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0")
-"""How what is compressed begins. It holds no words."""
+"""First bytes of compressed data, which contains no words."""
 _RUN = re.compile(b"x+")
 _SEPARATORS = b" :,-\t\r\nx\\"
-"""What may stand between digits, with what may stand before them."""
+"""Separators between digits, with an optional prefix."""
 _DIGITS_AND_SEPARATORS = _HEXADECIMAL + _SEPARATORS
 _SEPARATED = re.compile(rb"(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,\t\r\n-]{1,16}){15,}(?:0x|\\x)?[0-9A-Fa-f]{2}")
 _GROUPED = re.compile(rb"(?:[0-9A-Fa-f]{4}[ :,\t\r\n-]{1,16}){7,}[0-9A-Fa-f]{2,4}")
@@ -41,22 +41,22 @@ _VISIBLE = bytes(range(0x21, 0x7F))
 _LEAST_BASE85 = 40
 _PIECES85 = re.compile(rb"(?s)(?:.{5}){1,13107}|.{1,4}\Z")
 _PIECES_OF_ASCII85 = re.compile(rb"(?:z|[^z]{5}){1,13107}|[^z]{1,4}\Z")
-"""Characters that are decoded at once: the decoders of the standard library take memory for each group. `z` is a group
-of Ascii85, and lies between two others."""
+"""Characters decoded at once, because the standard library's decoders allocate memory for each group. `z` is an Ascii85
+group between two others."""
 _ALPHABETS85 = (
     (bytes((*range(ord("!"), ord("u") + 1), ord("z"))), base64.a85decode),
     (string.digits.encode() + string.ascii_letters.encode() + b"!#$%&()*+-;<=>?@^_`{|}~", base64.b85decode),
 )
 _LEAST_MARKS85 = 2
-"""Kinds of punctuation. Hexadecimal digits in base85 mostly have three or more."""
+"""Minimum kinds of punctuation. Hexadecimal digits in base85 usually have three or more."""
 _BASE85_MARKS = frozenset(b"!#$%&()*;<=>?@^`{|}~'\"")
 
 
 def run_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """Every run that says something when it is decoded."""
+    """Yield every run that decodes to something meaningful."""
     words = list(_runs(data, _BASE64, -(-LEAST * 4 // 3)))
     if not words:
-        return  # the other alphabets are parts of this one, and need longer runs
+        return  # the other alphabets are subsets of this one and need longer runs
     for start, end in words:
         if _may_be_base64(data[start:end]):
             yield from _base64(data, start, end, work)
@@ -67,7 +67,7 @@ def run_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
 
 
 def separated_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """Hexadecimal digits with something between them, dumps too."""
+    """Yield separated hexadecimal digits, including hex dumps."""
     stretches = [
         (start, end)
         for start, end in _runs(data, _DIGITS_AND_SEPARATORS, LEAST * 2)
@@ -87,8 +87,8 @@ def separated_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedByt
 
 
 def says_something(decoded: bytes) -> bool:
-    """Whether there is a word in it, or something compressed. Ids, digests and pictures decode to noise, and there are
-    many of them."""
+    """Return whether decoded bytes contain a word or compressed data. Ids, digests and pictures decode to noise, and
+    there are many of them."""
     if b"x" * _WORD in decoded.translate(_marking(_PRINTABLE)):
         return True
     if begins_with_zlib(decoded) or any(stream in decoded for stream in _STREAMS):
@@ -97,7 +97,7 @@ def says_something(decoded: bytes) -> bool:
 
 
 def _runs(data: bytes, letters: bytes, least: int) -> Iterator[tuple[int, int]]:
-    """Where at least so many of these letters stand in a row. Most files are through after a look at a translation."""
+    """Yield the runs of at least `least` of these letters. One translation of the data rules out most files."""
     marked = data.translate(_marking(letters))
     at = marked.find(b"x" * least)
     while at >= 0:
@@ -118,13 +118,13 @@ def _wide() -> bytes:
 
 
 def _may_be_base64(run: bytes) -> bool:
-    """Base64 of this length has capitals and small letters, and not hexadecimal digits alone. Paths and names mostly
-    have no capitals."""
+    """Return whether a run mixes upper and lower case and is more than hexadecimal digits. Paths and names usually have
+    no upper case."""
     return not (run.islower() or run.isupper()) and bool(run.strip(_HEXADECIMAL))
 
 
 def _base64(data: bytes, start: int, end: int, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """A run need not begin where the encoding began: each of four beginnings gives other bytes."""
+    """Decode a run of base64 at each of its four possible alignments, because it may begin inside an encoded group."""
     for at in range(start, start + 4):
         letters = data[at:end].translate(_TO_STANDARD)
         letters = letters[: len(letters) - (len(letters) % 4 == 1)]
@@ -146,7 +146,7 @@ def _hexadecimal(data: bytes, start: int, end: int, work: DecodingBudget) -> Ite
 
 
 def _base32(data: bytes, start: int, end: int, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """Eight letters are five bytes; what is left over is decoded as far as it says whole bytes."""
+    """Decode a run of base32: eight letters are five bytes. A remainder is decoded as far as it gives whole bytes."""
     for at in range(start, start + 8):
         letters = data[at:end]
         letters = letters[: len(letters) - (0, 1, 0, 1, 0, 0, 1, 0)[len(letters) % 8]]
@@ -158,16 +158,16 @@ def _base32(data: bytes, start: int, end: int, work: DecodingBudget) -> Iterator
 
 
 def base85_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """Five characters are four bytes. Only runs with the punctuation of these alphabets are tried: addresses and paths
-    have none of most of it."""
+    """Yield base85 runs: five characters are four bytes. Only runs with enough of its punctuation are tried, because
+    addresses and paths contain little of it."""
     for start, end in _runs(data, _VISIBLE, _LEAST_BASE85):
         for alphabet, decode in _ALPHABETS85:
-            # Up to four other characters may stand before it, and any behind it.
+            # Up to four other characters may precede it, and any may follow.
             foreign = data[start:end].translate(_marking(alphabet)).find(b" ", 4)
             run = data[start : end if foreign < 0 else start + foreign]
             if len(run) < _LEAST_BASE85 or len(_BASE85_MARKS.intersection(run)) < _LEAST_MARKS85:
                 continue
-            if work.take(5 * (len(run) + 3 * run.count(b"z"))):  # in Ascii85 `z` stands for four bytes
+            if work.take(5 * (len(run) + 3 * run.count(b"z"))):  # in Ascii85 `z` encodes four zero bytes
                 yield from _of_base85(run, start, decode)
 
 

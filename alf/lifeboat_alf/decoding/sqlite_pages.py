@@ -1,8 +1,8 @@
-"""SQLite databases: rows that are larger than a page, put together from their pages. Also of rows that were deleted.
+"""Reassemble SQLite rows that are larger than a page, including deleted ones.
 
-SQLite keeps the beginning of a large row in a page of a B-tree, and the rest in a list of overflow pages, each of which
-begins with the number of the next one ("Database File Format", 1.5 and 1.6). SQLite itself is not asked: it does not
-tell where in the file a value stands, and shows nothing of what lies in freed pages.
+SQLite keeps the beginning of a large row in a B-tree page and the rest in a list of overflow pages, each of which
+begins with the number of the next one ("Database File Format", 1.5 and 1.6). The SQLite library does not help: it does
+not tell where in the file a value is stored, and it hides the content of freed pages.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ _HEADER_SIZE = 100
 _NUMBER = struct.Struct(">I")
 _SMALL_NUMBER = re.compile(rb"\0(?=\0(?:[^\0]|\0[^\0]))")
 _NUMBERS = re.compile(rb"\0(?!\0\0\0)")
-"""Where a page number under 2^16, or under 2^24, may stand."""
+"""Where a page number below 2^16, or below 2^24, may be."""
 _WINDOW = 16 << 10
-"""Bytes of a list that are read where it is not known that the list belongs to what stands before it."""
+"""Bytes of a page list to read when it is not known whether the list belongs to the bytes before it."""
 _MOST_WHOLE = 4
-"""How often a whole list is read behind what may be a remainder of its deleted row; then its beginning is."""
+"""How often a whole list is read after a possible remainder of its deleted row. After that only its beginning is
+read."""
 
 
 def page_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """Every row that lies in several pages, of every database that begins in these bytes."""
+    """Yield every row that spans several pages, of every database that begins in these bytes."""
     at = data.find(HEADER)
     while at >= 0:
         size = _page_size(data, at)
@@ -44,7 +45,7 @@ def page_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
 
 
 def _page_size(data: bytes, at: int) -> int:
-    """The size of a database's pages; 0 for bytes that are none."""
+    """Return the page size of a database; 0 for other bytes."""
     if len(data) < at + _HEADER_SIZE or data[at + 21 : at + 24] != b"\x40\x20\x20":
         return 0
     size = int.from_bytes(data[at + 16 : at + 18], "big")
@@ -53,8 +54,8 @@ def _page_size(data: bytes, at: int) -> int:
 
 
 def within_pages(data: bytes, spans: Sequence[Span]) -> list[Span]:
-    """Spans in a database without those across the end of a page of which another one is a part. The number of a page
-    stands there: a value in two pages has a span in each."""
+    """Drop the spans that cross the end of a page and contain another span. A page number is stored there, so a value
+    in two pages has one span in each."""
     page = _page_size(data, 0) if data.startswith(HEADER) else 0
     if not page:
         return list(spans)
@@ -68,10 +69,10 @@ def within_pages(data: bytes, spans: Sequence[Span]) -> list[Span]:
 
 @dataclass(slots=True)
 class _Pages:
-    """The pages of one database, numbered from 1. `at` is where it begins, `usable` how many bytes of a page are used.
+    """The pages of one database, numbered from 1. `at` is its offset, `usable` the bytes of a page in use.
 
-    `loose` are the pages that are in no B-tree: they begin with the number of another page. `trunks` are those that
-    list freed pages, with the length of the list. `used` are the pages that were read in a list.
+    `loose` are pages outside every B-tree, which begin with the number of another page. `trunks` are pages that list
+    freed pages, with the length of the list. `used` are pages already read as part of a list.
     """
 
     data: bytes
@@ -98,7 +99,7 @@ class _Pages:
         return self.at + (number - 1) * self.size
 
     def _next(self, number: int) -> int:
-        """The page behind a page of a list; 0 for the last."""
+        """Return the next page of a list; 0 at the end."""
         following = self._number_at(self._place(number))
         return following if following in self.loose and number not in self.trunks else 0
 
@@ -119,7 +120,7 @@ class _Pages:
     # Rows ---------------------------------------------------------------------------------------------------------
 
     def _rows_of(self, number: int, work: DecodingBudget) -> Iterator[DecodedBytes]:
-        """What begins in a page and goes on in another."""
+        """Yield the rows that begin in a page and continue in another."""
         start = self._place(number)
         end = min(start + self.usable, len(self.data))
         pattern = _SMALL_NUMBER if len(self.data) < self.size << 16 else _NUMBERS
@@ -142,8 +143,8 @@ class _Pages:
                 yield from self._remainder((start, place), self._number_at(place), work)
 
     def _cells(self, number: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """Where each row of a page begins, where its content does, and where the number of its next page stands, or
-        would."""
+        """Yield for each row of a page its offset, the offset of its content, and the offset where the number of its
+        next page is or would be."""
         start = self._place(number)
         head = start + (_HEADER_SIZE if number == 1 else 0)
         kind = self.data[head]
@@ -162,8 +163,8 @@ class _Pages:
                 yield cell, place, pointer
 
     def _free_blocks(self, number: int) -> Iterator[int]:
-        """Where in a page of a B-tree the space of a deleted row begins: with the place of the next one and its own
-        size, which may look like the number of a page."""
+        """Yield the offsets of deleted rows in a B-tree page. Each begins with the offset of the next one and its own
+        size, which may look like a page number."""
         start = self._place(number)
         head = start + (_HEADER_SIZE if number == 1 else 0)
         at, before = int.from_bytes(self.data[head + 1 : head + 3], "big"), 0
@@ -172,7 +173,7 @@ class _Pages:
             at, before = int.from_bytes(self.data[start + at : start + at + 2], "big"), at
 
     def _local(self, kind: int, length: int) -> int:
-        """How many bytes of a row stand in the page of the B-tree."""
+        """Return how many bytes of a row are stored in its B-tree page."""
         most = self.usable - 35 if kind == _TABLE_LEAF else (self.usable - 12) * 64 // 255 - 23
         if length <= most:
             return length
@@ -190,15 +191,15 @@ class _Pages:
                 return value, place + count
         return 0, end
 
-    # What is put together -----------------------------------------------------------------------------------------
+    # Reassembling -------------------------------------------------------------------------------------------------
 
     def _remainder(self, before: Span, number: int, work: DecodingBudget) -> Iterator[DecodedBytes]:
-        """What may be the rest of a deleted row, and may be anything."""
+        """Yield what may be the rest of a deleted row. It may also be unrelated data."""
         self.tries[number] += 1
         yield from self._reading(before, number, work, None if self.tries[number] <= _MOST_WHOLE else _WINDOW)
 
     def _without_beginning(self, work: DecodingBudget) -> Iterator[DecodedBytes]:
-        """Lists whose beginning was overwritten; and those that a list of freed pages was written into."""
+        """Yield lists whose beginning was overwritten, and lists that a list of freed pages was written into."""
         followed = {self._next(number) for number in self.loose}
         heads = sorted(self.loose - followed - self.trunks.keys())
         for number in heads:
@@ -230,8 +231,8 @@ class _Pages:
             yield JoinedParts(self.data, parts)
 
     def _list(self, number: int, most: int | None) -> Iterator[Span]:
-        """The content of a page and of those behind it. Of pages that an earlier list had, only as much follows as
-        shows what stands across the border."""
+        """Yield the content of a page and of the pages after it. Of pages already read in another list, yield only
+        enough to show what crosses the border."""
         seen = set[int]()
         left = most
         while number and number not in seen and (left is None or left > 0):

@@ -1,8 +1,7 @@
-"""Text without its punctuation and case: a long value is found in it however it is broken up, quoted or escaped.
+"""Search text without punctuation and case, so that a long value is found however it is broken up, quoted or escaped.
 
-A value that stands over several lines, letter by letter in a list, in groups of four, with a character without width in
-it or in capitals is the same row of letters and digits. Chance does not make a row of 16 letters and digits equal to a
-secret.
+A value that is spread over several lines, listed letter by letter, grouped by four, mixed with zero-width characters or
+capitalised is always the same sequence of letters and digits. Chance does not produce a matching sequence of 16.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from collections.abc import Iterator
 from lifeboat_alf.decoding.decoded_bytes import Span
 
 LEAST = 16
-"""Letters and digits. Fewer, or hardly any different ones, stand by chance in texts that have nothing to do with it."""
+"""Minimum letters and digits of a value. Fewer, or hardly any different ones, occur by chance in unrelated text."""
 _LEAST_DIFFERENT = 6
 _LONGEST_GAPS = 16
-"""How much longer than its letters the place of a value may be, as a factor."""
+"""How many times longer than its letters the place of a value may be."""
 _OTHERS = bytes(byte for byte in range(256) if not (chr(byte).isascii() and chr(byte).isalnum()))
 _LOWER = bytes(ord(chr(byte).lower()) if byte < 128 else byte for byte in range(256))
 _KEPT = re.compile(rb"[0-9A-Za-z]+")
 
 
 def squeeze_text(data: bytes) -> bytes:
-    """Letters and digits of ASCII, in small letters, and nothing else."""
+    """Return only the ASCII letters and digits, in lower case."""
     return data.translate(_LOWER, _OTHERS)
 
 
 def squeezed_spellings(value: bytes) -> set[bytes]:
-    """How a value stands in squeezed text, also turned by thirteen letters; none where it is too short for that."""
+    """Return the squeezed spellings of a value, including ROT13; an empty set for a value that is too short."""
     squeezed = squeeze_text(value)
     if len(squeezed) < LEAST or len(set(squeezed)) < _LEAST_DIFFERENT:
         return set()
@@ -38,7 +37,7 @@ def squeezed_spellings(value: bytes) -> set[bytes]:
 
 
 def squeezed_spans(data: bytes, squeezed: bytes, spelling: bytes) -> Iterator[Span]:
-    """Where in `data` a spelling stands that `squeezed`, which is `data` squeezed, holds."""
+    """Yield the places in `data` where a spelling occurs. `squeezed` is `data` squeezed."""
     places: array[int] | None = None
     at = squeezed.find(spelling)
     while at >= 0:
@@ -50,7 +49,7 @@ def squeezed_spans(data: bytes, squeezed: bytes, spelling: bytes) -> Iterator[Sp
 
 
 def _places(data: bytes) -> array[int]:
-    """Where each byte of the squeezed text stands."""
+    """Return the offset of each byte of the squeezed text."""
     places = array("Q")
     for hit in _KEPT.finditer(data):
         places.extend(range(*hit.span()))

@@ -1,4 +1,4 @@
-"""Texts in which other characters stand for those that are meant: escapes, entities, quoted-printable, broken lines."""
+"""Undo textual rewriting: escapes, entities, quoted-printable, broken lines."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _ESCAPE = re.compile(
     rb"|\\u(?P<four>[0-9A-Fa-f]{4})|\\x(?P<two>[0-9A-Fa-f]{2})|\\(?P<octal>[0-3][0-7]{2})"
     rb"|\\(?P<one>[bfnrt!-/:-@\[-`{-~])"
 )
-"""Escapes of JSON, of programming languages, and of Markdown and TeX, where a backslash stands before punctuation."""
+"""Escapes of JSON, of programming languages, and of Markdown and TeX (a backslash before punctuation)."""
 _SIMPLE = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ENTITY = re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
 _QUOTED = re.compile(rb"=(?:\r?\n|([0-9A-F]{2}))")
 _QUOTED_COLUMNS = 75
-"""Characters in front of a soft line break, where a writer fills its lines."""
+"""Minimum characters before a soft line break of a writer that fills its lines."""
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _CONTINUED = re.compile(rb"\\\r?\n")
-"""A line that a shell or a compiler reads together with the next one."""
+"""A line that a shell or a compiler joins with the next one."""
 _BYTES = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
 _STREAMS_IN_CHARACTERS = (
     b"\x1f\xc2\x8b\x08",
@@ -36,26 +36,26 @@ _STREAMS_IN_CHARACTERS = (
     b"BZh91AY&SY",
     b"PK\x03\x04",
 )
-"""How something compressed begins when each of its bytes is a character, as in `\\x1f\\x8b`."""
+r"""First bytes of compressed data whose bytes are written as characters, as in `\x1f\x8b`."""
 _MIME_WORD = re.compile(rb"=\?[A-Za-z0-9_-]{1,40}\?([bBqQ])\?([^?\s]{0,1000})\?=(?:\s{1,8}(?==\?))?")
 _JOINT = re.compile(
     rb"\\?\r?\n[ \t]*(?:(?:>|#|//|\*)[ \t]*)?"
     rb"|[\"'][ \t]*[+,.]?[ \t]*\\?(?:\r?\n)?[ \t]*[\"']"
     rb"|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xc2\xad|\x1b\[[0-9;]{0,16}m"
 )
-"""What stands inside a word that goes on behind it: the end of a line with the indentation or comment mark
-of the next one, two string literals, a character without width, a change of colour."""
+"""What may interrupt a word: a line end with the indentation or comment mark of the next line, adjacent string
+literals, a zero-width character, a colour change."""
 _ASCII = bytes(ord("x") if 0x20 <= byte < 0x7F or byte in b"\t\r\n\x1b" else ord(" ") for byte in range(256))
 _STRETCH = re.compile(b"x{%d,}" % LEAST)
 _WORDS = bytes(
     ord("x") if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "+/-_") else byte for byte in range(256)
 )
 _BROKEN = b"x" * 24 + b"\n"
-"""No writer of base64 breaks lines earlier."""
+"""Minimum line length. No writer of base64 breaks lines earlier."""
 
 
 def undo_rewritings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """The text with each kind of rewriting undone, of those that it has."""
+    """Yield the text once for each kind of rewriting that it contains, with that kind undone."""
     for sign, pattern, character in (
         (b"%", _PERCENT, _of_percent),
         (b"\\", _ESCAPE, _of_escape),
@@ -72,27 +72,27 @@ def undo_rewritings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]
 
 
 def joined_lines(data: bytes) -> DecodedBytes | None:
-    """The text without what breaks words, None where that is nothing."""
+    """Return the text without what breaks words; None when nothing does."""
     return replace_matches(data, _JOINT, _nothing) if _JOINT.search(data) else None
 
 
 def bytes_of_characters(data: bytes) -> DecodedBytes | None:
-    """Return the bytes of something compressed whose bytes are written as characters; None where there is none."""
+    """Return compressed bytes that are written as characters; None when there are none."""
     if data.isascii() or not any(stream in data for stream in _STREAMS_IN_CHARACTERS) or not _BYTES.search(data):
         return None
     return replace_matches(data, _BYTES, _of_character)
 
 
 def text_stretches(data: bytes) -> DecodedBytes | None:
-    """The stretches of ASCII in other bytes, each on a line of its own; None where there is none."""
+    """Return the stretches of ASCII in other bytes, one per line; None when there are none."""
     marked = data.translate(_ASCII)
     found = [hit.span() for hit in _STRETCH.finditer(marked)] if b"x" * LEAST in marked else []
     return _parts(data, found) if found else None
 
 
 def _lines_with(data: bytes, pattern: re.Pattern[bytes]) -> DecodedBytes | None:
-    """Return the lines with a match, each with the one behind it: what is encoded twice may go on in a line without a
-    match."""
+    """Return the lines with a match, each with the following line: data that is encoded twice may continue in a line
+    without a match."""
     found = list[Span]()
     hit = pattern.search(data)
     while hit:
@@ -101,7 +101,7 @@ def _lines_with(data: bytes, pattern: re.Pattern[bytes]) -> DecodedBytes | None:
         if found and start <= found[-1][1] + 1:
             start = found.pop()[0]
         found.append((start, _line_end(data, end + 1)))
-        hit = pattern.search(data, max(hit.end(), end - 2))  # a match may hold the end of this line
+        hit = pattern.search(data, max(hit.end(), end - 2))  # a match may include the end of this line
     return _parts(data, found) if found else None
 
 
@@ -111,7 +111,7 @@ def _line_end(data: bytes, at: int) -> int:
 
 
 def _parts(data: bytes, found: list[Span]) -> DecodedBytes:
-    """Parts of these bytes, each behind a line break."""
+    """Return parts of these bytes, each preceded by a line break."""
 
     def pieces() -> Pieces:
         here, there = array("Q", [0]), array("Q", [found[0][0]])
@@ -124,14 +124,14 @@ def _parts(data: bytes, found: list[Span]) -> DecodedBytes:
 
 
 def breaks_long_words(data: bytes) -> bool:
-    """Whether a line ends in a word that is long enough for a part of something encoded."""
+    """Return whether a line ends in a word long enough to be part of encoded data."""
     return _BROKEN in data.translate(_WORDS, b"\r\\=\"'")
 
 
 def replace_matches(
     data: bytes, pattern: re.Pattern[bytes], character: Callable[[re.Match[bytes]], bytes]
 ) -> DecodedBytes:
-    """The text with `character` of every match in its place."""
+    """Return the text with every match replaced by `character(match)`."""
 
     def pieces() -> Pieces:
         here, there = array("Q", [0]), array("Q", [0])
@@ -180,8 +180,8 @@ def _of_quoted(hit: re.Match[bytes]) -> bytes:
 
 
 def _is_padded_base64(line: bytes, rest: bytes) -> bool:
-    """Return whether `=` behind a line ends base64. A line that quoted-printable breaks is as long as that allows, or
-    base64 goes on behind it."""
+    """Return whether `=` at a line end pads base64: the line is shorter than quoted-printable would break it, and no
+    base64 follows."""
     if len(line) % 4 != 3 or len(line) == _QUOTED_COLUMNS or line.strip(_LETTERS):
         return False
     return len(rest) < LEAST or bool(rest.strip(_LETTERS))

@@ -1,4 +1,4 @@
-"""Forms of content that are not decoded: what stands in them is not found."""
+"""Recognise formats that the decoder does not read, in which no search finds anything."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NOT_READ = (
     "encrypted files, pictures, sound, films, PDF, archives other than gzip, bzip2, xz, tar and zip, "
     "and what is encoded or compressed more than twice"
 )
-"""What no search looks into."""
+"""Formats that no search looks into."""
 
 _STARTS = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
@@ -35,7 +35,7 @@ _RIFF = {b"WEBP": "a picture", b"WAVE": "sound", b"AVI ": "a film"}
 
 
 def unread_form(start: bytes) -> str:
-    """Return the form of content, by its first bytes, that no decoder here reads; "" for any other."""
+    """Return the name of an unsupported format by its first bytes; "" for any other."""
     if start[:4] == b"RIFF":
         return _RIFF.get(start[8:12], "")
     if start[4:8] == b"ftyp":
@@ -45,7 +45,7 @@ def unread_form(start: bytes) -> str:
 
 
 def unread_in(data: bytes) -> str:
-    """Return what of these bytes is not looked into, in words; "" where that is nothing."""
+    """Return a description of the parts of these bytes that are not searched; "" when there are none."""
     work = DecodingBudget.for_size(len(data))
     for _ in decode_layers(data, work):
         pass
@@ -53,6 +53,6 @@ def unread_in(data: bytes) -> str:
 
 
 def unread_words(data: bytes, work: DecodingBudget) -> str:
-    """As `unread_in`, of bytes that were decoded with `work`."""
+    """Return the same as `unread_in` for bytes that were decoded with `work`."""
     form = unread_form(data[:64])
     return ", ".join([form] if form else sorted(work.unread))

@@ -1,4 +1,4 @@
-"""Text in UTF-16 and UTF-32: whole files, and stretches of it in other bytes, such as rows of a database."""
+"""Find UTF-16 and UTF-32 text: whole files, and stretches in other bytes such as database rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LATIN = {
     "utf-32-le": (re.compile(rb"(?:[^\0]\0\0\0){%d,}" % LEAST), b"x000" * LEAST),
     "utf-32-be": (re.compile(rb"(?:\0\0\0[^\0]){%d,}" % LEAST), b"000x" * LEAST),
 }
-"""Stretches of characters below U+0100, and what they look like with every other byte than NUL marked."""
+"""Stretches of characters below U+0100, and their shape when every byte other than NUL is marked."""
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32-le"),
     (b"\0\0\xfe\xff", "utf-32-be"),
@@ -27,7 +27,7 @@ _NULS = bytes(ord("x") if byte else ord("0") for byte in range(256))
 
 
 def wide_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
-    """Texts in a wide encoding, in UTF-8."""
+    """Yield text in a wide encoding as UTF-8."""
     encoding = wide_encoding(data)
     if encoding is not None:
         if work.take(len(data)):
@@ -45,7 +45,7 @@ def wide_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
 
 
 def wide_encoding(data: bytes) -> str | None:
-    """The encoding that the first bytes of a text name, None when they name none."""
+    """Return the encoding that a byte order mark names; None without one."""
     if data[:1] not in (b"\xff", b"\xfe", b"\0"):
         return None
     return next((name for mark, name in _MARKS if data.startswith(mark)), None)

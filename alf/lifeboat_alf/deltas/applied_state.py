@@ -1,8 +1,7 @@
-"""Archive plus deltas: a state laid over another one. Nothing is copied; memory grows with the delta, not the base.
+"""Apply deltas to a state without copying it. Memory grows with the delta, not with the base.
 
-Deltas stack: `AppliedState(AppliedState(snapshot, first), second)`. What they say of integrity is held against the
-base while they are applied (digests of the base's bytes, agent, sequence numbers); signatures are checked by whoever
-trusts a key.
+Deltas stack: `AppliedState(AppliedState(snapshot, first), second)`. Applying checks a delta against its base: agent,
+sequence numbers and digests of the base's bytes. Signatures are checked by the caller that trusts a key.
 """
 
 from __future__ import annotations
@@ -50,17 +49,17 @@ from lifeboat_alf.states.agent_state import (
 )
 
 _TOGETHER = 64
-"""Lines whose ids a base that is far away is asked for at once."""
+"""How many lines of a delta are looked up in one request when the base is remote."""
 _KEPT = 1 << 20
-"""Bytes of bodies that are kept once they were unpacked: each is asked for more than once, and most are small."""
+"""Bytes of unpacked bodies to cache. Each body is asked for more than once, and most are small."""
 
 
 class AppliedState:
-    """A `State`: `base` with `delta` on top. Both stay open as long as it is used.
+    """A `State`: `base` with `delta` on top. Both must stay open while it is used.
 
-    The redactions of both count for both: what one of them names reads as it does now, in the base and in the delta.
-    Raises WrongAgent and BaseMismatch when the delta is not for this base, ApplyError and ArchiveError when it does
-    not fit it, SignatureError for bytes that stand under a leaf without a salt, and that no redaction put there.
+    The redactions of base and delta apply to both. Raises WrongAgent and BaseMismatch when the delta is for another
+    base, ApplyError and ArchiveError when it does not fit, and SignatureError for bytes under a leaf without a salt
+    that no redaction explains.
     """
 
     def __init__(self, base: State, delta: DeltaReader) -> None:
@@ -91,7 +90,7 @@ class AppliedState:
         found = self._delta.sequence
         return found if found.digest else replace(found, epoch=self._base.sequence.epoch)
 
-    # What the delta changed ---------------------------------------------------------------------------------------
+    # Changes of the delta -----------------------------------------------------------------------------------------
 
     @property
     def base(self) -> State:
@@ -99,22 +98,23 @@ class AppliedState:
 
     @property
     def changed_entries(self) -> Mapping[str, Entry | None]:
-        """The entries that the delta puts, by path; None for those it removes."""
+        """Return the entries that the delta sets, by path; None for those it removes."""
         return self._entries
 
     def changed_records(self) -> Iterator[RecordChange]:
-        """The records that the delta puts: `update` for what it replaces, `create` for what it appends, in order."""
+        """Yield the records that the delta changes, in order: `update` for a replaced one, `create` for an appended
+        one."""
         yield from (RecordChange("update", record) for record in self._in_place.values())
         yield from (RecordChange("update", record) for record in self._restored.values())
         yield from (RecordChange("create", record) for record in sorted(self._appended.values(), key=_place))
 
     def changed_gone(self) -> Iterator[GoneRecord]:
-        """The records that the delta leaves without a line, in order: the base has them otherwise, or not at all."""
+        """Yield the records that have no line after the delta, in order."""
         yield from sorted(self._gone.values(), key=bundle_redactions.place_of_gone_record)
 
     @property
     def removed_records(self) -> Set[str]:
-        """Ids that the new state lacks."""
+        """Return the ids that the new state lacks."""
         return self._removed
 
     # Entries ------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ class AppliedState:
         return self._base.body(item.path)
 
     def _held_body(self, item: DeltaItem) -> bytes:
-        """The base's bytes for a patch, which must be those the patch was made against."""
+        """Return the base's bytes for a patch. They must be those the patch was made against."""
         base = self._base.entry(item.path)
         if base is None or (base.leaf.salt and base.sha256 != item.base_sha256):
             raise BaseMismatch(f"the patch for {item.path} was made against other bytes")
@@ -212,7 +212,7 @@ class AppliedState:
         return self._certain.naming(leaf.digest) is not None
 
     def _arrived(self, entry: Entry, body: Callable[[], bytes]) -> Entry:
-        """An entry as it reads now, where a redaction names it."""
+        """Return an entry as a redaction leaves it."""
         if entry.leaf.salt and not self._is_named(entry.leaf):
             return entry
         leaf, data = _arrived(self._redactions, entry.leaf, body(), entry.path)
@@ -280,7 +280,7 @@ class AppliedState:
         self._lay_partitions(places.opened)
 
     def _lines(self) -> Iterator[RecordLine]:
-        """Those of the delta; the base is asked for some together whether it lacks them."""
+        """Yield the delta's lines. Unknown ids are looked up in the base in batches."""
         lines = self._delta.records()
         while some := list(itertools.islice(lines, _TOGETHER)):
             if isinstance(self._base, BatchQueryState):
@@ -288,8 +288,12 @@ class AppliedState:
             yield from some
 
     def _replace(self, known: Record, line: RecordLine, rows: _DeltaLeaves) -> None:
-        """In place. The reference ignores a `create` of what is there, which here would be another record's id, and
-        changes to what is not; a record that was deleted is not there for it, and may be created again."""
+        """Replace a record in place.
+
+        The reference client ignores a `create` of a record that exists; here that would be an id conflict. It also
+        ignores changes to an unknown record. It treats a deleted record as unknown, so such a record may be created
+        again.
+        """
         if not self._delta.foreign:
             if line.operation == "create":
                 raise ApplyError(f"{line.id} is created, but the base has it")
@@ -300,7 +304,7 @@ class AppliedState:
         self._lay(made, self._appended if line.id in self._appended else self._in_place)
 
     def _restore(self, gone: GoneRecord, line: RecordLine, rows: _DeltaLeaves) -> None:
-        """A line of later under the id of a record that is gone."""
+        """Set a line for a record whose line was purged."""
         leaf = rows.take(lambda: line.line)
         self._lay(Record(line.id, gone.partition, gone.position, leaf, line.line), self._restored)
 
@@ -309,7 +313,7 @@ class AppliedState:
         self._lay(Record(line.id, place[0], place[1], leaf, line.line), self._appended)
 
     def _lay(self, record: Record, among: dict[str, Record]) -> None:
-        """A record as it reads now, where a redaction names it."""
+        """Store a record as a redaction leaves it."""
         if record.leaf.salt and not self._is_named(record.leaf):
             among[record.id] = record
             return
@@ -320,7 +324,7 @@ class AppliedState:
         self._gone[record.id] = GoneRecord(record.id, record.partition, record.position, leaf)
 
     def _lay_partitions(self, opened: list[Partition]) -> None:
-        """A new head where the delta brings none but opens or seals partitions."""
+        """Build a new head when the delta opens or seals partitions without bringing a head."""
         if self._delta.head is not None or not (opened or self._delta.sealed):
             return
         head = self._head()
@@ -345,7 +349,7 @@ def _check_fit(base: Sequence, delta: DeltaReader) -> None:
 
 
 def _with_head(items: list[DeltaItem], has_head: bool) -> Iterator[DeltaItem | None]:
-    """The changed entries by path, with None where the manifest's head stands among them."""
+    """Yield the changed entries by path, with None at the place of the manifest's head."""
     own = path_key(archive_layout.MANIFEST)
     before = [item for item in items if path_key(item.path) < own]
     rest = items[len(before) :]
@@ -362,7 +366,8 @@ def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
 
 
 def _arrived(known: Redactions, leaf: Leaf, body: bytes, name: str) -> tuple[Leaf, bytes | None]:
-    """What stands where these bytes came; None: nothing does. Raises SignatureError for bytes that nothing covers."""
+    """Return the leaf and the bytes to store for arrived bytes; None for no bytes. Raises SignatureError for bytes that
+    neither leaf nor redaction covers."""
     try:
         return known.arrived(leaf, body)
     except RedactionInvalid as error:
@@ -374,7 +379,7 @@ def _supersedes(line: RecordLine) -> bool:
 
 
 def _dead(line: bytes) -> bytes:
-    """The line of a record that dies in place. The reference sends it as it was alive."""
+    """Return the line of a record that is deleted in place. The reference client sends it with its old status."""
     record = memory_records.parse_record(line)
     return line if memory_records.is_deleted(record) else memory_records.line_of({**record, "status": "deleted"})
 
@@ -385,7 +390,7 @@ def _closed(known: list[Partition], sealed: list[JsonObject]) -> list[Partition]
 
 
 class _DeltaLeaves:
-    """The leaves of a delta, one after the other; fresh ones for a delta that has none."""
+    """Iterator over the leaves of a delta; makes fresh leaves for a delta without any."""
 
     def __init__(self, delta: DeltaReader) -> None:
         self._rows = None if delta.foreign else leaf_rows.LeafRows(delta.read(archive_layout.LEAVES))
@@ -408,7 +413,7 @@ class _DeltaLeaves:
 
 
 class _MetaParts:
-    """The parts of metas that stand in documents of their own, put together by path."""
+    """Joins the meta parts that a delta keeps in separate documents, by path."""
 
     def __init__(self, delta: DeltaReader) -> None:
         self._files, self._cuts = delta.files, delta.cuts
@@ -436,7 +441,7 @@ class _MetaParts:
 
 
 class _AnyName:
-    """A container that holds every name: in a delta an artifact's bytes may be a patch, or the base's."""
+    """A container that holds every name. In a delta an artifact's bytes may be a patch, or those of the base."""
 
     def __contains__(self, name: object) -> bool:
         return True

@@ -1,7 +1,7 @@
-"""Delta bundles, read: this project's, the ones of the specification's letter, and those of the reference client.
+"""Read delta bundles: of this project, of the specification's letter, and of the reference client.
 
-The reference writes `delta-manifest.json` and record lines alone; its records change in place, by id. Everything is
-checked for shape here; `apply` holds it against a base.
+The reference client writes only `delta-manifest.json` and record lines, and its records change in place, by id. This
+module checks shapes; `applied_state` checks a delta against its base.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMMON = ("alf_version", "created_at", "agent", "sync")
 
 
 class DeltaItem(NamedTuple):
-    """One changed entry. `entry` names its bytes in the bundle: "" for no bytes, None when they are not there."""
+    """One changed entry. `entry` names its bytes in the bundle: "" for empty bytes, None when they are missing."""
 
     path: str
     operation: str
@@ -46,7 +46,7 @@ class DeltaItem(NamedTuple):
 
 
 class RecordLine(NamedTuple):
-    """One line of a delta: the operation and the record's own line. `number` counts lines from 1."""
+    """One line of a delta: the operation and the record's own line. `number` counts from 1."""
 
     operation: Operation
     id: str
@@ -55,12 +55,11 @@ class RecordLine(NamedTuple):
 
 
 class DeltaReader:
-    """A delta from anywhere, checked when opened.
+    """An open delta from an untrusted source, checked when opened.
 
-    `manifest` is the whole manifest, `keys` what travels in `lifeboat/keys.json`, None where nothing does. `foreign`
-    says that it carries none of our proof: no leaves, no signature.
-    Raises the errors of `container.ArchiveReader`, BadDocument, ChecksumMismatch and UnsupportedVersion, SignatureError
-    for a record that is left out when no purge says so.
+    `manifest` is the whole manifest; `keys` is `lifeboat/keys.json`, None without one. `foreign` says that the delta
+    carries no proof of this project: no leaves, no signature. Raises the errors of `zip_container.ArchiveReader`,
+    BadDocument, ChecksumMismatch and UnsupportedVersion, and SignatureError for a missing record that no purge names.
     """
 
     def __init__(self, source: Path | BinaryIO, limits: ContainerLimits | None = None) -> None:
@@ -100,28 +99,28 @@ class DeltaReader:
     def close(self) -> None:
         self._archive.close()
 
-    # What it says ------------------------------------------------------------------------------------------------
+    # Content -----------------------------------------------------------------------------------------------------
 
     @property
     def head(self) -> JsonObject | None:
-        """The new head of the manifest; None when it did not change."""
+        """Return the new head of the manifest; None when it did not change."""
         if "manifest" not in self.changes:
             return None
         return check_head(self._object(self.changes, "manifest"), entry=self._name)
 
     @property
     def files(self) -> JsonObject:
-        """{path: record ids in order, or None}, for the files whose list changed."""
+        """Return {path: record ids in order, or None} for the files whose list changed."""
         return self._object(self.memory, "files", optional=True)
 
     @property
     def cuts(self) -> JsonObject:
-        """{path: cuts, or None}, for the files whose cuts changed."""
+        """Return {path: cuts, or None} for the files whose cuts changed."""
         return self._object(self.changes, "cuts", optional=True)
 
     @property
     def attachments(self) -> list[JsonObject]:
-        """The index objects that are new or changed."""
+        """Return the new and changed index objects."""
         return cast(list[JsonObject], self._list(self._attachments(), "put", dict))
 
     @property
@@ -134,29 +133,33 @@ class DeltaReader:
 
     @property
     def redactions(self) -> Redactions:
-        """Those that name a leaf of this delta, at least. Who signed them is not looked at."""
+        """Return at least the redactions that name a leaf of this delta. Signatures are not checked."""
         return self.purged.redactions
 
     @property
     def gone(self) -> tuple[GoneRecord, ...]:
-        """Records that the new state has without a line, by place, which the base has otherwise or not at all."""
+        """Return the records without a line in the new state, by place."""
         return self.purged.gone
 
     @property
     def sealed(self) -> list[JsonObject]:
-        """[{file, to}]: the partitions that this delta closes."""
+        """Return [{file, to}]: the partitions that this delta closes."""
         return cast(list[JsonObject], self._list(self.memory, "seal", dict))
 
     def places(self) -> Iterator[tuple[str, int]]:
-        """(partition, position) of every line that is no update, in order; nothing where the delta does not say."""
+        """Yield (partition, position) of every line that is not an update, in order; nothing when the delta has no
+        places."""
         for run in self._list(self.memory, "places", list):
             if not (len(run) == 3 and isinstance(run[0], str) and all(type(part) is int for part in run[1:])):
                 raise self._bad("memory.places", "no run of places")
             yield from ((run[0], run[1] + step) for step in range(run[2]))
 
     def records(self, *, skip_unknown: bool = False) -> Iterator[RecordLine]:
-        """The record lines in order. Raises BadJson, BadDocument and UnknownOperation naming the line; lines of an
-        unknown operation are passed over with `skip_unknown`, as the reference does."""
+        """Yield the record lines in order.
+
+        Raises BadJson, BadDocument and UnknownOperation naming the line. `skip_unknown` skips lines of an unknown
+        operation, as the reference client does.
+        """
         name = self.memory.get("file")
         if name is None:
             return
@@ -175,7 +178,8 @@ class DeltaReader:
             raise BadDocument(f"{count} records, the manifest says {self.memory['record_count']}", entry=str(name))
 
     def read(self, name: str) -> bytes:
-        """An entry of the bundle; `""` is an empty body. A document of another writer comes without an outer object."""
+        """Return an entry of the bundle; `""` is an empty body. Removes the outer object from documents of other
+        writers."""
         data = self.read_as_written(name)
         path = self._layer_entries.get(name)
         if path is None or not self.foreign or not data:
@@ -184,18 +188,18 @@ class DeltaReader:
         return json_codec.encode_pretty(unwrap_document(path, document)) if is_wrapped(path, document) else data
 
     def read_as_written(self, name: str) -> bytes:
-        """An entry of the bundle, byte for byte."""
+        """Return an entry of the bundle, byte for byte."""
         return self._archive.read(name) if name else b""
 
     def verify(self) -> None:
-        """Read everything to its end: sizes, CRCs and digests. Raises ArchiveError."""
+        """Read everything to its end to check sizes, CRCs and digests. Raises ArchiveError."""
         for name in self._archive.names():
             self._archive.drain(name)
 
     def names(self) -> list[str]:
         return self._archive.names()
 
-    # Reading it --------------------------------------------------------------------------------------------------
+    # Opening -----------------------------------------------------------------------------------------------------
 
     def _sequence(self) -> Sequence:
         number = self.new_sequence or self.base_sequence + 1
@@ -276,7 +280,7 @@ class DeltaReader:
 
 
 def _manifest(archive: ArchiveReader) -> tuple[JsonObject, str]:
-    """The whole manifest and its name; where there are two, what both say must agree."""
+    """Return the whole manifest and its name. Where there are two, they must agree."""
     found = {
         name: json_codec.decode_object(archive.read(name), entry=name)
         for name in (archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST)
@@ -297,14 +301,14 @@ def _check_twins(small: JsonObject, whole: JsonObject) -> None:
 
 
 def _contained(small: object, whole: object) -> bool:
-    """Whether everything in `small` stands in `whole` as well."""
+    """Return whether `whole` contains everything in `small`."""
     if isinstance(small, dict) and isinstance(whole, dict):
         return all(name in whole and _contained(value, whole[name]) for name, value in small.items())
     return small == whole
 
 
 def _record_line(line: bytes, entry: str, number: int) -> RecordLine:
-    """Split the operation off. The record's own bytes survive where the operation stands first."""
+    """Split the operation from a line. The record's own bytes survive where the operation comes first."""
     operation, own = _split(line)
     if own is None:
         record = json_codec.decode_object(line, entry=entry, line=number)

@@ -1,9 +1,9 @@
-"""Delta bundles, written (ALF §4.3): everything that changed between two states of one agent.
+"""Write delta bundles (ALF §4.3): everything that changed between two states of one agent.
 
 The bundle is a ZIP with
 
     manifest.json           the whole manifest: cursor, `changes`, `entries`, `checksum`
-    delta-manifest.json     of it what readers of that older name understand
+    delta-manifest.json     the part of it that readers of the older name understand
     memory/delta.jsonl      one whole record per line: {"operation":"create"|"update"|"delete", ...the record}
     <path>                  whole new bytes of a file or document, under its own path
     lifeboat/patches/<n>    a zstd patch against the base's bytes, where that is much smaller
@@ -14,7 +14,7 @@ The bundle is a ZIP with
     lifeboat/keys.json      the agent's wrapped keys at the new sequence, whole; missing where they travel apart
     lifeboat/signature.json the signed sequence that this delta leads to
 
-Of what a redaction names in the base and in the delta neither digest nor patch is written: both would tell of it.
+For what a redaction names, in the base or in the delta, neither digest nor patch is written: both would reveal it.
 
 `changes` beyond the published schema:
 
@@ -75,7 +75,7 @@ _LAYERS = {
 
 @dataclass(frozen=True, slots=True)
 class DeltaSummary:
-    """What a delta carries: record lines, changed entries, how many of them as patches, and its size in bytes."""
+    """Content of a delta: record lines, changed entries, how many of them as patches, and its size in bytes."""
 
     records: int
     entries: int
@@ -85,7 +85,7 @@ class DeltaSummary:
 
 @dataclass(slots=True)
 class _DeltaBundle:
-    """A delta while it is written."""
+    """A delta being written."""
 
     archive: ArchiveWriter
     redactions: Redactions = NONE
@@ -100,7 +100,7 @@ class _DeltaBundle:
 
 
 class _CountingFile:
-    """A binary file that counts what is written to it."""
+    """A binary file that counts the bytes written to it."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -117,10 +117,10 @@ class _CountingFile:
 def write_delta(
     changes: StateChanges, out: BinaryIO, *, keys: JsonObject | None = None, level: int = 6
 ) -> DeltaSummary:
-    """Write what leads from one state to another. `out` needs no seek and stays open.
+    """Write everything that leads from one state to another. `out` needs no seek and stays open.
 
-    `keys` is the document for `lifeboat/keys.json`, as in a snapshot: a reader with nothing but files needs the pairs
-    that newer credentials were sealed to. Bodies are read one at a time. Raises UnsafeEntry and TooLarge for what no
+    `keys` is the document for `lifeboat/keys.json`, as in a snapshot: a reader that has only files needs the key pairs
+    to which newer credentials were sealed. Bodies are read one at a time. Raises UnsafeEntry and TooLarge for what no
     reader would accept.
     """
     counted = _CountingFile(out)
@@ -159,7 +159,7 @@ def _group(path: str) -> str:
 
 
 def _add_head(bundle: _DeltaBundle, change: EntryChange) -> bool:
-    """The manifest's head travels as JSON, unless its bytes are not those that a reader would make of it."""
+    """Add the manifest's head as JSON; return False when its bytes differ from what a reader would make of that."""
     if change.entry is None or change.entry.meta or change.body is None:
         return False
     body = change.body()
@@ -180,7 +180,7 @@ def _sealed(head: JsonObject) -> list[JsonObject]:
 
 
 def _item(bundle: _DeltaBundle, change: EntryChange) -> JsonObject:
-    """One element of `changes.raw` and its like; its bytes, if any, go into the bundle."""
+    """Return one element of `changes.raw` (or artifacts, documents) and add its bytes, if any, to the bundle."""
     new, base = change.entry, change.base
     if new is None:
         return {"path": change.path, "operation": "remove"}
@@ -197,10 +197,11 @@ def _item(bundle: _DeltaBundle, change: EntryChange) -> JsonObject:
 
 
 def _base_sha256(bundle: _DeltaBundle, change: EntryChange) -> str | None:
-    """Return the digest of the bytes that a reader needs to make the new ones; None: the bundle sends them whole.
+    """Return the digest of the base bytes that a reader needs for a patch; None when the bundle sends the new bytes
+    whole.
 
-    Of bytes that a purge names, each reader has what its own list of purges left: the old bytes where the purge still
-    waits or was refused, the redacted ones elsewhere. So no patch against them fits every reader.
+    Where a purge names the base bytes, readers differ: a reader that still waits for the purge or refused it has the
+    old bytes, any other has the redacted ones. No patch against them would fit every reader.
     """
     base = change.base
     if base is None or bundle.redactions.naming(base.leaf.digest) is not None:
@@ -209,10 +210,11 @@ def _base_sha256(bundle: _DeltaBundle, change: EntryChange) -> str | None:
 
 
 def _same_bytes(bundle: _DeltaBundle, change: EntryChange, new: Entry) -> bool:
-    """Whether a reader has the new bytes already: they are the base's, bundles carry those, and no purge takes them.
+    """Return whether a reader already has the new bytes: they are the base's, bundles carry those, and no purge takes
+    them.
 
-    The redactions that the delta brings are applied to the base before its bytes are asked for. So equal bytes under a
-    new leaf travel again where a redaction names the former leaf.
+    The redactions of the delta are applied to the base before its bytes are read. So equal bytes under a new leaf are
+    sent again when a redaction names the former leaf.
     """
     base = change.base
     if base is None or not _base_is_carried(change):
@@ -224,12 +226,12 @@ def _same_bytes(bundle: _DeltaBundle, change: EntryChange, new: Entry) -> bool:
 
 
 def _base_is_carried(change: EntryChange) -> bool:
-    """Whether a reader that has only bundles has the base's bytes."""
+    """Return whether a reader that has only bundles has the base's bytes."""
     return change.base is not None and artifact_index.is_carried(change.base, held=change.base_body is not None)
 
 
 def _body(change: EntryChange) -> bytes | None:
-    """The new bytes; None for what an archive never holds: large artifacts, and what is not here."""
+    """Return the new bytes; None for what an archive never holds (large artifacts) and for missing bytes."""
     if change.body is None or change.entry is None or not artifact_index.is_carried(change.entry, held=True):
         return None
     try:
@@ -272,7 +274,7 @@ def _add_row(bundle: _DeltaBundle, item: JsonObject, leaf: Leaf) -> None:
 
 
 def _add_meta(bundle: _DeltaBundle, change: EntryChange, new: Entry) -> None:
-    """The parts of a meta that stand in documents of their own."""
+    """Add the parts of a meta that have documents of their own."""
     old: JsonObject = change.base.meta if change.base else {}
     if new.meta.get(entry_metas.RECORDS) != old.get(entry_metas.RECORDS):
         _memory(bundle).setdefault("files", {})[change.path] = new.meta.get(entry_metas.RECORDS)
@@ -301,7 +303,8 @@ def _memory(bundle: _DeltaBundle) -> JsonObject:
 
 
 def _add_layers(bundle: _DeltaBundle, changed: list[EntryChange]) -> None:
-    """The words of the published schema for identity, principals and credentials, beside their item in `documents`."""
+    """Add the published schema's fields for identity, principals and credentials, besides their items in
+    `documents`."""
     for change in changed:
         name = _LAYERS.get(change.path)
         if name is None or change.path not in bundle.archive.digests or change.body is None:
@@ -321,7 +324,7 @@ def _layer_facts(name: str, old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def _by_id(document: JsonObject) -> JsonObject:
-    """The principals of a document by id; what has another shape is in no list of changes."""
+    """Return the principals of a document by id. Malformed ones appear in no list of changes."""
     return {item["id"]: item for item in objects_in(document.get("principals")) if isinstance(item.get("id"), str)}
 
 
@@ -345,7 +348,7 @@ def _add_records(bundle: _DeltaBundle, changes: StateChanges) -> None:
 
 
 def _places(changed: list[RecordChange]) -> Iterator[list[str | int]]:
-    """Runs of consecutive places of the lines that are no updates."""
+    """Yield runs of consecutive places of the lines that are not updates."""
     file, first, count = "", 0, 0
     for change in changed:
         record = change.record
@@ -375,9 +378,9 @@ def _add_proof(bundle: _DeltaBundle, changes: StateChanges) -> None:
 
 
 def _purged(changes: StateChanges) -> BundleRedactions:
-    """What the delta says of purges.
+    """Return the redactions that the delta carries.
 
-    A redaction that names a changed record by id travels too: it decides which ids the metas of unchanged files show.
+    A redaction that names a changed record by id is included: it decides which ids the metas of unchanged files show.
     """
     put = [change.entry for change in changes.entries if change.entry is not None]
     lines = [change.record for change in changes.records]
@@ -411,7 +414,7 @@ def _add_manifests(bundle: _DeltaBundle, changes: StateChanges) -> None:
 
 
 def _published(changes: JsonObject) -> JsonObject:
-    """The part of `changes` that the published schema names."""
+    """Return the part of `changes` that the published schema names."""
     published: JsonObject = {
         name: changes[name] for name in ("identity", "principals", "credentials") if name in changes
     }

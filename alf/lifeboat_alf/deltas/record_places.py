@@ -1,4 +1,4 @@
-"""Where the records that a delta appends stand: as it states, or by their time where it comes from other tools."""
+"""Find the place of records that a delta appends: as stated, or by time for deltas of other tools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifeboat_alf.states.agent_state import Partition, State
 
 
 class StatedPlaces:
-    """Where appended records stand, as the delta states it: a place for every line that is no update."""
+    """Places of appended records as the delta states them, one for every line that is not an update."""
 
     def __init__(self, delta: DeltaReader) -> None:
         self._places = delta.places()
@@ -32,9 +32,9 @@ class StatedPlaces:
 
 
 class ForeignPlaces:
-    """Where appended records stand by their time: behind the last record of the partition that covers it.
+    """Places of appended records by their time: after the last record of the partition that covers it.
 
-    The reference files a record by the day it speaks of, and means every partition to be open.
+    The reference client files a record by the day it is about and assumes that every partition is open.
     """
 
     def __init__(self, state: State, head: JsonObject) -> None:

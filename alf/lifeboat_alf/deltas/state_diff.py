@@ -1,4 +1,4 @@
-"""What leads from one state to another: both are walked side by side; memory grows with what changed and with ids."""
+"""Compute the changes between two states by walking both in parallel. Memory grows with the changes and with ids."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DELETED = b'"deleted"'
 
 
 def diff_states(a: State, b: State) -> StateChanges:
-    """The changes that make `b` of `a`. Bodies are read later, from the states, which must stay open until then."""
+    """Return the changes from `a` to `b`. Bodies are read later from the states, which must stay open until then."""
     changed, appended, removed, gone = _records(a, b)
     entries = list(_entries(a, b))
     return StateChanges(a.sequence, b.sequence, entries, [*changed, *appended], removed, gone, b.redactions)
@@ -50,7 +50,8 @@ def _entry_change(a: State, b: State, old: Entry | None, new: Entry) -> EntryCha
 
 
 def _reader(state: State, entry: Entry) -> Callable[[], bytes] | None:
-    """How to read an entry's bytes; None where they are not held. Only what may be absent is tried."""
+    """Return a function that reads an entry's bytes; None when they are not held. Only entries whose bytes may be
+    absent are tried."""
     if entry.leaf.digest == ABSENT_LEAF or artifact_index.is_referenced(entry.meta):
         try:
             state.body(entry.path)
@@ -63,8 +64,10 @@ _Changed = tuple[list[RecordChange], list[RecordChange], list[str], list[GoneRec
 
 
 def _records(a: State, b: State) -> _Changed:
-    """Changed in place, appended, removed, and gone. A record that stands elsewhere is removed and appended; one that
-    has a line again, of which the line was gone, is changed in place."""
+    """Return the records changed in place, appended, removed and gone.
+
+    A record that moved is removed and appended. A record whose missing line came back is changed in place.
+    """
     in_place: list[RecordChange] = []
     appended: list[RecordChange] = []
     removed: list[str] = []
@@ -83,7 +86,7 @@ def _records(a: State, b: State) -> _Changed:
 
 
 def _placed(state: State) -> Iterator[Record | GoneRecord]:
-    """The records of a state by place, the gone ones among them."""
+    """Yield the records of a state by place, including those without a line."""
     if not state.redactions:
         return state.records()
     streams: tuple[Iterator[Record | GoneRecord], ...] = (state.records(), state.gone())
@@ -91,20 +94,20 @@ def _placed(state: State) -> Iterator[Record | GoneRecord]:
 
 
 def _operation(old: Record | GoneRecord | None, new: Record) -> Operation:
-    """What is done to the record that stood here, None for one that is appended."""
+    """Return the operation on the record at this place; None for an appended record."""
     if old is None:
         return _appending(new)
     return _changing(old, new) if isinstance(old, Record) else "update"
 
 
 def _changing(old: Record, new: Record) -> Operation:
-    """A record that is deleted by this change travels as `delete`; one that was deleted before is merely updated."""
+    """Return `delete` for a record that this change deletes, else `update`, also for one that was deleted before."""
     dead = _DELETED in new.line and memory_records.is_deleted(memory_records.parse_record(new.line))
     return "delete" if dead and not memory_records.is_deleted(memory_records.parse_record(old.line)) else "update"
 
 
 def _appending(new: Record) -> Operation:
-    """A tombstone is a `delete`; whatever else is appended is a `create`."""
+    """Return `delete` for a tombstone and `create` for any other appended record."""
     if _DELETED not in new.line:
         return "create"
     record = memory_records.parse_record(new.line)
@@ -118,7 +121,7 @@ def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
 def _side_by_side(
     first: Iterator[Thing], second: Iterator[Thing], key: Callable[[Thing], Any]
 ) -> Iterator[tuple[Thing | None, Thing | None]]:
-    """Two sorted streams as pairs of what has the same key; None where one of them has nothing."""
+    """Merge two sorted streams into pairs with equal keys; None where one has no match."""
     old, new = next(first, None), next(second, None)
     while old is not None or new is not None:
         if old is None or (new is not None and key(new) < key(old)):

@@ -1,6 +1,6 @@
-"""Patches: one text as a zstd frame against an earlier one (`zstd -d --patch-from` reads them).
+"""Encode a text as a zstd frame against an earlier one (readable by `zstd -d --patch-from`).
 
-Long-distance matching keeps them small up to the limit; the window covers both texts.
+Long-distance matching keeps patches small up to the size limit; the window covers both texts.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ else:
     from backports import zstd
 
 SIZE_LIMIT = 16 << 20
-"""Bytes of the larger text. Applying costs about twice that in memory; larger files travel whole."""
+"""Maximum bytes of the larger text. Applying needs about twice that in memory; larger files are sent whole."""
 
 _LEVEL = 3
 _SHORTEST_BASE = 8
 _LARGEST_WINDOW = 27
 _WORTH_IT = 2
-"""A patch must be at most one n-th of the plain packed text."""
+"""A patch must be at most this fraction (one n-th) of the packed text."""
 
 
 def make_patch(base: bytes, new: bytes, packed: int | None = None) -> bytes | None:
-    """A patch that leads from `base` to `new`; None where it would not pay or the texts are too large. `packed` is the
-    size in bytes of `new` packed by itself, where the caller knows it."""
+    """Return a patch from `base` to `new`; None where it would not pay or the texts are too large. `packed` is the
+    compressed size of `new` in bytes, if known."""
     if len(base) < _SHORTEST_BASE or max(len(base), len(new)) > SIZE_LIMIT:
         return None
     patch = zstd.compress(new, options=_options(len(base) + len(new)), zstd_dict=_prefix(base))
@@ -36,7 +36,7 @@ def make_patch(base: bytes, new: bytes, packed: int | None = None) -> bytes | No
 
 
 def apply_patch(base: bytes, patch: bytes, size: int) -> bytes:
-    """The text of `size` bytes that `patch` makes of `base`. Raises ApplyError when it does not."""
+    """Apply a patch to `base` and return the text of `size` bytes. Raises ApplyError when it does not fit."""
     if max(len(base), size) > SIZE_LIMIT or len(base) < _SHORTEST_BASE:
         raise ApplyError("a patch between texts of these sizes is never made")
     window: dict[int, int] = {zstd.DecompressionParameter.window_log_max: _LARGEST_WINDOW}

@@ -1,4 +1,4 @@
-"""The effective view: which record of a chain of successors is the memory (ALF §3.1.8).
+"""Compute the effective view: which record of a chain of successors is the memory (ALF §3.1.8).
 
 A chain is all records joined by `supersedes`. The last one appended is the memory and hides the others, also when
 several claim the same predecessor. A tombstone (status `deleted`) that nothing supersedes ends its whole chain: it is
@@ -21,9 +21,9 @@ _MARK = b'"supersedes"'
 
 
 class EffectiveMemory(NamedTuple):
-    """A memory: the record that counts, and the ids of its chain in the order of their appending (its own included).
+    """A memory: the effective record, and the ids of its chain in append order (including its own).
 
-    The record may be archived or deleted: `memory_records.is_visible` says whether the agent has the memory now.
+    The record may be archived or deleted; `memory_records.is_visible` says whether the agent has the memory now.
     """
 
     record: JsonObject
@@ -31,7 +31,7 @@ class EffectiveMemory(NamedTuple):
 
 
 def root_of(parents: dict[str, str], record_id: str) -> str:
-    """The one that stands for all that are joined with a record; the ways to it are shortened."""
+    """Return the representative of a record's chain (union-find) and shorten the paths to it."""
     root = record_id
     while (parent := parents.get(root, root)) != root:
         root = parent
@@ -42,7 +42,7 @@ def root_of(parents: dict[str, str], record_id: str) -> str:
 
 
 class SuccessorChains:
-    """Who supersedes whom. Memory grows with the number of successors, not of records."""
+    """Successor relations between records. Memory grows with the number of successors, not of records."""
 
     def __init__(self) -> None:
         self._parent: dict[str, str] = {}
@@ -52,7 +52,7 @@ class SuccessorChains:
 
     @classmethod
     def of(cls, successors: Iterable[JsonObject]) -> SuccessorChains:
-        """From records in append order; those without `supersedes` are passed over."""
+        """Build from records in append order. Records without `supersedes` are skipped."""
         chains = cls()
         for record in successors:
             if record.get("supersedes"):
@@ -73,17 +73,17 @@ class SuccessorChains:
         self._members = {root: tuple(ids) for root, ids in found.items()}
 
     def chain_of(self, record_id: str) -> tuple[str, ...]:
-        """All ids of the chain a record belongs to, in append order; only its own for a record without a chain."""
+        """Return all ids of a record's chain in append order; only its own id for a record without a chain."""
         return self._members.get(root_of(self._parent, record_id), (record_id,))
 
     def winner(self, record_id: str) -> str:
-        """The id of the record that counts in a record's chain."""
+        """Return the id of the effective record in a record's chain."""
         members = [member for member in self.chain_of(record_id) if member in self._successors]
         ended = [member for member in members if self._successors[member] and member not in self._superseded]
         return (ended or members or [record_id])[-1]
 
     def wins(self, record_id: str) -> bool:
-        """Whether a record is the one that counts in its chain."""
+        """Return whether a record is the effective one of its chain."""
         return self.winner(record_id) == record_id
 
 
@@ -91,9 +91,10 @@ Records = Iterable[JsonObject] | Callable[[], Iterable[JsonObject]]
 
 
 def iterate_effective(source: Records) -> Iterator[EffectiveMemory]:
-    """The effective view of records given in append order.
+    """Yield the effective view of records given in append order.
 
-    A function is called twice and nothing but the ids of chains is kept between; an iterable is read into memory.
+    `source` may be a function, which is called twice so that only the ids of chains are held; an iterable is read into
+    memory.
     """
     read = source if callable(source) else _again(list(source))
     chains = SuccessorChains.of(read())
@@ -107,8 +108,10 @@ def _again(items: list[JsonObject]) -> Callable[[], Iterable[JsonObject]]:
 
 
 def in_append_order(state: State) -> Iterator[Record]:
-    """The records of a state, partition after partition by time. (Paths sort so, but not in the year of a switch from
-    quarters to months: `2026-11` stands before `2026-Q3`.)"""
+    """Yield the records of a state, partition after partition by time.
+
+    Paths sort the same way, except in the year of a switch from quarters to months: `2026-11` sorts before `2026-Q3`.
+    """
     files = [partition.file for partition in partitions_of(state)]
     if files == sorted(files, key=path_key):
         yield from state.records()
@@ -118,21 +121,21 @@ def in_append_order(state: State) -> Iterator[Record]:
 
 
 def partitions_of(state: State) -> list[Partition]:
-    """The partitions of a state by time, from its manifest's head."""
+    """Return the partitions of a state by time, from its manifest's head."""
     if state.entry(archive_layout.MANIFEST) is None:
         return []
     return partitions.from_head(json_codec.decode_json(state.body(archive_layout.MANIFEST)))
 
 
 def chains_of(state: State) -> SuccessorChains:
-    """The chains of a state. Only lines that may hold a successor are decoded."""
+    """Return the chains of a state. Only lines that may hold a successor are decoded."""
     return SuccessorChains.of(
         memory_records.parse_record(record.line) for record in in_append_order(state) if _MARK in record.line
     )
 
 
 def effective_records(state: State, chains: SuccessorChains | None = None) -> Iterator[EffectiveMemory]:
-    """The effective view of a state, streaming. `chains`, when known, saves the first pass."""
+    """Yield the effective view of a state. Passing known `chains` saves the first pass."""
     known = chains or chains_of(state)
     for record in in_append_order(state):
         if known.wins(record.id):
@@ -140,5 +143,5 @@ def effective_records(state: State, chains: SuccessorChains | None = None) -> It
 
 
 def visible_records(state: State) -> Iterator[EffectiveMemory]:
-    """The memories the agent has now: effective, neither deleted nor superseded nor archived."""
+    """Yield the memories the agent has now: effective, and not deleted, superseded or archived."""
     return (item for item in effective_records(state) if memory_records.is_visible(item.record))

@@ -1,4 +1,4 @@
-"""Vectors beside the records (ALF §3.1.6), in chunks, so that another one costs a chunk and not all of them.
+"""Store vectors beside the records (ALF §3.1.6), in chunks, so that a new vector rewrites one chunk only.
 
 `memory/embeddings/<partition>/<n>.bin` holds little-endian float32 and nothing else, of at most 256 vectors;
 `memory/embeddings/<partition>/<n>.json` beside it says whose vector lies where:
@@ -33,17 +33,17 @@ from lifeboat_alf.errors import BadDocument, BadJson
 from lifeboat_alf.states.agent_state import BodyAbsent, Record, State
 
 INDEX = f"{archive_layout.EMBEDDINGS}index.json"
-"""The one index of archives without chunks."""
+"""The single index of archives without chunks."""
 CHUNK = 256
-"""How many vectors a chunk has at most."""
+"""Maximum vectors of a chunk."""
 FLOAT_BYTES = 4
 _CHUNK_INDEX = re.compile(rf"{archive_layout.EMBEDDINGS}[^/]+/[0-9]{{1,9}}\.json")
 _BODIES = 8
-"""How many vector files a reader holds: neighbours of a record tend to lie in the same one."""
+"""Vector files that a reader caches. Neighbouring records tend to share a file."""
 
 
 class EmbeddingKind(NamedTuple):
-    """What vectors of one group have in common."""
+    """What the vectors of one group have in common."""
 
     model: str
     dimensions: int
@@ -51,7 +51,7 @@ class EmbeddingKind(NamedTuple):
 
 
 class RecordVector(NamedTuple):
-    """One record's vector: `embedding` is an element of a record's `embeddings` as ALF §3.1.6 spells it."""
+    """One record's vector. `embedding` is an element of a record's `embeddings` as in ALF §3.1.6."""
 
     partition: str
     record_id: str
@@ -76,17 +76,17 @@ class EmbeddingGroup:
 
 
 def folder_for(partition: str) -> str:
-    """Where the chunks of a partition lie, with `/` at the end."""
+    """Return the directory of a partition's chunks, with `/` at the end."""
     return f"{archive_layout.EMBEDDINGS}{partition.rsplit('/', 1)[-1].removesuffix('.jsonl')}/"
 
 
 def is_index(path: str) -> bool:
-    """Whether an entry says where vectors lie."""
+    """Return whether an entry is an index of vectors."""
     return path == INDEX or _CHUNK_INDEX.fullmatch(path) is not None
 
 
 def has_inline(line: bytes) -> bool:
-    """Whether a record line holds at least one vector itself."""
+    """Return whether a record line holds at least one vector itself."""
     return b'"embeddings"' in line and bool(json_codec.decode_json(line).get("embeddings"))
 
 
@@ -94,17 +94,17 @@ def has_inline(line: bytes) -> bool:
 
 
 def is_vector(data: bytes, dimensions: int) -> bool:
-    """Whether bytes are this many finite float32."""
+    """Return whether bytes are this many finite float32."""
     return len(data) == dimensions * FLOAT_BYTES and math.isfinite(sum(_floats(data)))
 
 
 def numbers_of(data: bytes) -> list[float]:
-    """The numbers in little-endian float32."""
+    """Return the numbers of little-endian float32 bytes."""
     return _floats(data).tolist()
 
 
 def bytes_of(numbers: Iterable[float]) -> bytes:
-    """Numbers as little-endian float32. Those that do not fit become infinite."""
+    """Return numbers as little-endian float32. Numbers out of range become infinite."""
     return _little_endian(array("f", numbers)).tobytes()
 
 
@@ -125,15 +125,17 @@ def _little_endian(numbers: array[float]) -> array[float]:
 
 @dataclass(slots=True)
 class EmbeddingChunk:
-    """An index and the vectors of the files it names, to be changed: `files` are {file: {kind: {id: (time, bytes)}}}.
-    What is put goes into the file beside the index."""
+    """An editable index and the vectors of its files. `files` is {file: {kind: {id: (time, bytes)}}}.
+
+    New vectors go into the file beside the index.
+    """
 
     index: str
     files: dict[str, dict[EmbeddingKind, dict[str, tuple[str, bytes]]]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, index: str, data: bytes, body: Callable[[str], bytes]) -> EmbeddingChunk:
-        """Raises BadDocument, BadJson, and what `body` raises."""
+        """Read a chunk. Raises BadDocument, BadJson, and what `body` raises."""
         chunk = cls(index)
         for group in read_groups(index, data):
             vectors = _sliced(group, body(group.file))
@@ -145,7 +147,7 @@ class EmbeddingChunk:
         return sum(len(members) for kinds in self.files.values() for members in kinds.values())
 
     def put(self, record_id: str, kind: EmbeddingKind, data: bytes, computed_at: str) -> None:
-        """Set a record's vector; a former one of the same model is replaced, in its place where it has one here."""
+        """Set a record's vector. An earlier vector of the same model is replaced, in place if this chunk holds it."""
         own = self.files.setdefault(f"{self.index.removesuffix('.json')}.bin", {})
         if record_id not in own.get(kind, {}):
             self.drop(record_id, kind.model)
@@ -156,7 +158,7 @@ class EmbeddingChunk:
         return any(kind.model == model and record_id in members for kind, members in kinds)
 
     def drop(self, record_id: str, model: str | None = None) -> bool:
-        """Forget a record's vectors, or that of one model; whether there was any."""
+        """Remove a record's vectors, or the one of a model; return whether there was any."""
         found = False
         for groups in self.files.values():
             for kind, members in groups.items():
@@ -165,7 +167,7 @@ class EmbeddingChunk:
         return found
 
     def entries(self) -> dict[str, bytes | None]:
-        """The index and its files as they are now, None for one that goes."""
+        """Return the index and its files as they are now; None for a file to remove."""
         listed: list[JsonObject] = []
         made: dict[str, bytes | None] = {}
         for file, groups in sorted(self.files.items()):
@@ -194,7 +196,7 @@ def _sliced(group: EmbeddingGroup, body: bytes) -> list[bytes]:
 
 
 def pack_vectors(vectors: Iterable[RecordVector]) -> dict[str, bytes]:
-    """{entry: bytes} of the chunks that hold vectors, {} without any. Order is kept.
+    """Return {entry: bytes} of the chunks that hold vectors, in the given order; {} without any.
 
     Raises BadDocument for a vector whose length or numbers do not fit.
     """
@@ -225,8 +227,8 @@ def _checked(record_id: str, embedding: JsonObject, index: str) -> bytes:
 
 
 class StateVectors:
-    """The vectors of a state. Nothing is read before it is asked for; all raise BadDocument and BadJson for an index
-    or a file that is not what it has to be."""
+    """The vectors of a state, read on demand. Every method raises BadDocument and BadJson for a malformed index or
+    file."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -234,7 +236,7 @@ class StateVectors:
 
     @cached_property
     def indexes(self) -> dict[str, list[EmbeddingGroup]]:
-        """The groups by the entry that lists them."""
+        """Return the groups by the entry that lists them."""
         paths = [entry.path for entry in self._state.entries(archive_layout.EMBEDDINGS) if is_index(entry.path)]
         return {path: read_groups(path, data) for path in paths if (data := self._held(path)) is not None}
 
@@ -248,18 +250,20 @@ class StateVectors:
         return places
 
     def of(self, record_id: str) -> list[JsonObject]:
-        """The vectors of a record as elements of its `embeddings`."""
+        """Return the vectors of a record as elements of its `embeddings`."""
         return [self._embedding(group, number) for group, number in self._places.get(record_id, [])]
 
     def packed(self, record_id: str, model: str) -> bytes | None:
-        """The little-endian float32 of a record's vector of one model, the latest one; None when it has none."""
+        """Return a record's latest vector of one model as little-endian float32; None without one."""
         found = [place for place in self._places.get(record_id, []) if place[0].model == model]
         latest = max(found, key=lambda place: place[0].computed_at[place[1]], default=None)
         return None if latest is None else self._data(*latest)
 
     def usable(self, record: JsonObject, model: str) -> bytes | None:
-        """The little-endian float32 of a record's vector of one model, wherever the archive has it: in a file, else
-        inside the record. None when there is none that can be used: files of other tools may say anything."""
+        """Return a record's vector of one model as little-endian float32, from a file or else from the record itself.
+
+        None when there is no usable vector. Files of other tools may hold anything, so malformed ones are ignored.
+        """
         try:
             found = self.packed(str(record.get("id")), model) if self._is_readable else None
         except BadDocument:
@@ -274,7 +278,7 @@ class StateVectors:
             return False
 
     def inline(self, record: Record) -> bytes:
-        """The record's line with its vectors inside; those that stand there already stay."""
+        """Return the record's line with its vectors inside. Vectors that it already holds stay."""
         found = self.of(record.id)
         if not found:
             return record.line
@@ -283,8 +287,7 @@ class StateVectors:
         return json_codec.encode_json(fields)
 
     def without(self, record_ids: Collection[str]) -> dict[str, bytes | None]:
-        """What a purge of records leaves of the vector files that hold one of theirs: {entry: new bytes, None when the
-        entry goes}."""
+        """Return the vector files without those of some records: {entry: new bytes, None for an entry to remove}."""
         gone = frozenset(record_ids)
         made: dict[str, bytes | None] = {}
         for path, groups in self.indexes.items():
@@ -333,7 +336,7 @@ class StateVectors:
 
 
 def _inside(record: JsonObject, model: str) -> bytes | None:
-    """The vector that a record itself holds; what is none is passed over, for other tools wrote it."""
+    """Return the vector inside a record; ignore a malformed one, because other tools wrote it."""
     every = record.get("embeddings")
     for item in every if isinstance(every, list) else []:
         try:
@@ -345,7 +348,7 @@ def _inside(record: JsonObject, model: str) -> bytes | None:
 
 
 def read_groups(index: str, data: bytes) -> list[EmbeddingGroup]:
-    """The groups of an index; [] also when another tool left a document of its own shape there. Raises BadDocument,
+    """Return the groups of an index; [] for a document of another tool under the same name. Raises BadDocument,
     BadJson."""
     document = read_object(data, entry=index)
     return [_group(index, item) for item in list_of(document, "vectors", entry=index)]

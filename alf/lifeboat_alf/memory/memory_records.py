@@ -1,6 +1,7 @@
-"""Memory records (ALF §3.1.1) as plain dicts: their shape, their enums, and which of them nothing may silently drop.
+"""Read and write memory records (ALF §3.1.1) as plain dicts: shape, enums, and which records must not be dropped
+silently.
 
-A record read from outside keeps every field it came with; these helpers only ever read the fields they know.
+A record from outside keeps every field; these functions read only the fields they know.
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadDocument
 
 TOMBSTONE = "[deleted]"
-"""Content of a tombstone: the schema refuses an empty one."""
+"""Content of a tombstone. The schema does not allow an empty one."""
 
 MISSING = "missing_at_source"
-"""Extension field: true on an archived record whose text vanished from its file and nobody has confirmed it yet."""
+"""Extension field: true on a record that was archived because its text vanished from its file, until the user
+confirms."""
 
 PINNED = "pinned"
-"""Extension field: true on a record that must not go without the user's word."""
+"""Extension field: true on a record that must not be removed without the user's consent."""
 
 
 class EnumValues(NamedTuple):
-    """The values an enum field knows, and how an unknown one reads (None: as it stands)."""
+    """Known values of an enum field, and the default that an unknown one reads as (None: itself)."""
 
     values: frozenset[str]
     default: str | None
 
 
 def check_shape(record: JsonObject, *, entry: str, line: int) -> None:
-    """What everyone who reads a record relies on: these fields, where they stand, are text or objects.
+    """Check the fields that every reader of a record relies on: where present, they are text or objects.
 
     Raises BadDocument.
     """
@@ -61,8 +63,8 @@ ENUMS: Mapping[str, EnumValues] = {
     "sub_agent_status": _enum("active", "active", "inactive", "unavailable"),
     "operation": _enum(None, "create", "update", "delete"),
 }
-"""The ten enums of the format (ALF §8.2). An unknown value is kept as it stands and read as the default; an unknown
-`operation` alone is an error."""
+"""The ten enums of the format (ALF §8.2). An unknown value is kept and read as the default; only an unknown `operation`
+is an error."""
 
 _TEXTS = ("content", "memory_type", "namespace", "status", "supersedes")
 _OBJECTS = ("source", "temporal")
@@ -85,20 +87,20 @@ FIELDS = (
     "related_records",
     "raw_source_format",
 )
-"""The known fields of a record, in the order they are written."""
+"""The known fields of a record in writing order."""
 
 REQUIRED = FIELDS[:8]
 _KNOWN = frozenset(FIELDS)
 
 
 def reads_as(enum: str, value: str) -> str:
-    """How a value of an enum is to be understood (ALF §8.2); the value itself is never replaced."""
+    """Return how to interpret an enum value (ALF §8.2). The stored value is never replaced."""
     known = ENUMS[enum]
     return value if value in known.values or known.default is None else known.default
 
 
 def arrange_fields(record: JsonObject) -> JsonObject:
-    """A record as it is written: known fields first and in order, none of them null or an empty list; the rest kept."""
+    """Return a record in written form: known fields first and in order, without null and empty lists; then the rest."""
     ordered = {name: value for name in FIELDS if (value := record.get(name)) is not None and value != []}
     ordered.update({name: value for name, value in record.items() if name not in _KNOWN})
     for part in ("source", "temporal"):
@@ -108,43 +110,44 @@ def arrange_fields(record: JsonObject) -> JsonObject:
 
 
 def line_of(record: JsonObject) -> bytes:
-    """The line of a record made here."""
+    """Return the line of a record made by this program."""
     return json_codec.encode_json(arrange_fields(record))
 
 
 def parse_record(line: bytes) -> JsonObject:
-    """A record from a line that has passed a reader. Raises msgspec.DecodeError."""
+    """Decode a record from a line that a reader has already checked. Raises msgspec.DecodeError."""
     record: JsonObject = json_codec.decode_json(line)
     return record
 
 
 def status_of(record: JsonObject) -> str:
-    """`active`, `superseded`, `archived` or `deleted`; unknown ones read as active (err on the side of visibility)."""
+    """Return `active`, `superseded`, `archived` or `deleted`. Unknown values read as active, to err on the side of
+    visibility."""
     return reads_as("status", str(record.get("status", "active")))
 
 
 def is_visible(record: JsonObject) -> bool:
-    """Whether a record is a memory the agent has now."""
+    """Return whether a record is a memory the agent has now."""
     return status_of(record) == "active"
 
 
 def is_deleted(record: JsonObject) -> bool:
-    """A tombstone, or a record deleted in place."""
+    """Return whether a record is a tombstone or was deleted in place."""
     return status_of(record) == "deleted"
 
 
 def is_missing(record: JsonObject) -> bool:
-    """Archived because it vanished from its file, until the user confirms."""
+    """Return whether a record was archived because it vanished from its file and awaits the user's confirmation."""
     return status_of(record) == "archived" and record.get(MISSING) is True
 
 
 def created_at(record: JsonObject) -> str:
-    """`temporal.created_at`. Raises KeyError."""
+    """Return `temporal.created_at`. Raises KeyError."""
     return str(record["temporal"]["created_at"])
 
 
 def origin_file(record: JsonObject) -> str:
-    """The file a record came from, "" when it came from none."""
+    """Return the file a record came from; "" without one."""
     return as_text(as_object(record.get("source")).get("origin_file"))
 
 
@@ -153,9 +156,9 @@ _FROM_CATEGORY = {"identity": "identity", "goal": "goal", "bad_pattern": "pitfal
 
 
 def bundle_type(record: JsonObject) -> str:
-    """The memory type of the AIMEM interchange format that a record stands for.
+    """Return the record's memory type in the AIMEM interchange format.
 
-    The literal of an imported record wins unless the record's type was changed afterwards.
+    The literal type of an imported record wins unless the record's type was changed afterwards.
     """
     foreign = record.get("x_aimem")
     memory_type = reads_as("memory_type", str(record.get("memory_type", "semantic")))
@@ -182,16 +185,17 @@ def _derived_type(memory_type: str, category: str, tags: list[Any]) -> str:
 
 
 def is_pinned(record: JsonObject) -> bool:
-    """Pinned by its user, here or in the system it was imported from."""
+    """Return whether the user pinned a record, here or in the system it was imported from."""
     foreign = record.get("x_aimem")
     return record.get(PINNED) is True or (isinstance(foreign, dict) and foreign.get("is_pinned") is True)
 
 
 def is_dna_class(record: JsonObject) -> bool:
-    """Preferences, decisions, identity, pitfalls and procedures: background work never deletes or supersedes them."""
+    """Return whether a record is a preference, decision, identity, pitfall or procedure. Background work never deletes
+    or supersedes those."""
     return bundle_type(record) in _DNA
 
 
 def is_kept(record: JsonObject) -> bool:
-    """Whether a record that vanishes from its file is archived, not deleted, until the user confirms."""
+    """Return whether a record that vanishes from its file is archived, not deleted, until the user confirms."""
     return is_pinned(record) or is_dna_class(record)

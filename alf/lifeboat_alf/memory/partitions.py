@@ -1,4 +1,4 @@
-"""Time partitions of the memory (ALF §4.1.1): which file a record belongs to, and when a period is closed.
+"""Decide which time partition a record belongs to, and when a partition is sealed (ALF §4.1.1).
 
 The rules, all of them pure functions of the partition list and of the time of the capture:
 
@@ -31,21 +31,21 @@ from lifeboat_alf.states.agent_state import Partition
 Granularity = Literal["quarterly", "monthly"]
 
 CLOSES = "closes"
-"""Extension field of an open partition that ends before its period does: the last day it will hold."""
+"""Extension field of an open partition that ends before its period does: the last day that it covers."""
 
 _NAME = re.compile(r"(\d{4})-(?:Q([1-4])|(\d{2}))\.jsonl")
 _ONE_DAY = timedelta(days=1)
 
 
 class PartitionPlace(NamedTuple):
-    """Where and when a new record stands."""
+    """Time and partition of a new record."""
 
     created_at: str
     partition: Partition
 
 
 def from_head(head: JsonObject) -> list[Partition]:
-    """The partitions that a manifest's head (or the memory layer of a whole manifest) lists, by time.
+    """Return the partitions that a head (or the memory layer of a manifest) lists, by time.
 
     Raises KeyError or TypeError for entries without `file` and `from`.
     """
@@ -58,13 +58,13 @@ def _from_item(item: JsonObject) -> Partition:
 
 
 def to_item(partition: Partition) -> JsonObject:
-    """A partition as a manifest's head lists it."""
+    """Return a partition as a head lists it."""
     own = {"file": partition.file, "from": partition.first, "to": partition.last, "sealed": partition.sealed}
     return {**own, **partition.extra}
 
 
 def from_name(file: str) -> Partition:
-    """An open partition with the range its name says. Raises ValueError for another name."""
+    """Return an open partition with the range that its name states. Raises ValueError for any other name."""
     match = _NAME.fullmatch(file.rsplit("/", 1)[-1])
     if match is None:
         raise ValueError(f"{file} names no period")
@@ -73,12 +73,13 @@ def from_name(file: str) -> Partition:
 
 
 def day_of(moment: str) -> date:
-    """The UTC day of a timestamp, or of a day written `YYYY-MM-DD`. Raises ValueError."""
+    """Return the UTC day of a timestamp or of a day written `YYYY-MM-DD`. Raises ValueError."""
     return date.fromisoformat(moment) if len(moment) == len("2026-11-20") else times.parse_time(moment).date()
 
 
 def name_for(created_at: str, granularity: Granularity = "quarterly") -> str:
-    """The archive path of the partition that covers a timestamp: `memory/partitions/2026-Q4.jsonl` or `2026-11`."""
+    """Return the archive path of the partition that covers a timestamp: `memory/partitions/2026-Q4.jsonl` or
+    `2026-11`."""
     return _path(day_of(created_at), granularity)
 
 
@@ -92,7 +93,7 @@ def _quarter(day: date) -> int:
 
 
 def period_around(day: date, granularity: Granularity = "quarterly") -> tuple[date, date]:
-    """First and last day of the period around a day."""
+    """Return the first and last day of the period around a day."""
     months = 1 if granularity == "monthly" else 3
     month = day.month if granularity == "monthly" else _quarter(day) * 3 - 2
     return date(day.year, month, 1), _last_of_month(day.year, month + months - 1)
@@ -104,7 +105,7 @@ def _last_of_month(year: int, month: int) -> date:
 
 
 def end_of(partition: Partition) -> date:
-    """The last day a partition holds or may come to hold: as sealed, as announced, else as its name says."""
+    """Return the last day of a partition: as sealed, else as announced by `closes`, else by its name."""
     known = _known_day(partition.last) or _known_day(partition.extra.get(CLOSES))
     if known is not None:
         return known
@@ -114,7 +115,7 @@ def end_of(partition: Partition) -> date:
 
 
 def first_day(partition: Partition) -> date:
-    """The first day of a partition: as it says, else as its name says. One that says neither holds no day of today."""
+    """Return the first day of a partition: as stated, else by its name. Without either it covers no current day."""
     known = _known_day(partition.first)
     if known is None:
         try:
@@ -125,7 +126,7 @@ def first_day(partition: Partition) -> date:
 
 
 def _known_day(text: Any) -> date | None:
-    """A day that an archive states; None for what is none."""
+    """Return a day that an archive states; None for a malformed one."""
     try:
         return date.fromisoformat(text) if isinstance(text, str) else None
     except ValueError:
@@ -133,12 +134,12 @@ def _known_day(text: Any) -> date | None:
 
 
 def covers_day(partition: Partition, day: date) -> bool:
-    """Whether a day lies in a partition's range."""
+    """Return whether a day lies in a partition's range."""
     return first_day(partition) <= day <= end_of(partition)
 
 
 def locate_partition(moment: str, partitions: Iterable[Partition]) -> Partition | None:
-    """The partition whose range holds a timestamp, open or sealed; None when no range does."""
+    """Return the partition whose range holds a timestamp, open or sealed; None when no range does."""
     return _holding(day_of(moment), partitions)
 
 
@@ -147,17 +148,17 @@ def _holding(day: date, partitions: Iterable[Partition]) -> Partition | None:
 
 
 def in_order(partitions: Iterable[Partition]) -> list[Partition]:
-    """Partitions by time: the order in which records were appended (paths do not sort so after a switch)."""
+    """Sort partitions by time, the order in which records were appended. After a switch paths sort differently."""
     return sorted(partitions, key=lambda partition: (partition.first, partition.file))
 
 
 def open_partitions(partitions: Iterable[Partition]) -> list[Partition]:
-    """Those that may still change."""
+    """Return the partitions that may still change."""
     return [partition for partition in in_order(partitions) if not partition.sealed]
 
 
 def seal_partitions(partitions: Iterable[Partition], now: datetime) -> list[Partition]:
-    """The partitions that are to be sealed at `now`, each as it stands afterwards (`sealed`, `last` set)."""
+    """Return the partitions to seal at `now`, with `sealed` and `last` set."""
     today = now.astimezone(UTC).date()
     return [_sealed(partition) for partition in open_partitions(partitions) if end_of(partition) < today]
 
@@ -168,7 +169,7 @@ def _sealed(partition: Partition) -> Partition:
 
 
 def replace_partitions(partitions: Iterable[Partition], changed: Iterable[Partition]) -> list[Partition]:
-    """A partition list with some entries put in the place of those with the same file, or added."""
+    """Return a partition list in which `changed` replaces the partitions of the same file, or is added."""
     by_file = {partition.file: partition for partition in partitions}
     by_file.update({partition.file: partition for partition in changed})
     return in_order(by_file.values())
@@ -177,10 +178,10 @@ def replace_partitions(partitions: Iterable[Partition], changed: Iterable[Partit
 def switch_granularity(
     partitions: Iterable[Partition], granularity: Granularity, now: datetime, newest: str | None = None
 ) -> list[Partition]:
-    """The partitions that change when an agent's granularity does: the open quarter gets its last day.
+    """Return the partitions that change with an agent's granularity: the open quarter gets its last day.
 
-    That day is the one of `newest` (the latest `created_at` in the open partition; None: not known, then today), so
-    that with an idle agent the month's file opens at once and otherwise at the next midnight UTC.
+    That day is the day of `newest` (the latest `created_at` in the open partition; today when None). So an idle agent's
+    monthly file opens at once, and otherwise at the next midnight UTC.
     """
     if granularity != "monthly":
         return []
@@ -204,10 +205,10 @@ def plan_partition(
     first_capture: bool = False,
     granularity: Granularity = "quarterly",
 ) -> PartitionPlace:
-    """`created_at` and partition of a new record.
+    """Return `created_at` and partition of a new record.
 
     `wanted` is the day in a file's name, the runtime's time or the mtime at first sight (timestamp or `YYYY-MM-DD`);
-    None means now. The partition may be a new one (not in `partitions`): add it. Seal before placing, except in the
+    None means now. The partition may be new (not in `partitions`); then add it. Seal before placing, except in the
     first capture, which seals after it.
     """
     if wanted is not None:
@@ -226,7 +227,7 @@ def _asked(text: str, now: datetime) -> datetime:
 def _open_at(
     day: date, partitions: Sequence[Partition], first_capture: bool, granularity: Granularity
 ) -> Partition | None:
-    """The partition in which a record of a day may stand as one of that day."""
+    """Return the open partition that may hold a record of a day under that day."""
     found = _holding(day, partitions)
     if found is None and first_capture:
         return _new(day, partitions, granularity)
@@ -239,14 +240,16 @@ def _place_now(now: datetime, partitions: Sequence[Partition], granularity: Gran
 
 
 def _earliest(partitions: Sequence[Partition]) -> datetime:
-    """Before this moment nothing is added any more: the start of the latest open range, the end of the sealed ones."""
+    """Return the time before which nothing is added any more: start of the latest open range, or end of the sealed
+    ones."""
     starts = (end_of(p) + _ONE_DAY if p.sealed else first_day(p) for p in partitions)
     latest = max(starts, default=date.min)
     return datetime(latest.year, latest.month, latest.day, tzinfo=UTC)
 
 
 def _new(day: date, partitions: Sequence[Partition], granularity: Granularity) -> Partition:
-    """A fresh partition around a day that none covers, beginning after whatever covers the start of its period."""
+    """Return a new partition around an uncovered day. It begins after the partition that covers the start of the
+    period."""
     first, last = period_around(day, granularity)
     if granularity == "quarterly" and any(_overlaps(partition, first, last) for partition in partitions):
         granularity = "monthly"
@@ -261,9 +264,9 @@ def _overlaps(partition: Partition, first: date, last: date) -> bool:
 
 @dataclass(slots=True)
 class PartitionLedger:
-    """The partitions of an agent during one capture: the same rules, with what was opened and sealed kept.
+    """The partitions of an agent during one capture: applies the rules above and remembers what was opened and sealed.
 
-    `partitions` is the list as it stands now; the capture writes it into the manifest's head when `changed`.
+    `partitions` is the current list; the capture writes it into the manifest's head when `changed`.
     """
 
     partitions: list[Partition]
@@ -275,7 +278,7 @@ class PartitionLedger:
     _placed_now: PartitionPlace | None = field(default=None, init=False, repr=False, compare=False)
 
     def place(self, wanted: str | None = None) -> PartitionPlace:
-        """`plan_partition`, decided once a day; a partition that is opened by it joins the list."""
+        """Place a record by `plan_partition`, decided once a day. A newly opened partition joins the list."""
         placed = self._place_at(_asked(wanted, self.now)) if wanted is not None else None
         if placed is None:
             placed = self._placed_now or _place_now(self.now.astimezone(UTC), self.partitions, self.granularity)
@@ -298,20 +301,21 @@ class PartitionLedger:
             self._replace([partition])
 
     def seal(self, now: datetime | None = None) -> list[Partition]:
-        """Seal what has ended at `now` (default: the ledger's). First thing in a capture; last thing in an agent's
-        first one."""
+        """Seal what has ended at `now` (default: the ledger's). Call it first in a capture, but last in an agent's
+        first capture."""
         sealed = seal_partitions(self.partitions, now or self.now)
         self._replace(sealed)
         return sealed
 
     def switch(self, granularity: Granularity, newest: str | None = None) -> None:
-        """Go over to another granularity; see `switch_granularity`."""
+        """Switch to another granularity; see `switch_granularity`."""
         self._replace(switch_granularity(self.partitions, granularity, self.now, newest))
         self.granularity = granularity
         self._forget()
 
     def is_sealed(self, file: str) -> bool:
-        """Whether a partition may no longer change. An unknown file is open: the capture is making it."""
+        """Return whether a partition can no longer change. An unknown file is open, because the capture is making
+        it."""
         return any(partition.sealed for partition in self.partitions if partition.file == file)
 
     def _replace(self, changed: list[Partition]) -> None:

@@ -1,4 +1,4 @@
-"""Who an agent works for (ALF §3.3)."""
+"""Find the principal that an agent works for (ALF §3.3)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_alf.states.agent_state import State
 
 
 def primary_principal_id(state: State) -> str:
-    """The id of the first human principal, else of the first one, else the agent's own."""
+    """Return the id of the first human principal, else of the first one, else the agent's own."""
     if state.entry(archive_layout.PRINCIPALS) is None:
         return state.sequence.agent_id
     known = objects_in(as_object(json_codec.decode_json(state.body(archive_layout.PRINCIPALS))).get("principals"))

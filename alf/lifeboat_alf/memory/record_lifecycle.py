@@ -1,8 +1,8 @@
-"""From an intention to record lines (ALF §3.1.8, §4.1.1): create, edit, delete, archive, revive.
+"""Turn operations on memories into record lines (ALF §3.1.8, §4.1.1): create, edit, delete, archive, revive.
 
 In an open partition a record changes in place: it keeps its id, `created_at` and identity version. In a sealed one
 nothing ever changes: the change is appended as a successor (`supersedes`) dated with the capture, a deletion as a
-tombstone. Every function is pure and returns the one line that says it.
+tombstone. Every function is pure and returns one line.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from lifeboat_alf.memory.partitions import PartitionLedger
 from lifeboat_alf.states.agent_state import Operation
 
 Mint = Callable[..., str]
-"""`mint(created_at, *parts)` -> an id that history has never held (see `ids.mint`)."""
+"""`mint(created_at, *parts)` returns an id that the history has never held (see `ids.mint_id`)."""
 
 
 class RecordStep(NamedTuple):
-    """One line of a delta: the operation, the record it is about, and the partition it stands in."""
+    """One line of a delta: operation, record, and partition."""
 
     operation: Operation
     id: str
@@ -34,10 +34,10 @@ class RecordStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordContext:
-    """What every new line needs to know: whose it is, in which partitions, how ids are made, who the agent is now.
+    """Context of new record lines: the agent, its partitions, how to make ids, and its current identity.
 
-    `identity_version` is None while the agent has no versioned identity. `claim` says whether a record may take an id
-    that it had elsewhere: once, and only one that history has never held.
+    `identity_version` is None while the agent has no versioned identity. `claim` says whether a record may keep an id
+    from elsewhere; each id can be claimed once, and only if the history has never held it.
     """
 
     agent_id: str
@@ -48,18 +48,18 @@ class RecordContext:
 
     @property
     def now(self) -> str:
-        """The time of the capture."""
+        """Return the time of the capture."""
         return times.to_text(self.ledger.now)
 
 
 def create_record(
     scribe: RecordContext, content: str, fields: JsonObject, wanted: str | None = None, record_id: str | None = None
 ) -> RecordStep:
-    """A memory seen for the first time.
+    """Create the record of a new memory.
 
-    `fields` are the parts that follow from its text and file (memory_type, namespace, category, tags, entities,
-    source, temporal ...); `wanted` is its own day or time, see `partitions.plan_partition`; `record_id` the id it had
-    elsewhere, which it keeps where it can. Memory type and namespace default to `semantic` and `default`.
+    `fields` are derived from its text and file (memory_type, namespace, category, tags, entities, source, temporal
+    ...). `wanted` is its own day or time, see `partitions.plan_partition`. `record_id` is an id from elsewhere, kept
+    where possible. Memory type and namespace default to `semantic` and `default`.
     """
     placed = scribe.ledger.place(wanted)
     record: JsonObject = {"memory_type": "semantic", "status": "active", "namespace": "default", **fields}
@@ -75,10 +75,10 @@ def create_record(
 def edit_record(
     scribe: RecordContext, old: JsonObject, partition: str, content: str, fields: JsonObject | None = None
 ) -> RecordStep:
-    """A memory whose text, or what follows from it, changed.
+    """Change a memory's text, or what is derived from it.
 
-    `fields` replaces top-level fields and is merged into `source` and `temporal`; None removes one. All other fields,
-    known or not, stay. Inline vectors of another text do not. A record that was gone is active again.
+    `fields` replaces top-level fields and is merged into `source` and `temporal`; None removes a field. All other
+    fields stay, known or not, except inline vectors of another text. A deleted or archived record becomes active again.
     """
     new = _merged(old, fields or {})
     if content != old.get("content"):
@@ -88,7 +88,7 @@ def edit_record(
 
 
 def delete_record(scribe: RecordContext, old: JsonObject, partition: str) -> RecordStep:
-    """A memory that is gone: in place in an open partition (its text stays until a purge), else a tombstone."""
+    """Delete a memory: in place in an open partition (its text stays until a purge), else by a tombstone."""
     if not scribe.ledger.is_sealed(partition):
         gone = {name: value for name, value in old.items() if name != MISSING}
         return _step("delete", _touched({**gone, "status": "deleted"}, scribe.now), partition)
@@ -96,13 +96,12 @@ def delete_record(scribe: RecordContext, old: JsonObject, partition: str) -> Rec
 
 
 def archive_record(scribe: RecordContext, old: JsonObject, partition: str) -> RecordStep:
-    """A memory that vanished from its file and may not go without the user's word."""
+    """Archive a memory that vanished from its file but must not be deleted without the user's consent."""
     return _change(scribe, old, partition, {**old, "status": "archived", MISSING: True})
 
 
 def retire_vanished_record(scribe: RecordContext, old: JsonObject, partition: str, *, held: bool = False) -> RecordStep:
-    """What a capture does with a memory its file no longer holds: `archive_record` for DNA-class, pinned or `held`
-    ones, `delete_record` for all others."""
+    """Retire a memory that its file no longer holds: archive DNA-class, pinned and `held` ones, delete all others."""
     return (
         archive_record(scribe, old, partition)
         if held or memory_records.is_kept(old)
@@ -111,10 +110,10 @@ def retire_vanished_record(scribe: RecordContext, old: JsonObject, partition: st
 
 
 def revive_record(scribe: RecordContext, old: JsonObject, partition: str, dead: JsonObject | None = None) -> RecordStep:
-    """A memory that came back.
+    """Make a memory active again.
 
-    `old` is the record that says it is gone (deleted in place, archived, or a tombstone). For a tombstone `dead` is
-    the record it ended, whose text and fields return; the tombstone becomes its successor.
+    `old` is the record that marks it as gone (deleted in place, archived, or a tombstone). For a tombstone, `dead` is
+    the record it ended; its text and fields return, and the tombstone becomes its successor.
     """
     if dead is None:
         return _change(scribe, old, partition, _awake(old))
@@ -128,7 +127,7 @@ def _step(operation: Operation, record: JsonObject, partition: str) -> RecordSte
 
 
 def _change(scribe: RecordContext, old: JsonObject, partition: str, new: JsonObject) -> RecordStep:
-    """`new` in place of `old`, or as its successor where `old` is sealed."""
+    """Put `new` in place of `old`, or append it as its successor where `old` is sealed."""
     if not scribe.ledger.is_sealed(partition):
         return _step("update", _touched(new, scribe.now), partition)
     placed = scribe.ledger.place()
@@ -156,7 +155,7 @@ def _tombstone(scribe: RecordContext, old: JsonObject) -> RecordStep:
 
 
 def _lineage(scribe: RecordContext, source: JsonObject) -> JsonObject:
-    """The source with the identity the agent has now (ALF §3.1.10); without one the field is absent, never guessed."""
+    """Return the source with the agent's current identity (ALF §3.1.10). Without one the field stays absent."""
     lineage = {name: value for name, value in source.items() if name != "identity_version"}
     if scribe.identity_version is not None:
         lineage["identity_version"] = scribe.identity_version
@@ -164,7 +163,7 @@ def _lineage(scribe: RecordContext, source: JsonObject) -> JsonObject:
 
 
 def _merged(old: JsonObject, fields: JsonObject) -> JsonObject:
-    """`fields` over `old`. When a record was made, and by which identity, never changes."""
+    """Merge `fields` over `old`. Creation time and identity of a record never change."""
     new = {name: value for name, value in {**old, **fields}.items() if fields.get(name, value) is not None}
     new["source"] = {**as_object(old.get("source")), **fields.get("source", {})}
     new["source"]["identity_version"] = as_object(old.get("source")).get("identity_version")
@@ -173,7 +172,7 @@ def _merged(old: JsonObject, fields: JsonObject) -> JsonObject:
 
 
 def _awake(record: JsonObject) -> JsonObject:
-    """Active again, if it was gone; a status of its own stays."""
+    """Mark a deleted or archived record as active. Any other status stays."""
     gone = memory_records.is_deleted(record) or memory_records.is_missing(record)
     kept = {name: value for name, value in record.items() if name != MISSING}
     return {**kept, "status": "active"} if gone else kept
@@ -188,7 +187,7 @@ def _without_created(temporal: JsonObject) -> JsonObject:
 
 
 def _observed(record: JsonObject, *, only_day: bool = False) -> JsonObject:
-    """The times a successor takes over: the old day becomes `observed_at` where none was known."""
+    """Return the times that a successor inherits. The old day becomes `observed_at` unless one is known."""
     temporal = record["temporal"]
     observed = {"observed_at": temporal.get("observed_at") or temporal["created_at"]}
     if only_day:

@@ -1,5 +1,7 @@
-"""What of a memory from elsewhere has the shape that ALF gives it (ALF §3.1): for those who write it in another form,
-who pass all else over. Who changes a record changes the record itself, or what is passed over here would be lost."""
+"""Read the well-formed parts of foreign memories (ALF §3.1), for code that writes them in another form.
+
+Code that changes a record must change the original, because malformed fields are left out here.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from lifeboat_alf.common.json_types import JsonObject
 
 _TEXTS = ("memory_type", "status", "namespace", "category", "supersedes")
 _NOT_TEXT = {"source": ("identity_version",), "temporal": ()}
-"""Fields of the objects of a record that are no text."""
+"""Fields of a record's objects that are not text."""
 
 
 def keep_fitting_fields(record: JsonObject) -> JsonObject:
-    """Return a record whose known fields are of their types; others stay as they are."""
+    """Return a record without known fields of the wrong type. Unknown fields stay."""
     fitted = {name: value for name, value in record.items() if name not in _TEXTS or isinstance(value, str)}
     fitted["content"] = as_text(record.get("content"))
     for name, others in _NOT_TEXT.items():

@@ -1,4 +1,4 @@
-"""Taking matches out of the bytes of a file so that it can still be read.
+"""Cut matches out of the bytes of a file so that it can still be read.
 
 text            the match
 JSON            inside strings the match, in whole characters; a number or a word becomes null; never structure
@@ -27,15 +27,15 @@ Find = Callable[[bytes], list[Span]]
 Edits = tuple[ByteEdit, ...]
 
 _ROUNDS = 64
-"""What is left and right of a match may be one together: so often is looked again."""
+"""Maximum repetitions of the search, because what is left of and right of a cut may form a match together."""
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}\[\],:]+', re.DOTALL)
 _ROWS = re.compile(r"raw/[^/]+/db/.+\.jsonl", re.DOTALL)
 _NULL = b"null"
 
 
 class BodyCut(NamedTuple):
-    """The edits that take all matches out of a body, what is left, how many matches there were, and whether the body
-    went whole."""
+    """The edits that remove all matches from a body, the remaining bytes, the number of matches, and whether all bytes
+    were removed."""
 
     edits: tuple[ByteEdit, ...]
     body: bytes
@@ -46,9 +46,11 @@ class BodyCut(NamedTuple):
 def cut_body(
     path: str, body: bytes, find: Find, *, passage: bool = False, also: Edits = (), pieces: Sequence[Span] = ()
 ) -> BodyCut | None:
-    """How a file reads without what `find` finds in it, without what `also` removes, and without whole `pieces` (in
-    JSON: values); None when there is nothing. With `passage`, rows of databases stay, without the match.
-    Raises PurgeError when there is no way."""
+    """Return the cut of a file that removes what `find` finds, what `also` removes, and the whole `pieces` (in JSON:
+    values); None when there is nothing to remove.
+
+    With `passage`, database rows stay, without the match. Raises PurgeError when the cut is impossible.
+    """
     found = join_spans([*find(body), *pieces])
     spans = join_spans([*found, *((edit.offset, edit.offset + edit.length) for edit in also)])
     if not spans:
@@ -73,7 +75,7 @@ def cut_body(
 def _around(
     body: bytes, pieces: Sequence[Span], others: Callable[[list[Span]], Edits | None], spans: list[Span]
 ) -> Edits | None:
-    """Values of JSON become null, as wholes; what else goes does so in its own way."""
+    """Replace whole JSON values by null; remove everything else by `others`."""
     outside = [part for span in spans for part in _clipped(span, pieces)]
     rest = others(outside) if outside else ()
     edits = tuple(sorted([*(ByteEdit(start, end - start, _NULL) for start, end in pieces), *(rest or ())]))
@@ -81,7 +83,7 @@ def _around(
 
 
 def _clipped(span: Span, pieces: Sequence[Span]) -> Iterator[Span]:
-    """What of a span lies in no piece."""
+    """Yield the parts of a span that lie in no piece."""
     start, end = span
     for first, last in pieces:
         if last <= start or first >= end:
@@ -101,12 +103,12 @@ def _whole(path: str, body: bytes, find: Find, found: list[Span]) -> BodyCut:
 
 
 def cut_whole_body(path: str, body: bytes) -> BodyCut:
-    """A body without a byte."""
+    """Return the cut that leaves no byte of a body."""
     return _whole(path, body, lambda _: [], [])
 
 
 def _edits_of(path: str, body: bytes, *, passage: bool) -> Callable[[list[Span]], Edits | None]:
-    """How spans are removed from a kind of file; None where they cannot be."""
+    """Return how to remove spans from a kind of file. The function returns None where they cannot be removed."""
     if is_sqlite(body):
         return partial(blank_spans, body)
     if is_binary(body):
@@ -136,7 +138,7 @@ def _line_edits(line: bytes, spans: list[Span]) -> Edits | None:
 
 
 def _touched_lines(body: bytes, spans: list[Span]) -> dict[Span, list[Span]]:
-    """The parts of spans in each line that one touches, by where the line is, its newline not included."""
+    """Return the parts of spans by the line that they touch, without its newline."""
     lines: dict[Span, list[Span]] = {}
     for start, end in spans:
         position = start
@@ -154,7 +156,8 @@ def _touched_lines(body: bytes, spans: list[Span]) -> dict[Span, list[Span]]:
 
 
 def json_edits(data: bytes, spans: list[Span]) -> Edits | None:
-    """The edits that take spans out of one JSON value; None when it would not parse then, or nothing would change."""
+    """Return the edits that remove spans from one JSON value; None when it would not parse afterwards, or nothing would
+    change."""
     edits = tuple(_of_tokens(data, spans))
     return edits if edits and _reads(apply_edits(data, edits)) else None
 
@@ -175,7 +178,7 @@ def _of_tokens(data: bytes, spans: list[Span]) -> Iterator[ByteEdit]:
 
 
 def _of_string(data: bytes, inner: Span, spans: list[Span]) -> Iterator[ByteEdit]:
-    """What goes from inside a string, in whole characters."""
+    """Yield the edits inside a string, in whole characters."""
     escapes = [match.span() for match in ESCAPE.finditer(data, *inner)] if b"\\" in data[slice(*inner)] else []
     parts = [(max(start, inner[0]), min(end, inner[1])) for start, end in spans]
     grown = [_grown(data, part, inner, escapes) for part in parts if part[0] < part[1]]
@@ -198,7 +201,7 @@ def _grown(data: bytes, part: Span, inner: Span, escapes: list[Span]) -> Span:
 
 
 def _reads(data: bytes) -> bool:
-    """Whether bytes are one JSON value, strictly."""
+    """Return whether bytes are one strict JSON value."""
     try:
         json_codec.decode_strict(data.removeprefix(BOM), entry="")
     except BadJson:
@@ -207,12 +210,12 @@ def _reads(data: bytes) -> bool:
 
 
 def _in_old(span: Span, edits: Edits) -> Span:
-    """A place in the edited bytes as one in the old bytes, with all that went from inside it."""
+    """Map a span in the edited bytes to the old bytes, including everything removed inside it."""
     return _old_place(span[0], edits, is_end=False), _old_place(span[1], edits, is_end=True)
 
 
 def _old_place(position: int, edits: Edits, *, is_end: bool) -> int:
-    """Where a place was. One beside a cut is taken to lie on the side of the span: a start behind it, an end before."""
+    """Map a position to the old bytes. At a cut, a start maps behind it and an end before it."""
     shift = 0
     for edit in edits:
         begin = edit.offset - shift

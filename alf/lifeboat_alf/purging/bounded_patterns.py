@@ -1,4 +1,4 @@
-"""Patterns that end: what may run over a whole history, and how it is run."""
+"""Run regular expressions over a whole history, but only those that terminate."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from typing import Any
 from lifeboat_alf.errors import PurgeError
 
 LONGEST_PATTERN = 1_000
-"""Characters."""
+"""Maximum characters of a pattern."""
 WINDOW = 1 << 16
-"""Characters that a pattern is given at once, up to the end of a line."""
+"""Characters searched at once, up to the end of a line."""
 OVERLAP = 1 << 10
-"""Characters of the window before, so that a match across two is found."""
+"""Characters repeated from the previous window, to find matches across two windows."""
 PATIENCE = 20.0
 """Seconds for one body."""
 
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _MANY = 16
-"""More repetitions than this count as any number."""
+"""Repetitions above this count as unlimited."""
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """A pattern as a person wrote it. Raises PurgeError."""
+    """Compile a pattern from user input. Raises PurgeError."""
     try:
         return check_pattern(re.compile(text))
     except (re.error, RecursionError, OverflowError):
@@ -37,8 +37,8 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 
 def check_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    """The pattern, when it finds no empty text and repeats nothing that can be read in several ways: `(a+)+` takes
-    longer than anybody waits. Raises PurgeError, without a word of the pattern."""
+    """Check that a pattern matches no empty text and repeats nothing ambiguous: `(a+)+` may never end. Raises
+    PurgeError, whose message does not contain the pattern."""
     if len(pattern.pattern) > LONGEST_PATTERN:
         raise PurgeError(f"the pattern has more than {LONGEST_PATTERN} characters")
     if pattern.search("") is not None:
@@ -49,7 +49,7 @@ def check_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
 
 
 def _ends(parsed: Any, *, is_repeated: bool = False) -> bool:
-    """Whether nothing that is repeated any number of times holds a choice."""
+    """Return whether no unlimited repetition contains a choice."""
     for operator, argument in parsed:
         is_repeat = operator in _REPEATS
         if is_repeated and (operator is _constants.BRANCH or (is_repeat and argument[0] != argument[1])):
@@ -61,7 +61,7 @@ def _ends(parsed: Any, *, is_repeated: bool = False) -> bool:
 
 
 def _parts(argument: Any) -> Iterator[Any]:
-    """The patterns inside the argument of an operator, however it keeps them."""
+    """Yield the patterns inside an operator's argument, in any form."""
     if isinstance(argument, _parser.SubPattern):
         yield argument
     elif isinstance(argument, (list, tuple)):
@@ -70,8 +70,8 @@ def _parts(argument: Any) -> Iterator[Any]:
 
 
 def find_matches(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    """Every match, in windows. Raises PurgeError when it takes too long (within a window only in the main thread, where
-    a search can be interrupted)."""
+    """Return every match, searching in windows. Raises PurgeError when it takes too long. Within a window, that works
+    only in the main thread, where a search can be interrupted."""
     with _patience():
         return list(_in_windows(pattern, text, time.monotonic() + PATIENCE))
 
@@ -82,7 +82,7 @@ def _in_windows(pattern: re.Pattern[str], text: str, deadline: float) -> Iterato
         end = _end_of_window(text, begin)
         is_last = end == len(text)
         for match in pattern.finditer(text, begin, end):
-            # What ends with the window may only seem to end there: the next one sees it whole.
+            # A match that ends with the window may continue; the next window sees all of it.
             if is_last or match.end() < end or match.start() < end - OVERLAP:
                 yield match.span()
         if time.monotonic() > deadline:
@@ -91,7 +91,7 @@ def _in_windows(pattern: re.Pattern[str], text: str, deadline: float) -> Iterato
 
 
 def _end_of_window(text: str, begin: int) -> int:
-    """At the end of a line, where one ends in time."""
+    """Return the end of the window: the end of a line, where one is near enough."""
     end = begin + WINDOW
     if end >= len(text):
         return len(text)

@@ -1,4 +1,4 @@
-"""Places in bytes: from where to where."""
+"""Spans of bytes: (start, end)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Span = tuple[int, int]
 
 
 def join_spans(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order; those that touch become one."""
+    """Return the spans in order, with touching ones joined."""
     made: list[Span] = []
     for start, end in sorted(spans):
         if made and start <= made[-1][1]:
@@ -19,5 +19,5 @@ def join_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def is_json(path: str) -> bool:
-    """Whether a file spells texts as JSON strings."""
+    """Return whether a file spells texts as JSON strings."""
     return path.endswith((".json", ".jsonl", ".json5"))

@@ -1,4 +1,4 @@
-"""What a plan takes beside the matches, as a person may read it before it is done."""
+"""List what a plan removes besides the matches, for review before the purge."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_alf.redaction.redactions import LeafReplacement
 
 BLACK = "█████"
-"""What stands in the place of each match, whatever its length."""
+"""Replaces each match, whatever its length."""
 
 
 def find_collateral_losses(items: Items, plan: CutPlan, wanted: PurgeTerms) -> dict[str, list[str]]:
-    """Return what each file (by path) and memory (by id) loses in any version beside what was looked for: texts in
-    which the matches are blacked out, each once. Texts of memories that were named by id are whole."""
+    """Return what each file (by path) and memory (by id) loses in any version besides the matches: texts with the
+    matches blacked out, each once.
+
+    Texts of memories that were named by id are whole.
+    """
     found: dict[str, dict[str, None]] = {}
     narrow = replace(wanted, whole_lines=False)
     for item in items() if plan.leaves else ():
@@ -32,7 +35,7 @@ def find_collateral_losses(items: Items, plan: CutPlan, wanted: PurgeTerms) -> d
 
 
 def _lost(item: PurgeItem, replacement: LeafReplacement | None) -> Iterator[str]:
-    """What goes, without digests and ids that follow from it."""
+    """Yield the removed texts, without digests and ids that follow from them."""
     try:
         body = item.body()
     except KeyError:

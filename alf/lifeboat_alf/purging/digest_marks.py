@@ -1,6 +1,8 @@
-"""Files that a restore wrote carry a digest of their own text, by which an untouched one is known again: a comment in
-the first line of a text, a member of a JSON object. From it a short passage could be guessed, so it becomes that of
-what is left."""
+"""Update the digest that restored files carry of their own text.
+
+A restore writes it as a comment in the first line of a text, or as a member of a JSON object, to recognise untouched
+files. A short passage could be guessed from it, so a purge replaces it by the digest of the remaining text.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ _DIGEST = re.compile(rb'"digest"\s*:\s*"([0-9a-f]{16,64})"')
 
 
 def update_digest_mark(body: bytes, after: bytes) -> ByteEdit | None:
-    """The edit, counted in `body`, that puts the digest of `after` where that of `body` stands; None without a mark."""
+    """Return the edit of `body` that replaces its digest by that of `after`; None for a file without one."""
     comment = _COMMENT.match(body)
     if comment is not None:
         return _edit(comment, hashlib.sha256(after.partition(b"\n")[2]).hexdigest())
@@ -34,7 +36,8 @@ def _edit(found: re.Match[bytes], digest: str) -> ByteEdit:
 
 
 def _of_object(after: bytes) -> str:
-    """Over the canonical form of the object without the mark; of nothing where it is no object any more."""
+    """Return the digest of the canonical form of the object without the mark; of empty bytes where it is not an
+    object."""
     try:
         document = json_codec.decode_json(after)
     except msgspec.DecodeError:

@@ -1,13 +1,13 @@
-"""Hard deletion in a snapshot file (ALF §3.1.11, §6.4): a new archive without the named records and their text.
+"""Purge records from a snapshot file (ALF §3.1.11, §6.4): write a new archive without them and their text.
 
-What goes is what `purging.plan_cuts` says: the records from their partitions, their text from the files they came
-from (and wherever else it stands word for word), their vectors, their places in `referenced_by`, and what a person
-looks for. The new file is a state of its own: unsigned, every changed item under a fresh salt, without redactions. What
-stays: links to the records, dangling, as the format allows, and the names of files.
+`purging.plan_cuts` decides what is removed: the records from their partitions, their text from the files they came from
+(and wherever it occurs word for word), their vectors, their places in `referenced_by`, and search matches. The new file
+is an independent state: unsigned, with a fresh salt for every changed item, without redactions. Links to the records
+stay and dangle, as the format allows; file names stay.
 
-A record that is one of a chain of successors takes its chain with it: an older text would be the memory again.
-With `only`, just the named ones go: a successor is joined to the nearest remaining predecessor, and where nothing
-remains above one, a tombstone ends the chain.
+A record takes its whole chain of successors with it, because otherwise an older text would become the memory again.
+With `only`, only the named records are removed: a successor is joined to the nearest remaining predecessor, and where
+none remains, a tombstone ends the chain.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from lifeboat_alf.states import entry_metas, merkle
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
 
 REASONS = ("gdpr_article_17", "ccpa_deletion", "user_request", "security_incident")
-"""The four reasons of ALF §3.1.11; free text could carry what was purged."""
+"""The four reasons of ALF §3.1.11. Free text could repeat what was purged."""
 
 _NO_VECTORS = (b"", json_codec.encode_json({"vectors": []}))
 _NOTHING = PurgeTerms()
@@ -46,8 +46,8 @@ _DEFAULT = PurgeOptions()
 
 @dataclass(frozen=True, slots=True)
 class FilePurgeResult:
-    """What a purge did, or would do. `audit` is the record of ALF §3.1.11 and holds nothing of the content; `counts`
-    are the records that go by partition, `files` the matches that go by path, `hits` where, masked."""
+    """Result of a purge or a dry run. `audit` is the record of ALF §3.1.11, without content; `counts` are removed
+    records by partition, `files` removed matches by path, `hits` their masked places."""
 
     audit: JsonObject
     counts: dict[str, int]
@@ -58,7 +58,7 @@ class FilePurgeResult:
 
 @dataclass(frozen=True, slots=True)
 class _FilePurgePlan:
-    """What goes, what is relinked, what is appended."""
+    """Records to remove, relink and append."""
 
     cuts: CutPlan
     gone: dict[str, Record]
@@ -77,10 +77,10 @@ def purge_records(
     now: datetime,
     only: bool = False,
 ) -> JsonObject:
-    """Write `out` without the named records; gives the audit record. `requested_by` defaults to the primary principal.
+    """Write `out` without the named records and return the audit record. `requested_by` defaults to the primary
+    principal.
 
-    Raises PurgeError, before anything is written, for an id that is not there, a reason that is none, a delta, or an
-    `out` that is `path`.
+    Raises PurgeError, before anything is written, for an unknown id or reason, a delta, or an `out` that is `path`.
     """
     options = PurgeOptions(only=only)
     return purge_file(
@@ -101,8 +101,10 @@ def purge_file(
     now: datetime,
     pieces: Pieces = find_spans_by_text,
 ) -> FilePurgeResult:
-    """`purge_records`, also of what a person looks for, with what people want to know beside the audit record. Both
-    files may be open ones. `pieces` as for `plan_cuts`. Raises PurgeError also where nothing is found to be purged."""
+    """Purge records and search matches from a file; return details besides the audit record.
+
+    Both files may be open ones. `pieces` as for `plan_cuts`. Also raises PurgeError when nothing is found.
+    """
     _check(source, out, reason, dry_run=dry_run)
     with SnapshotReader(source) as reader:
         plan = _plan(reader, list(dict.fromkeys(record_ids)), wanted, options, now, pieces)
@@ -119,7 +121,7 @@ def _check_found(cuts: CutPlan) -> None:
 
 
 def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
-    """The new file, whole or not at all; of an open file, whoever opened it takes care."""
+    """Write the new file completely or not at all. The caller takes care of an open file."""
     if not isinstance(out, Path):
         write_snapshot(state, out, keys=keys)
         return
@@ -149,7 +151,7 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *,
         raise PurgeError(f"{out} is there already; a purge never overwrites")
 
 
-# What goes ------------------------------------------------------------------------------------------------------
+# Planning -------------------------------------------------------------------------------------------------------
 
 
 def _plan(
@@ -168,7 +170,7 @@ def _known(state: State, record_id: str) -> Record:
 
 
 def _relink(state: State, chains: SuccessorChains, plan: _FilePurgePlan, now: datetime) -> _FilePurgePlan:
-    """Join what remains of each chain, and end it where its memory itself is purged."""
+    """Join the remaining records of each chain; end the chain where its memory is purged."""
     relinked: dict[str, str | None] = {}
     tombstones: list[tuple[str, JsonObject]] = []
     seen: set[str] = set()
@@ -185,7 +187,7 @@ def _relink(state: State, chains: SuccessorChains, plan: _FilePurgePlan, now: da
 
 
 def _joined(state: State, rest: list[str], gone: dict[str, Record]) -> dict[str, str | None]:
-    """{record: its new `supersedes`} for those that named a purged one."""
+    """Return {record: new `supersedes`} for the records that named a purged one."""
     joined: dict[str, str | None] = {}
     for record_id in rest:
         target = before = _supersedes(state, record_id)
@@ -205,7 +207,7 @@ def _supersedes(state: State, record_id: str) -> str | None:
 
 
 def _tombstone(state: State, record_id: str, now: datetime) -> tuple[str, JsonObject]:
-    """A tombstone for the last remaining member of a chain, and the partition it is appended to."""
+    """Return a tombstone for the last remaining record of a chain, and the partition to append it to."""
     placed = partitions.plan_partition(None, now, effective_view.partitions_of(state))
     old = memory_records.parse_record(_known(state, record_id).line)
     copied: JsonObject = {name: old[name] for name in ("agent_id", "memory_type", "source", "namespace") if name in old}
@@ -220,11 +222,11 @@ def _tombstone(state: State, record_id: str, now: datetime) -> tuple[str, JsonOb
     return placed.partition.file, record
 
 
-# What remains ---------------------------------------------------------------------------------------------------
+# The new state --------------------------------------------------------------------------------------------------
 
 
 class _PurgedState:
-    """A state without what a plan takes away: unsigned, every changed item under a fresh salt."""
+    """A state without what a plan removes: unsigned, with a fresh salt for every changed item."""
 
     def __init__(self, base: SnapshotReader, plan: _FilePurgePlan) -> None:
         self._base, self._plan = base, plan
@@ -258,7 +260,7 @@ class _PurgedState:
         return self._plan.cuts.leaves.get(leaf.digest)
 
     def _is_dropped(self, entry: Entry) -> bool:
-        """Whether an entry is a vector file or an index that holds nothing any more."""
+        """Return whether an entry is a vector file or an index that became empty."""
         if not entry.path.startswith(archive_layout.EMBEDDINGS) or self._replacement(entry.leaf) is None:
             return False
         return self._cut(entry.leaf, self._base.body(entry.path)) in _NO_VECTORS
@@ -319,7 +321,7 @@ class _PurgedState:
         return True
 
     def _add_partitions(self) -> None:
-        """The head with a partition that only a tombstone needs."""
+        """Add the partition to the head that only a tombstone needs."""
         known = self._base.partitions
         missing = {file for file, _ in self._plan.tombstones} - {item.file for item in known}
         if not missing:
@@ -331,12 +333,12 @@ class _PurgedState:
 
 
 def _as_redaction(agent_id: str, cuts: CutPlan) -> Redaction:
-    """The plan as what metas are read with."""
+    """Return the plan as a redaction, to read metas with."""
     return Redaction("", agent_id, RECORDS, "", "", "", record_ids=cuts.record_ids, leaves=cuts.leaves)
 
 
 def _without_empty(meta: JsonObject) -> JsonObject:
-    """Lists that a purge has emptied are not written at all."""
+    """Remove lists that the purge has emptied."""
     attachment = meta.get(entry_metas.ATTACHMENT)
     if attachment and attachment.get("referenced_by") == []:
         attachment = {name: value for name, value in attachment.items() if name != "referenced_by"}
@@ -346,7 +348,7 @@ def _without_empty(meta: JsonObject) -> JsonObject:
     )
 
 
-# What is said ---------------------------------------------------------------------------------------------------
+# The audit record -----------------------------------------------------------------------------------------------
 
 
 def _counts(plan: _FilePurgePlan) -> dict[str, int]:

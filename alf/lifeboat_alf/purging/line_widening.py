@@ -1,4 +1,4 @@
-"""From a match to the whole line that it stands in, in text and inside strings of JSON."""
+"""Widen matches to whole lines, in text and inside JSON strings."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _JSON = (".json", ".jsonl")
 
 
 def widen_to_lines(path: str, body: bytes, spans: Iterable[Span]) -> list[Span]:
-    """Return the lines in which spans stand, each with the line break at its end. In JSON a line is one of the text
-    that a string says: structure is never part of it."""
+    """Return the lines that contain the spans, each with its line break. In JSON, lines are those of a string's text;
+    structure is never included."""
     find = _in_strings if path.endswith(_JSON) else _in_text
     return join_spans(sorted(find(body, list(spans))))
 

@@ -1,4 +1,4 @@
-"""The places of matches, as people may see them."""
+"""Collect the places of matches, masked for display."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lifeboat_alf.purging.unescaped_views import ESCAPE, decode_escape, is_binar
 
 
 class MatchPlaces:
-    """Each place once, however many versions have it."""
+    """Places of matches; each is listed once, however many versions have it."""
 
     def __init__(self) -> None:
         self._found: dict[PurgeMatch, None] = {}
@@ -20,12 +20,13 @@ class MatchPlaces:
         return list(self._found)
 
     def of_record(self, record_id: str, line: bytes, spans: Iterable[Span], wanted: Collection[Span]) -> None:
-        """`wanted` are those of the spans that are what a person looks for; of what a record said nothing is shown."""
+        """Add the matches in a record line. Only the spans in `wanted` are shown masked; nothing of the record's own
+        text is shown."""
         for span in spans:
             self._found[PurgeMatch(record_id, None, _shown(line, span, wanted), "record")] = None
 
     def of_file(self, path: str, body: bytes, spans: Iterable[Span], wanted: Collection[Span]) -> None:
-        """As `of_record`, with lines."""
+        """Add the matches in a file, with line numbers."""
         line, position = 1, 0
         for span in spans:
             line += body.count(b"\n", position, span[0])
@@ -33,12 +34,12 @@ class MatchPlaces:
             self._found[PurgeMatch(path, None if is_binary(body) else line, _shown(body, span, wanted), "file")] = None
 
     def of_name(self, path: str) -> None:
-        """A name is shown anyway: nothing is masked in it."""
+        """Add a path. File names are visible anyway, so nothing is masked."""
         self._found[PurgeMatch(path, None, mask_span("", (0, 0)), "name")] = None
 
 
 def _shown(body: bytes, span: Span, wanted: Collection[Span]) -> str:
-    """Two of the letters of a match, not of the escapes that spell them."""
+    """Return a match with its last two letters shown, without the escapes that spell them."""
     if span not in wanted:
         return mask_span("", (0, 0))
     text = ESCAPE.sub(lambda match: decode_escape(match[0]), body[slice(*span)]).decode(errors="replace").rstrip()

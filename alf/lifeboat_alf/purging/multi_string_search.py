@@ -1,7 +1,7 @@
-"""Many byte strings, looked for at once: a purge of many versions searches every body for all their texts.
+"""Search for many byte strings at once, because a purge of many versions searches every body for all their texts.
 
-Each needle is found by one whole word inside it: the words of a body are taken once, in C, and only needles whose word
-is among them are compared, at the places where it stands. A few needles are simply looked for.
+Each string is found by one whole word inside it. The words of a body are split once, in C, and only strings whose word
+is among them are compared where it occurs. A few strings are searched for directly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]{3,}")
 
 
 class MultiStringSearch:
-    """Byte strings to look for. Memory grows with their number."""
+    """A set of byte strings to search for. Memory grows with their number."""
 
     def __init__(self, needles: Iterable[bytes]) -> None:
         self._plain: list[bytes] = []
@@ -31,7 +31,7 @@ class MultiStringSearch:
                 groups.setdefault((word[1], len(needle)), set()).add(needle)
 
     def find(self, data: bytes) -> Iterator[Span]:
-        """Every place of every needle, in no order; of one that overlaps itself, the first."""
+        """Yield every place of every string, unordered. Of overlapping places of one string, only the first."""
         for needle in self._plain:
             for start in _places(data, needle):
                 yield start, start + len(needle)
@@ -56,8 +56,8 @@ def _places(data: bytes, needle: bytes) -> Iterator[int]:
 
 
 def _inner_word(needle: bytes) -> tuple[bytes, int] | None:
-    """The longest word that ends inside a needle on both sides (so it is a word of every body that holds the needle),
-    and where."""
+    """Return the longest word inside a string with a boundary on both sides, and its offset. Every body that holds the
+    string has this word."""
     inside = [match for match in _WORD.finditer(needle) if match.start() > 0 and match.end() < len(needle)]
     longest = max(inside, key=lambda match: match.end() - match.start(), default=None)
     return None if longest is None else (longest[0], longest.start())

@@ -1,5 +1,5 @@
-"""What in JSON is no memory, whatever it spells: ids, times, vectors and sealed payloads, where six digits stand by
-chance, and in documents of the format its own words."""
+"""Find parts of JSON that are no memory: ids, times, vectors and sealed payloads, in which six digits occur by chance,
+and the vocabulary of the format's own documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ANYWHERE = re.compile(_MACHINES)
 _STRING = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _PLACEHOLDER_BEGINS = b"{{lifeboat:credential:"
 _PLACEHOLDER = re.compile(rb"[\"'`]?\{\{lifeboat:credential:[^{}]{1,64}\}\}[\"'`]?")
-"""With the quotes around it, which are its own."""
+"""A placeholder of a secret, with the quotes around it."""
 _OF_THE_FORMAT = (archive_layout.PARTITIONS, archive_layout.HISTORY)
 _DOCUMENTS = frozenset(
     {archive_layout.MANIFEST, archive_layout.IDENTITY, archive_layout.PRINCIPALS, archive_layout.CREDENTIALS}
@@ -30,8 +30,7 @@ _DOCUMENTS = frozenset(
 
 
 def drop_protected_spans(path: str, body: bytes, spans: list[Span]) -> list[Span]:
-    """The spans without those that are a part of what is no memory. The whole of an id may be looked for; a word of the
-    format may not."""
+    """Drop the spans inside protected parts. A whole id may be searched for; a word of the format may not."""
     spans = _beside_placeholders(body, spans)
     if not spans or not is_json(path):
         return spans
@@ -43,8 +42,8 @@ def drop_protected_spans(path: str, body: bytes, spans: list[Span]) -> list[Span
 
 
 def _beside_placeholders(body: bytes, spans: list[Span]) -> list[Span]:
-    """Without what is a part of what stands for a secret: the digits of its id are nobody's. What covers more than
-    that takes it along."""
+    """Drop the spans inside a secret's placeholder, whose digits mean nothing. A span that covers more removes the
+    whole placeholder."""
     if not spans or _PLACEHOLDER_BEGINS not in body:
         return spans
     marks = [found.span() for found in _PLACEHOLDER.finditer(body)]
@@ -63,7 +62,7 @@ def _clipped(span: Span, marks: list[Span]) -> Span:
 
 
 def _said(body: bytes, spans: list[Span]) -> Iterator[Span]:
-    """What of the spans lies in strings: the rest of a document of the format is its form, and its version."""
+    """Yield the parts of spans inside strings. The rest of a format document is its structure and version."""
     strings = [found.span(1) for found in _STRING.finditer(body)]
     for start, end in spans:
         at = max(0, bisect_right(strings, (start,)) - 1)
@@ -75,12 +74,12 @@ def _said(body: bytes, spans: list[Span]) -> Iterator[Span]:
 
 
 def is_of_the_format(path: str) -> bool:
-    """Whether a document is made by this format, and its names are not somebody's words."""
+    """Return whether this format defines a document, so that its field names are not user data."""
     return path in _DOCUMENTS or path.startswith(_OF_THE_FORMAT)
 
 
 Shield = tuple[int, int, bool]
-"""From where to where, and whether a match of just that is none either."""
+"""Start, end, and whether a match of exactly this range is dropped too."""
 
 
 def _shield(match: re.Match[bytes]) -> Shield:
@@ -89,7 +88,7 @@ def _shield(match: re.Match[bytes]) -> Shield:
 
 
 def _lies_in_one(span: Span, shields: list[Shield]) -> bool:
-    """The shields are in order and lie apart."""
+    """Return whether a span lies in one of the shields, which are sorted and disjoint."""
     before = bisect_right(shields, span[0], key=lambda shield: shield[0]) - 1
     if before < 0:
         return False
@@ -99,7 +98,7 @@ def _lies_in_one(span: Span, shields: list[Shield]) -> bool:
 
 @cache
 def _words() -> re.Pattern[bytes]:
-    """`_MACHINES`, and every name and value that the schemas know, as the whole of a string."""
+    """Return a pattern of `_MACHINES` and every name and value in the schemas, each as a whole string."""
     known = {word for name in schemas.DOCUMENTS for word in _words_of(schemas.load_schema(name))}
     listed = b"|".join(sorted((re.escape(word.encode()) for word in known), reverse=True))
     return re.compile(_MACHINES + _RUNTIME + rb'|"(?P<word>' + listed + rb')"')

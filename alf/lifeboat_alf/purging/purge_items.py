@@ -1,4 +1,4 @@
-"""What a purge is planned over, and the plan."""
+"""Input and result of planning a purge."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from lifeboat_alf.states.agent_state import Leaf
 
 
 class PurgeItem(NamedTuple):
-    """One object of a history, as often as a row names it: `path` and `meta` of an entry, `record_id` and `partition`
-    of a record. `body` reads the bytes that stand there now; it raises KeyError where they are not held."""
+    """One object of a history, once for each row that names it: `path` and `meta` of an entry, or `record_id` and
+    `partition` of a record.
+
+    `body` reads the current bytes and raises KeyError where they are not held.
+    """
 
     leaf: Leaf
     body: Callable[[], bytes]
     path: str | None = None
-    meta: JsonObject = {}  # noqa: RUF012 - a default that nobody changes
+    meta: JsonObject = {}  # noqa: RUF012 - a default that is never changed
     record_id: str | None = None
     partition: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeOptions:
-    """`only`: not the chains of the records. `passage`: of what holds a match, the match alone. `derived`: what was
-    derived from nothing else goes too. More than `most_records` are refused: a search term too many."""
+    """Options of a purge. `only`: leave the chains of the records. `passage`: remove only the match from what holds it.
+    `derived`: also remove records derived from nothing else. More than `most_records` records are refused, as a sign of
+    a term that is too broad."""
 
     only: bool = False
     passage: bool = False
@@ -35,8 +39,8 @@ class PurgeOptions:
 
 
 class PurgeMatch(NamedTuple):
-    """One place of a match. `where` is a path or a record's id, `line` counts from 1 in a file, `masked` shows the last
-    two characters at most."""
+    """One place of a match. `where` is a path or a record id, `line` counts from 1 in a file, `masked` shows at most
+    the last two characters."""
 
     where: str
     line: int | None
@@ -46,15 +50,15 @@ class PurgeMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CutPlan:
-    """What a purge does to a history.
+    """Effects of a purge on a history.
 
-    leaves       what stands in the place of each named leaf; None where a record is gone
-    record_ids   of the records that go (or become tombstones); with a passage, records that only lose it are not here
-    partitions   archive paths of those that lose something
+    leaves       replacement of each named leaf; None where a record is gone
+    record_ids   records that are removed or become tombstones; records that only lose a passage are not listed
+    partitions   archive paths of the partitions that lose something
     files        {path: matches in all its versions}
-    hits         where, masked, each place once
-    names        paths whose name holds a match, and entries whose meta does: both are covered by digests and stay
-    dropped      paths whose body goes whole in some version, for it could not be read without the match
+    hits         masked places, each once
+    names        paths whose name or meta holds a match; digests cover both, so they stay
+    dropped      paths whose body is removed whole in some version, because it could not be read without the match
     spared       ids of records that were derived from purged ones and from others
     """
 

@@ -1,5 +1,5 @@
-"""The plan of a purge: which records go, how every version of every file reads afterwards, and the check that
-nothing of it is left."""
+"""Plan a purge: which records are removed, how every version of every file reads afterwards, and a check that no match
+is left."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import digest_marks, record_line_cuts
 from lifeboat_alf.purging.body_cuts import BodyCut, cut_body
@@ -21,12 +22,12 @@ from lifeboat_alf.redaction.redactions import NONE, ByteEdit, LeafReplacement, R
 from lifeboat_alf.states import entry_metas, merkle
 
 Pieces = Callable[[str, bytes, list[str], frozenset[str]], list[Span]]
-"""`pieces(path, body, listed, gone)`: where in a file the memories `gone` stand, as the runtime spells them, which may
-be another way than a record says them. `listed` are the ids of all that stand in it, in order."""
+"""`pieces(path, body, listed, gone)` finds where a file holds the memories `gone`, as the runtime spells them, which
+may differ from the record's text. `listed` are the ids of all memories in the file, in order."""
 
 
 def find_spans_by_text(path: str, body: bytes, listed: list[str], gone: frozenset[str]) -> list[Span]:
-    """Nobody knows more of the file than what it says."""
+    """Find memories by their text alone, for callers that know nothing about the file's runtime."""
     return []
 
 
@@ -43,14 +44,15 @@ def plan_cuts(
     known: Redactions = NONE,
     pieces: Pieces = find_spans_by_text,
 ) -> CutPlan:
-    """What a purge of records, and of what is wanted, does to the history of an agent.
+    """Plan the purge of records and search matches from the history of an agent.
 
-    `items` is called several times and must give the same each time; no body is held. Finding nothing is an empty plan.
-    `known` are the redactions that are applied already: the edits of a leaf that they name count in the bytes that it
-    commits to, as a redaction has to say it. Without them, edits count in the bytes that stand there now.
-    `pieces` finds memories in files that spell them in a way of their own.
-    Raises PurgeError for an id that no record has, for more records than `options` allow, and for a match that cannot
-    be taken out: never half a plan.
+    `items` is called several times and must return the same each time; no body is held. If nothing is found the plan is
+    empty. With `known` (the redactions already applied), the edits of a leaf that they name count in the bytes that the
+    leaf commits to, as a redaction requires. Without it, edits count in the current bytes. `pieces` finds memories in
+    files with their own spelling.
+
+    Raises PurgeError for an unknown record id, for more records than `options` allow, and for a match that cannot be
+    removed. There is never a partial plan.
     """
     found = survey_purge(items, record_ids, wanted, options)
     planner = _PurgePlanner(agent_id, found, wanted, options, pieces)
@@ -62,7 +64,7 @@ def plan_cuts(
 
 
 class _PurgePlanner:
-    """Collects what happens to each leaf."""
+    """Collects the replacement of each leaf."""
 
     def __init__(
         self, agent_id: str, found: PurgeSurvey, wanted: PurgeTerms, options: PurgeOptions, pieces: Pieces
@@ -93,7 +95,7 @@ class _PurgePlanner:
         )
 
     def add(self, item: PurgeItem) -> None:
-        """What happens to one item, vectors left out."""
+        """Plan one item, except vectors."""
         if item.record_id is not None and item.partition is not None:
             if self._concerns_records(item.record_id):
                 self._add_record(item, item.record_id, item.partition)
@@ -134,7 +136,7 @@ class _PurgePlanner:
         self._leaves[item.leaf.digest] = replacement
 
     def _find_in_record(self, partition: str) -> Callable[[bytes], list[Span]]:
-        """What is cut out of records that stay."""
+        """Return the search for records that stay."""
 
         def find(line: bytes) -> list[Span]:
             found = self._wanted.spans(partition, line) if self._options.passage else []
@@ -144,7 +146,7 @@ class _PurgePlanner:
         return find
 
     def _closed(self, line: bytes, partition: str) -> LeafReplacement:
-        """A tombstone under the record's own id; without the words of its file where those are wanted."""
+        """Return a tombstone under the record's own id, without the name of its file where that matches too."""
         for made in (
             record_line_cuts.make_tombstone(line, self._agent_id),
             record_line_cuts.make_bare_tombstone(line, self._agent_id),
@@ -155,7 +157,7 @@ class _PurgePlanner:
 
     # Entries ----------------------------------------------------------------------------------------------------
 
-    def _add_name(self, path: str, meta: dict[str, Any]) -> None:
+    def _add_name(self, path: str, meta: JsonObject) -> None:
         if not self._wanted or path in self._names:
             return
         if self._wanted.stands_in(path) or any(self._wanted.stands_in(text) for text in _texts_in(meta)):
@@ -190,7 +192,7 @@ class _PurgePlanner:
             self._dropped[path] = None
 
     def _find_in(self, item: PurgeItem, path: str) -> Callable[[bytes], list[Span]]:
-        """What is cut out of an entry. The manifest's head holds no memory, only what a person may look for."""
+        """Return the search for an entry. The manifest's head holds no memory, so only search terms apply to it."""
         listed = [record_id for record_id in item.meta.get(entry_metas.RECORDS, ()) if record_id in self._found.gone]
         texts = self._found.texts if path != archive_layout.MANIFEST else None
 
@@ -201,7 +203,8 @@ class _PurgePlanner:
         return find
 
     def _pieces_in(self, item: PurgeItem, path: str, body: bytes) -> list[Span]:
-        """Where the memories that go stand. Those that went before are listed still, but stand nowhere."""
+        """Return where a file holds the removed memories. Memories removed earlier are still listed but have no
+        place."""
         listed = [name for name in item.meta.get(entry_metas.RECORDS, ()) if name in self._found.kinship.known]
         gone = self._found.all_gone.intersection(listed)
         return self._pieces(path, body, listed, gone) if gone else []
@@ -209,17 +212,17 @@ class _PurgePlanner:
     # Vectors ----------------------------------------------------------------------------------------------------
 
     def add_vectors(self, items: Items) -> None:
-        """The vectors of records that go, and of those that say something else afterwards."""
+        """Plan the vectors of records that are removed or change their text."""
         for leaf, (path, made) in find_vector_cuts(items, self._found.all_gone | self._touched).items():
             self._leaves[leaf] = LeafReplacement(merkle.new_leaf(made.body), made.edits)
             self._files.setdefault(path, 0)
             if made.is_dropped:
                 self._dropped[path] = None
 
-    # The own check ----------------------------------------------------------------------------------------------
+    # Verification -----------------------------------------------------------------------------------------------
 
     def check(self, items: Items) -> None:
-        """Do the plan in memory and search again. Raises PurgeError."""
+        """Apply the plan in memory and search again. Raises PurgeError when a match is left."""
         for item in items():
             replacement = self._leaves.get(item.leaf.digest)
             if replacement is None:
@@ -237,7 +240,7 @@ class _PurgePlanner:
 
 
 def _held(item: PurgeItem) -> bytes:
-    """The bytes of an item, none where they are not held."""
+    """Return the bytes of an item; empty bytes where they are not held."""
     try:
         return item.body()
     except KeyError:
@@ -245,7 +248,7 @@ def _held(item: PurgeItem) -> bytes:
 
 
 def _texts_in(meta: Any) -> Iterable[str]:
-    """What a meta says in words of somebody: the target of a link, the description of an artifact."""
+    """Yield the words in a meta that a user chose: the target of a link, the description of an artifact."""
     if isinstance(meta, str):
         yield meta
     elif isinstance(meta, dict):
@@ -258,7 +261,7 @@ def _texts_in(meta: Any) -> Iterable[str]:
 
 
 def _same_head(before: bytes, after: bytes) -> bool:
-    """Whether the manifest's head names the same agent and the same partitions."""
+    """Return whether two versions of the head name the same agent and partitions."""
     if not after:
         return False
     old, new = json_codec.decode_json(before), json_codec.decode_json(after)
@@ -267,7 +270,7 @@ def _same_head(before: bytes, after: bytes) -> bool:
 
 
 def _with_mark(body: bytes, made: BodyCut) -> list[ByteEdit]:
-    """The edits of a file, with the one of the digest that it carries of itself."""
+    """Return the edits of a file, including the one of its own digest."""
     mark = digest_marks.update_digest_mark(body, made.body)
     if mark is None or made.is_dropped:
         return list(made.edits)

@@ -1,4 +1,4 @@
-"""Which records a purge takes, and what they said."""
+"""Find the records that a purge removes, and their texts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Items = Callable[[], Iterable[PurgeItem]]
 
 @dataclass(frozen=True, slots=True)
 class PurgeSurvey:
-    """`gone`: ids of the records that go; `alone`: of those that go as well, but not their chains, for they said the
-    same and nothing else; `spared`: of derived ones that stay; `texts`: what those said that go; `echoes`: of records
-    that hold one of these texts without being one of those."""
+    """`gone`: ids of removed records. `alone`: ids of records removed without their chains, because they say the same
+    and nothing else. `spared`: derived records that stay. `texts`: texts of removed records. `echoes`: texts of
+    remaining records that contain one of those."""
 
     kinship: RecordKinship
     gone: frozenset[str]
@@ -35,10 +35,10 @@ class PurgeSurvey:
 
 
 def survey_purge(items: Items, record_ids: Iterable[str], wanted: PurgeTerms, options: PurgeOptions) -> PurgeSurvey:
-    """Raises PurgeError for an id that no record has, and for more records than the options allow.
+    """Find the records to remove. Raises PurgeError for an unknown id, and for more records than the options allow.
 
-    A record that says in all its versions nothing but what a purged one said goes too: it is the same memory, captured
-    twice. (With `only`, others stay as they are.)
+    A record whose every version says only what a purged one said is removed too: it is the same memory, captured twice.
+    (Not with `only`.)
     """
     kinship, matched = _met(items, PurgeTerms() if options.passage else wanted)
     asked = dict.fromkeys(record_ids)
@@ -64,7 +64,7 @@ def _check_number(number: int, options: PurgeOptions) -> None:
 
 
 def record_lines(items: Items) -> Iterator[tuple[PurgeItem, str, str, bytes]]:
-    """(item, record id, partition, line) of every version of every record that is held."""
+    """Yield (item, record id, partition, line) of every held version of every record."""
     for item in items():
         if item.record_id is None or item.partition is None:
             continue
@@ -96,8 +96,8 @@ def _texts_of(items: Items, gone: set[str]) -> PurgedTexts:
 
 
 def _echoes(items: Items, gone: set[str], texts: PurgedTexts) -> tuple[set[str], set[str], set[str]]:
-    """Of the records that stay: what those say that hold a text of one that goes, their ids, and the ids of those that
-    never say anything else."""
+    """Of the remaining records, return the texts that contain a removed text, the ids of those records, and the ids of
+    those that never say anything else."""
     kept, echoing, same, other = set[str](), set[str](), set[str](), set[str]()
     if not texts.long:
         return kept, echoing, same

@@ -1,11 +1,11 @@
-"""What is searched for, and where it stands in bytes, however a file spells it.
+"""Search for texts and patterns in bytes, however a file spells them.
 
-A text is found as it is, without its outer white space, in either normal form of Unicode, with either line end, in
-UTF-16, and escaped in JSON in every way JSON allows, also in JSON that stands in a string of JSON; also encoded,
-compressed, or broken over lines (`lifeboat_alf.decoding`). Patterns see decoded text, and what is behind its escapes.
-Case counts, but for texts of 16 letters and digits or more: they are found however they are broken up and capitalised.
+A text is found without its outer white space, in either Unicode normal form, with either line end, in UTF-16, and in
+every JSON escaping, also of JSON inside a JSON string. It is also found encoded, compressed, or broken over lines
+(`lifeboat_alf.decoding`). Patterns see decoded and unescaped text. The search is case-sensitive, except for texts of 16
+or more letters and digits, which are found however they are broken up and capitalised.
 
-In JSON, what lies inside an id, a time, a vector or a word of the format is no match (see `shields`).
+In JSON, what lies inside an id, a time, a vector or a word of the format does not match (see `protected_spans`).
 """
 
 from __future__ import annotations
@@ -34,17 +34,21 @@ from lifeboat_alf.purging.unescaped_views import UnescapedView, is_binary, itera
 __all__ = ["PurgeTerms", "Search", "Span"]
 
 Search = Callable[[str, bytes], list[Span]]
-"""`search(path, body)`: where something stands in the bytes of a file, in order and joined where places touch."""
+"""`search(path, body)` returns the matching spans of a file, in order, with touching ones joined."""
 
 _HIDING = (b"\\u", b"\\/", b"\\\\", b"\\|")
-"""Escapes that JSON does not need or has not, and escaped ones: without them, the usual spelling finds every text."""
+"""Escapes that JSON does not need or does not have, and escaped escapes. Without them, the usual spellings find every
+text."""
 
 
 @dataclass(frozen=True)
 class PurgeTerms:
-    """Texts and patterns; with `whole_lines`, the lines in which they stand; `disguised`, also where they are encoded,
-    compressed or broken up. Raises PurgeError for a text of nothing
-    but white space, and for a pattern that may take for ever or finds the empty text."""
+    """Texts and patterns to search for. `whole_lines` widens matches to their lines; `disguised` also searches encoded,
+    compressed and broken-up data.
+
+    Raises PurgeError for a text of only white space, and for a pattern that may not terminate or matches the empty
+    text.
+    """
 
     texts: tuple[str, ...] = ()
     patterns: tuple[re.Pattern[str], ...] = ()
@@ -61,8 +65,8 @@ class PurgeTerms:
         return bool(self.texts or self.patterns)
 
     def spans(self, path: str, body: bytes) -> list[Span]:
-        """Where matches stand in the bytes of a file (for a record's line: of its partition), in order and joined where
-        they touch. Vector files hold none. Raises PurgeError for a pattern that takes too long."""
+        """Return the matching spans of a file's bytes (for a record's line, the path is its partition), in order and
+        joined. Vector files have none. Raises PurgeError for a pattern that takes too long."""
         if path.startswith(archive_layout.EMBEDDINGS):
             return []
         found = within_pages(body, list(self._found(body)))
@@ -70,7 +74,7 @@ class PurgeTerms:
         return widen_to_lines(path, body, matches) if self.whole_lines and not is_binary(body) else matches
 
     def stands_in(self, text: str) -> bool:
-        """Whether a match stands in a name."""
+        """Return whether a name contains a match."""
         return bool(self.spans("", text.encode("utf-8", "surrogatepass")))
 
     def _found(self, body: bytes) -> Iterator[Span]:
@@ -87,13 +91,13 @@ class PurgeTerms:
             yield from self._disguised(body)
 
     def _across_pages(self, body: bytes) -> Iterator[Span]:
-        """Places in rows of databases that are larger than a page."""
+        """Yield matches in database rows that are larger than a page."""
         for reading in page_readings(body, DecodingBudget.for_size(len(body))):
             found = [*self._usual.find(reading.data), *self._wide.find(reading.data), *self._matched(reading.data)]
             yield from (part for span in found for part in reading.spans(*span))
 
     def _disguised(self, body: bytes) -> Iterator[Span]:
-        """Places of texts that another search than one for their bytes finds."""
+        """Yield matches that a plain byte search cannot find."""
         yield from self._broken(body)
         if (joined := joined_lines(body)) is not None:
             yield from (part for span in self._plain.find(joined.data) for part in joined.spans(*span))
@@ -128,7 +132,7 @@ class PurgeTerms:
 
     @cached_property
     def _usual(self) -> MultiStringSearch:
-        """Forms as text files and JSON files mostly spell them."""
+        """Search for the spellings that text files and JSON files usually have."""
         return MultiStringSearch(
             spelled for form in self._forms for spelled in (_encoded(form), _escaped(_encoded(form)))
         )
@@ -151,7 +155,7 @@ def _may_hide(body: bytes) -> bool:
 
 
 def _encoded(text: str) -> bytes:
-    """UTF-8. Bytes of a terminal that are none stay what they were; halves of pairs are kept."""
+    """Return UTF-8. Undecodable terminal bytes and halves of surrogate pairs are kept."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -163,7 +167,7 @@ _ESCAPED = re.compile(rb'[\x00-\x1f"\\]')
 
 
 def _escaped(data: bytes) -> bytes:
-    """As a writer of JSON spells it that escapes no more than it has to."""
+    """Return the spelling of a JSON writer that escapes only what it must."""
     return _ESCAPED.sub(lambda match: _escape(match[0][0]), data)
 
 
@@ -174,7 +178,7 @@ def _escape(byte: int) -> bytes:
 
 
 def _in_bytes(text: str, spans: Iterable[Span]) -> Iterator[Span]:
-    """Places in a text as places in its UTF-8. Counted on from the place before."""
+    """Map spans of a text to spans of its UTF-8, counting on from the previous one."""
     at_character = at_byte = 0
     for start, end in spans:
         if start < at_character:

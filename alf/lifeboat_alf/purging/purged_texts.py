@@ -1,4 +1,4 @@
-"""The texts of purged records, which go from the files too: those they came from, and wherever a longer one stands."""
+"""Find the texts of purged records in files: in the files they came from, and longer ones everywhere."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lifeboat_alf.purging.byte_spans import Span, is_json, join_spans
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 
 SHORTEST_PASSAGE = 12
-"""Characters: a shorter text (`yes`, a name) goes only from the files that are known to hold the record."""
+"""Characters. A shorter text (`yes`, a name) is removed only from files known to hold the record."""
 
 
 @dataclass(frozen=True)
 class PurgedTexts:
-    """What purged records said, in all their versions, by id. `kept` are texts of records that stay and hold one of
-    these: inside of them nothing is a match."""
+    """Texts of purged records in all versions, by id. `kept` are texts of remaining records that contain one of them;
+    nothing inside those is a match."""
 
     by_id: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
@@ -26,14 +26,14 @@ class PurgedTexts:
         return bool(self.by_id)
 
     def spans(self, path: str, body: bytes, listed: Iterable[str] = ()) -> list[Span]:
-        """Where they stand in a file; `listed` are the ids of the records that it is known to hold."""
+        """Return where the texts occur in a file. `listed` are the ids of the records that it is known to hold."""
         found = self.long.spans(path, body)
         found += self._short_spans(path, body, listed)
         kept = self._kept.spans(path, body) if found and self.kept else []
         return join_spans(span for span in found if not any(_holds(other, span) for other in kept))
 
     def stand_in(self, partition: str, line: bytes) -> bool:
-        """Whether a record's line holds a longer one."""
+        """Return whether a record's line contains one of the longer texts."""
         return bool(self.long.spans(partition, line))
 
     @cached_property
@@ -72,7 +72,7 @@ _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]")
 
 
 def _stands_alone(body: bytes, start: int, end: int, *, in_json: bool) -> bool:
-    """Whether a short text is all of a JSON string, or in other files no part of a longer word."""
+    """Return whether a short text is a whole JSON string or, in other files, not part of a longer word."""
     before, after = body[max(start - 1, 0) : start], body[end : end + 1]
     if in_json:
         return before == after == b'"'

@@ -1,6 +1,6 @@
-"""Which records go with others, over a whole history: chains of successors, and what was derived.
+"""Find which records go together over a whole history: chains of successors, and derived records.
 
-Every version of a record counts: one that named a predecessor once is in its chain, whatever it says now.
+Every version of a record counts: a record that ever named a predecessor stays in its chain.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SUPERSEDES, _DERIVED = b"supersedes", DERIVED_FROM.encode()
 
 
 class RecordKinship:
-    """Who is in whose chain, and who was derived from whom. Memory grows with the ids of a history."""
+    """Chains and derivations of records. Memory grows with the ids of a history."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()
@@ -26,7 +26,7 @@ class RecordKinship:
         self._members: dict[str, list[str]] = {}
 
     def add(self, record_id: str, line: bytes) -> None:
-        """One version of a record."""
+        """Add one version of a record."""
         self.known.add(record_id)
         if _SUPERSEDES in line or _DERIVED in line:
             self._add(record_id, json_codec.decode_json(line))
@@ -43,19 +43,19 @@ class RecordKinship:
                 self._sources.setdefault(record_id, set()).add(str(link["id"]))
 
     def chain_of(self, record_id: str) -> list[str]:
-        """Every record of a history that is in the chain of one, itself among them."""
+        """Return all records of a history in a record's chain, including itself."""
         if not self._members:
             for each in sorted(self.known):
                 self._members.setdefault(root_of(self._parent, each), []).append(each)
         return self._members.get(root_of(self._parent, record_id), [])
 
     def has_chain(self, record_id: str) -> bool:
-        """Whether a record ever superseded one, or was superseded."""
+        """Return whether a record ever superseded one or was superseded."""
         return record_id in self._linked
 
     def closure(self, record_ids: Iterable[str], *, chains: bool, derived: bool) -> tuple[set[str], set[str]]:
-        """All that goes with some records, and what stays although it was derived from one of them, for another of its
-        sources stays."""
+        """Return all records that go with the given ones, and the derived ones that stay because another source of
+        theirs stays."""
         gone = set(record_ids)
         while True:
             before = len(gone)
@@ -68,8 +68,8 @@ class RecordKinship:
                 return gone, {record_id for record_id, is_orphan in orphans.items() if not is_orphan} - gone
 
     def _derived(self, gone: set[str]) -> dict[str, bool]:
-        """Of each record that was derived from one that goes: whether it has no other source. A source that no record
-        is any more keeps nothing alive."""
+        """Return for each record that was derived from a removed one whether it has no other source. Missing sources do
+        not count."""
         return {
             record_id: (sources & self.known) <= gone
             for record_id, sources in self._sources.items()

@@ -1,4 +1,4 @@
-"""The line of a record: what it says, and what closes its place in a chain."""
+"""Cut record lines, or close them by a tombstone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARK = re.compile(rb"[0-9a-f]{16,64}")
 
 
 def content_of(line: bytes) -> str:
-    """What a record says; "" for a tombstone, and for a line that is no record any more."""
+    """Return the text of a record; "" for a tombstone and for an unreadable line."""
     try:
         record = json_codec.decode_json(line)
     except msgspec.DecodeError:
@@ -28,8 +28,8 @@ def content_of(line: bytes) -> str:
 
 
 def update_content_marks(line: bytes, after: bytes) -> tuple[ByteEdit, ...]:
-    """A runtime's part of a record may hold the digest of what it said, from which a short text can be guessed: it
-    becomes that of what it says now. The edits count in `line`."""
+    """Return edits of `line` that replace the runtime's digest of the old text by that of the new text. A short text
+    could be guessed from its digest."""
     old, new = content_of(line), content_of(after)
     if not old or old == new:
         return ()
@@ -45,12 +45,12 @@ def update_content_marks(line: bytes, after: bytes) -> tuple[ByteEdit, ...]:
 
 
 def is_mark(insert: bytes) -> bool:
-    """Whether this is what `update_content_marks` puts in: a digest, or its beginning."""
+    """Return whether an insertion comes from `update_content_marks`: a digest or its beginning."""
     return _MARK.fullmatch(insert) is not None
 
 
 def mark_of(line: bytes, length: int) -> bytes:
-    """So many digits of the digest of what a record says."""
+    """Return the first `length` hexadecimal digits of the digest of a record's text."""
     return _digest(content_of(line))[:length]
 
 
@@ -59,8 +59,8 @@ def _digest(text: str) -> bytes:
 
 
 def make_tombstone(line: bytes, agent_id: str) -> bytes:
-    """What stands in the place of a record that goes alone out of a chain: its links and its time, and nothing that it
-    said. No older record comes back for it."""
+    """Return the tombstone of a record that leaves its chain alone: its links and time, none of its text. It keeps
+    older records of the chain hidden."""
     old = memory_records.parse_record(line)
     source, temporal = _object(old, "source"), _object(old, "temporal")
     kept: JsonObject = {name: old[name] for name in ("id", "agent_id", "memory_type", "namespace") if name in old}
@@ -74,7 +74,7 @@ def make_tombstone(line: bytes, agent_id: str) -> bytes:
 
 
 def make_bare_tombstone(line: bytes, agent_id: str) -> bytes:
-    """A tombstone without the words that somebody chose: the file the record came from, its namespace."""
+    """Return a tombstone without words chosen by a user: the file the record came from and its namespace."""
     made = memory_records.parse_record(make_tombstone(line, agent_id))
     made["source"].pop("origin_file", None)
     return memory_records.line_of({**made, "namespace": "default"})

@@ -1,4 +1,4 @@
-"""Taking matches out of an SQLite database, which stays one: spaces take their places, byte for byte."""
+"""Cut matches out of an SQLite database by overwriting them with spaces, so that it stays readable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
 
 HEADER = b"SQLite format 3\0"
 _MODE = slice(18, 20)
-"""Where the header says that there is a write-ahead log, which a database in memory cannot have."""
+"""Offset of the header field that declares a write-ahead log, which an in-memory database cannot have."""
 _NO_LOG = b"\1\1"
 _VIRTUAL = "select count(*) from sqlite_master where sql like 'create virtual table%'"
 
@@ -20,8 +20,8 @@ def is_sqlite(body: bytes) -> bool:
 
 
 def blank_spans(body: bytes, spans: list[Span]) -> tuple[ByteEdit, ...] | None:
-    """Return edits that overwrite some spans of a database. None where SQLite could not read it then, and where a
-    virtual table may hold the words of a match in an index of its own."""
+    """Return edits that overwrite spans of a database. None where SQLite could not read the result, or where a virtual
+    table may hold the words of a match in its own index."""
     edits = tuple(ByteEdit(start, end - start, b" " * (end - start)) for start, end in spans)
     return edits if _holds(apply_edits(body, edits)) else None
 

@@ -1,4 +1,4 @@
-"""The items of one state: of a file, of what a remote keeps."""
+"""Items of states, for planning a purge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_alf.states.agent_state import Record, State
 
 
 def items_of(*states: State) -> Callable[[], Iterable[PurgeItem]]:
-    """What `plan_cuts` walks over, for these states together."""
+    """Return a function that iterates over the items of these states, for `plan_cuts`."""
     return lambda: (item for state in states for item in _items(state))
 
 

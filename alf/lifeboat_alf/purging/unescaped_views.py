@@ -1,5 +1,5 @@
-"""The bytes of a file, and what they say behind their escapes: JSON spells one text in many ways, and session logs hold
-JSON in strings of JSON."""
+"""View a file's bytes without their escapes. JSON spells one text in many ways, and session logs hold JSON inside JSON
+strings."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from itertools import accumulate
 from lifeboat_alf.purging.byte_spans import Span
 
 LEVELS = 4
-"""How deep escapes are undone in escapes."""
+"""Maximum depth of escapes inside escapes."""
 
 PAIR = rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 ESCAPE = re.compile(PAIR + rb"|\\u[0-9a-fA-F]{4}|\\[\"\\/|bfnrt]")
-"""One character of a JSON string, or of a row with bars between its cells, that is spelled with an escape."""
+"""One escaped character of a JSON string, or of a table row with bars between its cells."""
 
 _SHORT = {ord("b"): b"\b", ord("f"): b"\f", ord("n"): b"\n", ord("r"): b"\r", ord("t"): b"\t"}
 _WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 class UnescapedView:
-    """Text in UTF-8 as some level of a body says it; `span` leads from places in it to places in the body."""
+    """UTF-8 text of one level of a body. `span` maps places in it to places in the body."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
 
     def span(self, start: int, end: int) -> Span:
-        """Where a part of `data` stands in the body."""
+        """Return where a part of `data` lies in the body."""
         return start, end
 
 
 class _Utf16View(UnescapedView):
-    """A body in UTF-16 that says so with its first two bytes."""
+    """A body in UTF-16 with a byte order mark."""
 
     def __init__(self, body: bytes) -> None:
         self._encoding = _WIDE[body[:2]]
@@ -47,7 +47,7 @@ class _Utf16View(UnescapedView):
 
 
 class _InnerView(UnescapedView):
-    """Another view without its escapes. A part of an escaped character stands for all of it."""
+    """Another view with its escapes undone. A part of an escaped character maps to all of it."""
 
     def __init__(self, outer: UnescapedView) -> None:
         self._outer = outer
@@ -68,7 +68,7 @@ class _InnerView(UnescapedView):
         return old_end if is_end and position > start else old_start
 
     def _known_escapes(self) -> list[tuple[int, int, int, int]]:
-        """(start, end) here and in the outer view of every escape, in order."""
+        """Return (start, end) of every escape in this view and in the outer one, in order."""
         if self._escapes is None:
             old = [
                 (match.start(), match.end(), len(decode_escape(match[0])))
@@ -83,7 +83,7 @@ class _InnerView(UnescapedView):
 
 
 def decode_escape(escape: bytes) -> bytes:
-    """What an escape stands for, in UTF-8 (half of a pair as the bytes that surrogates would have)."""
+    """Return the character of an escape in UTF-8. Half of a surrogate pair is encoded like a surrogate."""
     if escape[1] != ord("u"):
         return _SHORT.get(escape[1], escape[1:])
     number = int(escape[2:6], 16)
@@ -93,7 +93,7 @@ def decode_escape(escape: bytes) -> bytes:
 
 
 def iterate_views(body: bytes) -> Iterator[UnescapedView]:
-    """The body itself, and what is left of it each time its escapes are undone."""
+    """Yield the body itself, then the result of undoing its escapes, level by level."""
     view = _Utf16View(body) if is_wide(body) else UnescapedView(body)
     yield view
     for _ in range(LEVELS):
@@ -107,10 +107,10 @@ def iterate_views(body: bytes) -> Iterator[UnescapedView]:
 
 
 def is_wide(body: bytes) -> bool:
-    """Whether a body is text in UTF-16 that says so."""
+    """Return whether a body is UTF-16 text with a byte order mark."""
     return body[:2] in _WIDE
 
 
 def is_binary(body: bytes) -> bool:
-    """Whether a body is no text: nothing can be cut out of it."""
+    """Return whether a body is not text, so that nothing can be cut out of it."""
     return b"\0" in body and not is_wide(body)

@@ -1,7 +1,7 @@
-"""Vectors of purged records, in every version of the files they lie in.
+"""Cut the vectors of purged records out of every version of their files.
 
-A version of an index does not say which version of its file it was written with; their lengths do. Where several
-versions fit and do not agree on what to remove, all the vectors of that version go: they can be computed again.
+An index does not say which version of its file it belongs to; only the lengths tell. Where several versions fit and
+disagree on what to remove, all vectors of that version are removed. They can be computed again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EMPTY = json_codec.encode_json({"vectors": []})
 
 @dataclass(slots=True)
 class _VectorLayout:
-    """How one version of an index has its vectors in one file: how long that is, and where those are that go."""
+    """How one version of an index lays out one file: the file's length, and the places of the vectors to remove."""
 
     index: bytes
     length: int
@@ -38,7 +38,7 @@ class _VectorLayout:
 def find_vector_cuts(
     items: Callable[[], Iterable[PurgeItem]], record_ids: Collection[str]
 ) -> dict[bytes, tuple[str, BodyCut]]:
-    """{leaf: (path, cut)} of every vector file and index that holds something of a record. Two walks."""
+    """Return {leaf: (path, cut)} for every vector file and index with data of a record. Walks the items twice."""
     gone = frozenset(record_ids)
     if not gone:
         return {}
@@ -84,7 +84,7 @@ def _bodies(
 
 
 def _groups(path: str, body: bytes) -> list[EmbeddingGroup]:
-    """None of an index that is of another shape: nobody finds a vector by it."""
+    """Return the groups of an index; [] for a malformed one, through which no vector can be found."""
     try:
         return embeddings.read_groups(path, body)
     except AlfError:
@@ -106,7 +106,7 @@ def _places(group: EmbeddingGroup, gone: frozenset[str]) -> Iterable[Span]:
 
 
 def _index_without(body: bytes, groups: list[EmbeddingGroup], gone: frozenset[str]) -> bytes:
-    """The index as it fits to files without the vectors of some records. Fields of other writers stay."""
+    """Return the index without the vectors of some records. Fields of other writers stay."""
     document = json_codec.decode_json(body.removeprefix(b"\xef\xbb\xbf"))
     kept = []
     for listed, group in zip(document["vectors"], groups, strict=True):
@@ -121,7 +121,8 @@ def _index_without(body: bytes, groups: list[EmbeddingGroup], gone: frozenset[st
 
 
 def _replaced(body: bytes, new: bytes) -> BodyCut:
-    """As few edits as lead to it: an index names hundreds of records, and a purge may concern a thousand versions."""
+    """Return a cut with as few edits as possible: an index names hundreds of records, and a purge may concern a
+    thousand versions."""
     old_parts, new_parts = (_PART.findall(data) for data in (body, new))
     starts = list(accumulate(map(len, old_parts), initial=0))
     steps = SequenceMatcher(None, old_parts, new_parts, autojunk=False).get_opcodes()

@@ -1,4 +1,5 @@
-"""`lifeboat/redactions.json`: what a purge left of the items of a snapshot or a delta, and the redactions that say so.
+"""Read and write `lifeboat/redactions.json`: purged items of a snapshot or a delta, and the redactions that cover
+them.
 
     {"redactions": [signed redaction...],
      "waiting"?: [id of a redaction...],
@@ -32,7 +33,7 @@ _PARTS = (entry_metas.RECORDS, entry_metas.ATTACHMENT, entry_metas.CUTS)
 
 @dataclass(frozen=True, slots=True)
 class BundleRedactions:
-    """See the module. `gone` by (partition, position)."""
+    """Content of `lifeboat/redactions.json` (see the module). `gone` is sorted by (partition, position)."""
 
     redactions: Redactions = NONE
     gone: tuple[GoneRecord, ...] = ()
@@ -46,8 +47,8 @@ NOTHING = BundleRedactions()
 
 
 def select_needed_redactions(known: Redactions, leaves: Iterable[bytes], record_ids: Iterable[str] = ()) -> Redactions:
-    """Those of the known ones that a bundle has to bring: they name one of `leaves` (of which no salt is left), or one
-    of the records, which the metas of files list."""
+    """Return the redactions that a bundle must carry: those that name one of `leaves` (whose salts are destroyed) or
+    one of the records that the metas of files list."""
     chosen = {redaction.id: redaction for leaf in leaves for redaction in known.all_naming(leaf)}
     certain = known.without_waiting()
     if purged := certain.record_ids & set(record_ids):
@@ -58,13 +59,13 @@ def select_needed_redactions(known: Redactions, leaves: Iterable[bytes], record_
 
 
 def listed_records(meta: JsonObject) -> Iterator[str]:
-    """The ids of the records that an entry's meta names: those in its file, those that refer to the artifact."""
+    """Yield the record ids in an entry's meta: records in the file and records that refer to the artifact."""
     yield from meta.get(entry_metas.RECORDS, ())
     yield from texts_in(as_object(meta.get(entry_metas.ATTACHMENT)).get("referenced_by"))
 
 
 def to_document(bundle: BundleRedactions) -> JsonObject:
-    """{} where nothing was purged."""
+    """Return the JSON document; {} when nothing was purged."""
     document = {
         "redactions": [redaction.to_json() for redaction in bundle.redactions],
         "waiting": [each.id for each in bundle.redactions if each.id not in bundle.redactions.without_waiting()],
@@ -75,7 +76,7 @@ def to_document(bundle: BundleRedactions) -> JsonObject:
 
 
 def parts_read_otherwise(original: JsonObject, shown: JsonObject) -> JsonObject:
-    """The parts of a meta of which other ones are shown."""
+    """Return the original meta parts that differ from the shown ones."""
     return {part: original[part] for part in _PARTS if part in original and original[part] != shown.get(part)}
 
 
@@ -83,8 +84,8 @@ def parts_read_otherwise(original: JsonObject, shown: JsonObject) -> JsonObject:
 
 
 def from_document(document: JsonObject | None, agent_id: str) -> BundleRedactions:
-    """What a bundle of an agent says. Who signed is not looked at. Raises BadDocument; SignatureError for a record that
-    is said to be gone when no redaction says so."""
+    """Read the document of an agent's bundle, without checking signatures. Raises BadDocument, and SignatureError for a
+    missing record that no redaction names."""
     if document is None:
         return NOTHING
     waiting = set(map(str, list_of(document, "waiting", entry=archive_layout.REDACTIONS)))
@@ -101,7 +102,7 @@ def from_document(document: JsonObject | None, agent_id: str) -> BundleRedaction
 
 
 def place_of_gone_record(record: GoneRecord) -> tuple[bytes, int]:
-    """The order of records."""
+    """Return the sort key of a record: partition, then position."""
     return path_key(record.partition), record.position
 
 

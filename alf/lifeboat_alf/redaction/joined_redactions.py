@@ -1,10 +1,10 @@
-"""Purges of several machines that did not know of each other, joined: one redaction more, which says of the leaves that
-they all name what all of them leave.
+"""Join purges that several machines made independently: a joint redaction says what remains of the leaves that they
+share.
 
-Removals that overlap become one. What one of them inserts stays where no other one removes it; the digest in a record's
-mark is made again, of what the record says now. Where the bytes could not be read any more, the least goes with which
-they can: JSON becomes `{}`, a record its tombstone; files of vectors lose them all, which can be computed again. The
-same is made on every machine, of the old bytes and of whatever one of the purges has left of them.
+Overlapping removals become one. A removal's insertion stays unless another removal covers it; the digest in a record's
+mark is computed again from what the record says now. If the result could not be read, the smallest readable unit goes:
+JSON becomes `{}`, a record its tombstone, a file of vectors loses all of them (they can be computed again). Every
+machine computes the same result, from the old bytes or from what one of the purges left of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NO_VECTORS = json_codec.encode_json({"vectors": []})
 
 
 def find_contested_leaves(known: Redactions, fresh: Redaction) -> list[bytes]:
-    """The leaves on which a redaction contradicts those that are known."""
+    """Return the leaves on which a redaction contradicts the known ones."""
     named = [leaf for leaf in fresh.leaves if known.all_naming(leaf)]
     if not named or fresh.id in known:
         return []
@@ -50,10 +50,10 @@ def find_contested_leaves(known: Redactions, fresh: Redaction) -> list[bytes]:
 def join_redactions(
     known: Redactions, fresh: Redaction, items: Callable[[], Iterable[PurgeItem]], now: str
 ) -> Redaction | None:
-    """What has to be applied before `fresh` is, so that nothing goes but what one or the other takes: a redaction, not
-    signed yet. None where they agree, or where nothing of what they contradict each other about is held.
+    """Return the unsigned redaction to apply before `fresh`, so that only what one of them removes is removed.
 
-    `items` are those of a history, as for `plan_cuts`, with the bytes that stand there by now.
+    None where they agree, or where none of the contested items is held. `items` are those of a history, as for
+    `plan_cuts`, with their current bytes.
     """
     leaves = find_contested_leaves(known, fresh)
     if not leaves:
@@ -68,7 +68,7 @@ def join_redactions(
 
 
 def find_joined(known: Redactions, fresh: Redaction, joint: Redaction) -> list[Redaction]:
-    """Those that a redaction joins which `join_redactions` made of these, oldest first."""
+    """Return the redactions that a joint redaction made by `join_redactions` combines, oldest first."""
     return _naming(Redactions((*known, fresh)), joint.leaves)
 
 
@@ -92,8 +92,8 @@ def _of(joined: list[Redaction], leaves: dict[bytes, LeafReplacement | None], no
 
 
 def select_confirmed(applied: Redactions, waiting: Iterable[Redaction]) -> list[Redaction]:
-    """Of those that wait for somebody's word the ones that take no more than has been applied already, and only of
-    leaves on which that contradicts itself: what they say holds."""
+    """Return the waiting redactions that remove no more than was already applied, and only on leaves where the applied
+    ones contradict each other. Those need no confirmation."""
     return [
         each for each in waiting if each.leaves and all(_takes_no_more(applied, each, leaf) for leaf in each.leaves)
     ]
@@ -108,11 +108,12 @@ def _takes_no_more(applied: Redactions, redaction: Redaction, leaf: bytes) -> bo
     return covers_spans(every, spans_of(made.edits)) and covers_spans(spans_of(made.edits), every)
 
 
-# In which order ---------------------------------------------------------------------------------------------------
+# Order ------------------------------------------------------------------------------------------------------------
 
 
 def find_overriding(known: Redactions, redaction: Redaction) -> list[Redaction]:
-    """The others that say what stands where a redaction cuts less: whoever hears of those first loses nothing."""
+    """Return the other redactions that decide where a redaction cuts less. A reader that applies those first loses
+    nothing."""
     found: dict[str, Redaction] = {}
     for leaf in redaction.leaves:
         every = known.all_naming(leaf)
@@ -123,7 +124,7 @@ def find_overriding(known: Redactions, redaction: Redaction) -> list[Redaction]:
 
 
 def order_redactions(redactions: Iterable[Redaction], known: Redactions = NONE) -> list[Redaction]:
-    """The same, those first that join others or cut more of the same; else as they came."""
+    """Return the redactions with those first that join others or cut more of the same; otherwise in the given order."""
     wanted = {each.id: each for each in redactions}
     every = known.joined(wanted.values())
     made: dict[str, Redaction] = {}
@@ -147,14 +148,14 @@ def _put(
     made[redaction.id] = redaction
 
 
-# Leaf by leaf -----------------------------------------------------------------------------------------------------
+# Leaves -----------------------------------------------------------------------------------------------------------
 
 
 def _chosen(
     both: Redactions, fresh: Redaction, leaves: frozenset[bytes], items: Callable[[], Iterable[PurgeItem]]
 ) -> frozenset[bytes]:
-    """The leaves to be joined. Files of vectors tell of each other: where one is among them, all go along of which both
-    sides took something."""
+    """Return the leaves to join. Vector files depend on each other: if one is joined, so are all that both sides
+    changed."""
     vectors = {item.leaf.digest for item in items() if _is_vector(item) and item.leaf.digest in fresh.leaves}
     if vectors.isdisjoint(leaves):
         return leaves
@@ -182,7 +183,7 @@ def _made(
 
 
 def _of_item(item: PurgeItem, named: list[LeafReplacement], agent_id: str) -> LeafReplacement | None:
-    """None where the bytes are not held, or are none that one of these has left."""
+    """Return the joined replacement; None when the bytes are not held, or are not what one of these redactions left."""
     try:
         body = item.body()
     except KeyError:
@@ -195,7 +196,7 @@ def _of_item(item: PurgeItem, named: list[LeafReplacement], agent_id: str) -> Le
 
 
 def _edits_of(item: PurgeItem, body: bytes, named: list[LeafReplacement]) -> Edits | None:
-    """What has been done to these bytes."""
+    """Return the edits that were already applied to these bytes."""
     if item.leaf.salt:
         return () if merkle.leaf_holds(item.leaf, body) else None
     return next((each.edits for each in named if merkle.leaf_holds(each.leaf, body)), None)
@@ -218,7 +219,8 @@ def _joined(
 
 
 def _of_record(wanted: Edits, body: bytes, past: Edits, left: bytes, whole: int, agent_id: str) -> tuple[Edits, bytes]:
-    """A record goes on saying the rest; one that says nothing any more is closed, as by a purge of both passages."""
+    """Return the edits and bytes of a record. It keeps the rest of its text; an empty one is closed, as by a purge of
+    both passages."""
     if not _reads(body):
         return wanted, left
     if not record_line_cuts.content_of(left).strip():
@@ -250,10 +252,11 @@ def _reads(data: bytes) -> bool:
 
 
 def unite_edits(runs: Iterable[Iterable[ByteEdit]]) -> Edits:
-    """Edits that remove all that one run or another removes, counted in the same bytes, in whatever order they are.
+    """Return edits that remove everything that any of the runs removes, counted in the same bytes, in any order.
 
-    An edit that takes all that the ones it overlaps take keeps what it inserts. Nothing is inserted where they overlap
-    in part, or insert different things for the same bytes; of two marks one stays, to be made again."""
+    An edit that covers all the edits it overlaps keeps its insertion. Nothing is inserted where edits overlap in part
+    or insert different text for the same bytes. Of two marks one stays, to be computed again.
+    """
     every = sorted({edit for run in runs for edit in run}, key=lambda edit: (edit.offset, -edit.length, edit.insert))
     made: list[ByteEdit] = []
     for edit in every:

@@ -1,4 +1,4 @@
-"""A state as it reads once redactions were applied to it: for states that were made before."""
+"""View an existing state with redactions applied."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf,
 
 
 class RedactedState:
-    """A `State`: `base` with `redactions` applied, those that it knows among them. Nothing is copied; leaves, metas and
-    so the digest stay. Bodies that are neither what their leaf commits to nor what a redaction left raise
-    RedactionInvalid when they are read."""
+    """A `State`: `base` with `redactions` applied. Nothing is copied, and leaves, metas and the digest stay.
+
+    Reading a body that matches neither its leaf nor a redaction raises RedactionInvalid.
+    """
 
     def __init__(self, base: State, redactions: Iterable[Redaction]) -> None:
         self._base = base

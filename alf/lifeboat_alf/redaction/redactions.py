@@ -1,20 +1,20 @@
-"""Redactions: which bytes of a history are destroyed, and what stands in their place (ALF §3.1.11).
+"""Redactions: which bytes of a history are destroyed, and what replaces them (ALF §3.1.11).
 
-A purge appends, it rewrites no history. A redaction names the leaves of what goes, for each of them what stands there
-instead, and is signed like a state. Applied to a vault it destroys bytes, salt and content hash, and keeps the leaf:
-digests, signatures and numbers of all sequences stay as they are. Every vault holds the list, which only grows; who
-has it drops named leaves on arrival, in any order, any number of times.
+A purge appends a redaction; it does not rewrite history. A redaction names the leaves to destroy with a replacement for
+each, and is signed like a state. Applying it to a vault destroys bytes, salt and content hash but keeps the leaf, so
+digests, signatures and numbers of all sequences stay valid. Every vault keeps the list, which only grows, and drops
+named leaves when they arrive, in any order and any number of times.
 
-Nothing in a redaction says what was destroyed: leaves are salted, the salt is destroyed with the bytes, ids are keyed.
-An edit tells where bytes stood and how many there were.
+A redaction reveals nothing about what was destroyed: leaves are salted, the salt is destroyed with the bytes, and ids
+are keyed. Edits reveal only where bytes were and how many.
 
     {"version": 1, "id": uuid, "agent_id", "scope": "record_purge" | "full_agent", "reason", "requested_at",
      "requested_by", "record_ids": [uuid...], "partitions_affected": [path...], "searched": [number...],
      "leaves": {leaf: null | {"leaf", "salt", "edits": [[offset, length] | [offset, length, base64]...]}},
      "signature": see `lifeboat_keys.signed.redaction_signatures`}
 
-`leaves` maps to null where nothing stands there any more: a record that is gone from its partition. An entry is never
-gone, its path is covered by digests; its bytes may be none. `searched` are the sequences that were looked through.
+`leaves` maps to null for a record that is gone from its partition. An entry is never gone, because digests cover its
+path; its bytes may be empty. `searched` are the sequences that were searched.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SCOPES = (RECORDS, WHOLE_AGENT)
 
 
 class ByteEdit(NamedTuple):
-    """`length` bytes from `offset` on, counted in the old bytes, give way to `insert`."""
+    """Replace `length` bytes from `offset` on, counted in the old bytes, by `insert`."""
 
     offset: int
     length: int
@@ -50,8 +50,8 @@ class ByteEdit(NamedTuple):
 
 
 class LeafReplacement(NamedTuple):
-    """What stands where a leaf's bytes were: the leaf (with its salt) that it commits to, and the edits that make it of
-    the old bytes, in order and apart from each other."""
+    """Replacement of a leaf's bytes: the leaf (with its salt) that commits to them, and the edits of the old bytes, in
+    order and disjoint."""
 
     leaf: Leaf
     edits: tuple[ByteEdit, ...]
@@ -59,7 +59,7 @@ class LeafReplacement(NamedTuple):
 
 @dataclass(frozen=True)
 class Redaction:
-    """See the module. `leaves` by digest; `signature` None until it is signed."""
+    """One redaction (see the module). `leaves` is keyed by digest; `signature` is None until it is signed."""
 
     id: str
     agent_id: str
@@ -75,11 +75,12 @@ class Redaction:
 
     @cached_property
     def digest(self) -> bytes:
-        """SHA-256 over all but the signature, in canonical JSON: what is signed, and what receipts name."""
+        """Return SHA-256 over the document without its signature, in canonical JSON. It is what is signed and what
+        receipts name."""
         return hashlib.sha256(json_codec.encode_canonical(self.statement())).digest()
 
     def statement(self) -> JsonObject:
-        """The document without its signature."""
+        """Return the document without its signature."""
         return {
             "version": VERSION,
             "id": self.id,
@@ -107,13 +108,13 @@ def _by_leaf(redactions: Iterable[Redaction]) -> dict[bytes, list[Redaction]]:
 
 
 def replacement_of(body: bytes, edits: Iterable[ByteEdit]) -> LeafReplacement:
-    """What stands in the place of bytes, under a fresh salt."""
+    """Return the replacement of bytes after edits, under a fresh salt."""
     chosen = tuple(edits)
     return LeafReplacement(merkle.new_leaf(apply_edits(body, chosen)), chosen)
 
 
 def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
-    """What stands in the place of these bytes, which may be it already. Raises RedactionInvalid."""
+    """Return the replacement of these bytes, which may already be it. Raises RedactionInvalid."""
     if merkle.leaf_holds(replacement.leaf, body):
         return body
     made = apply_edits(body, replacement.edits)
@@ -123,7 +124,7 @@ def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
 
 
 def _widest(leaf: bytes, naming: Iterable[Redaction]) -> list[LeafReplacement]:
-    """Of the replacements of a leaf those that cut what all the others cut; none where one of them leaves nothing."""
+    """Return the replacements of a leaf that cut everything the others cut; none where one of them leaves nothing."""
     named = [redaction.leaves[leaf] for redaction in naming]
     made = [each for each in named if each is not None]
     if len(made) < len(named):
@@ -136,13 +137,13 @@ def _widest(leaf: bytes, naming: Iterable[Redaction]) -> list[LeafReplacement]:
 
 
 class Redactions:
-    """Those that are known of one agent, by the leaves they name.
+    """The known redactions of one agent, by the leaves they name.
 
-    Edits count in the bytes that a leaf commits to, also where an earlier redaction has cut those (see
-    `compose_edits`). So of several that name a leaf the one that cuts all that the others cut says what stands there,
-    in whatever order they came. Where none does (two machines purged, and did not know of each other) nothing stands
-    there: a record is gone, an entry has no bytes, until somebody who has bytes says what both leave (see `joining`).
-    Those that wait may still be refused, and speak only where no other one does.
+    Edits count in the bytes that a leaf commits to, even where an earlier redaction has already cut them (see
+    `on_top`). So of several redactions that name a leaf, the one that cuts everything the others cut decides, whatever
+    the order of arrival. Where none does (two machines purged independently), nothing remains: a record is gone, an
+    entry is empty, until a machine that still has the bytes adds a joint redaction (see `joined_redactions`). Waiting
+    redactions may still be refused and decide only where no other one does.
     """
 
     def __init__(self, known: Iterable[Redaction] = (), *, waiting: Iterable[Redaction] = ()) -> None:
@@ -161,18 +162,18 @@ class Redactions:
         return redaction_id in self._known
 
     def joined(self, more: Iterable[Redaction]) -> Redactions:
-        """These and the others, none of which waits."""
+        """Return these and the others, none of which waits."""
         fresh = [redaction for redaction in more if redaction.id not in self._known]
         return Redactions((*self._certain, *fresh), waiting=self._uncertain) if fresh else self
 
     def applied(self, more: Iterable[Redaction]) -> Redactions:
-        """These and the others, none of which waits, not even where it did among these."""
+        """Return these and the others as applied, including those that waited here."""
         fresh = {each.id: each for each in more if each.id not in self.without_waiting()}
         left = (each for each in self._uncertain if each.id not in fresh)
         return Redactions((*self._certain, *fresh.values()), waiting=left) if fresh else self
 
     def beside(self, more: Redactions) -> Redactions:
-        """These and those of a later state; what waits for one of them waits."""
+        """Return these and those of a later state. What waits for one of them waits."""
         if not len(more):
             return self
         uncertain = {each.id: each for each in (*self._uncertain, *more._uncertain)}
@@ -180,7 +181,7 @@ class Redactions:
         return Redactions(certain.values(), waiting=uncertain.values())
 
     def without_waiting(self) -> Redactions:
-        """Those of them that wait for nothing."""
+        """Return the redactions that do not wait."""
         return self._without_waiting if self._uncertain else self
 
     @cached_property
@@ -188,7 +189,7 @@ class Redactions:
         return Redactions(self._certain)
 
     def naming(self, leaf: bytes) -> Redaction | None:
-        """The redaction that says what stands in a leaf's place."""
+        """Return the redaction that decides what replaces a leaf."""
         found = self.all_naming(leaf)
         if not found:
             return None
@@ -196,21 +197,25 @@ class Redactions:
         return next((each for each in found if each.leaves[leaf] == standing), found[0])
 
     def all_naming(self, leaf: bytes) -> tuple[Redaction, ...]:
-        """Every redaction that names a leaf: where they contradict each other, it takes all to see that."""
+        """Return every redaction that names a leaf; contradictions show only in all of them together."""
         return (*self._by_leaf.get(leaf, ()), *self._waiting.get(leaf, ()))
 
     def is_contested(self, leaf: bytes) -> bool:
-        """Whether those that name a leaf contradict each other: each leaves something, none cuts what all cut."""
+        """Return whether the redactions of a leaf contradict each other: each leaves something, and none cuts
+        everything that the others cut."""
         named = self.all_naming(leaf)
         return len(named) > 1 and all(each.leaves[leaf] is not None for each in named) and not _widest(leaf, named)
 
     def replacement(self, leaf: bytes) -> LeafReplacement | None:
-        """What stands in a leaf's place; None when the leaf is not named, or nothing does."""
+        """Return the replacement of a leaf; None when the leaf is not named or nothing replaces it."""
         return next(iter(self._standing(leaf)), None)
 
     def is_gone(self, leaf: bytes) -> bool:
-        """Whether nothing may stand in a leaf's place: no record, or an entry without a byte. So it is, too, where
-        some contradicted each other until one joined them: whoever heard of that too late has lost the bytes."""
+        """Return whether nothing may replace a leaf: the record is gone, or the entry is empty.
+
+        This also holds where redactions contradicted each other before a joint one: a reader that learned of it too
+        late has lost the bytes.
+        """
         named = bool(self.all_naming(leaf))
         return named and (not (self._standing(leaf) and self._standing_then(leaf)) or self._was_contested(leaf))
 
@@ -222,7 +227,7 @@ class Redactions:
         )
 
     def hold(self, leaf: Leaf, body: bytes) -> bool:
-        """Whether bytes are what a leaf commits to, or what a redaction put in their place."""
+        """Return whether a leaf or a redaction accounts for these bytes."""
         if merkle.leaf_holds(leaf, body):
             return True
         may_stand = (*self._standing(leaf.digest), *self._standing_then(leaf.digest))
@@ -231,8 +236,8 @@ class Redactions:
         return not body and self.is_gone(leaf.digest)
 
     def settled(self, leaf: Leaf, body: bytes) -> bytes | None:
-        """What stands now where these bytes came under a leaf: they may be those it commits to, or what one redaction
-        or another has left of them. None: nothing does. Raises RedactionInvalid for any other bytes."""
+        """Return the current bytes for bytes that came under a leaf, which may be the original ones or what any
+        redaction left of them. None: nothing remains. Raises RedactionInvalid for any other bytes."""
         if not self.all_naming(leaf.digest):
             if merkle.leaf_holds(leaf, body):
                 return body
@@ -251,8 +256,8 @@ class Redactions:
         return replace_body(body, standing[0])
 
     def arrived(self, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes | None]:
-        """The leaf and the bytes as they are taken where they came together, both unchanged where no redaction but one
-        that waits names the leaf. Raises RedactionInvalid for bytes without a salt that no redaction put there."""
+        """Return leaf and bytes as they are stored when they arrive together, unchanged where only waiting redactions
+        name the leaf. Raises RedactionInvalid for bytes without a salt that no redaction explains."""
         if self._by_leaf.get(leaf.digest):
             try:
                 return Leaf(leaf.digest), self.without_waiting().settled(leaf, body)
@@ -264,8 +269,8 @@ class Redactions:
         raise RedactionInvalid("no known purge put these bytes where they are")
 
     def on_top(self, leaf: bytes, replacement: LeafReplacement) -> LeafReplacement:
-        """A replacement whose edits were made of what stands there now, as one whose edits count in the bytes that the
-        leaf commits to: what a new redaction has to say of a leaf that is named already."""
+        """Convert a replacement of the current bytes into one of the bytes that the leaf commits to. A new redaction of
+        an already named leaf needs that form."""
         standing = self.replacement(leaf)
         return (
             replacement
@@ -274,22 +279,24 @@ class Redactions:
         )
 
     def _standing(self, leaf: bytes) -> list[LeafReplacement]:
-        """What may stand there: one replacement, or several that cut the same."""
+        """Return the possible replacements: one, or several that cut the same."""
         return _widest(leaf, self._by_leaf.get(leaf, ()) or self._waiting.get(leaf, ()))
 
     def _standing_then(self, leaf: bytes) -> list[LeafReplacement]:
-        """The same, once nothing waits any more."""
+        """Return the possible replacements once nothing waits any more."""
         return _widest(leaf, self.all_naming(leaf)) if leaf in self._waiting else self._standing(leaf)
 
     @cached_property
     def record_ids(self) -> frozenset[str]:
-        """Of all purged records."""
+        """Return the ids of all purged records."""
         return frozenset(record_id for redaction in self for record_id in redaction.record_ids)
 
     def meta(self, meta: JsonObject, leaf: bytes) -> JsonObject:
-        """An entry's meta as it reads now: without the ids of purged records, its cuts where they lie in the bytes that
-        stand there, without those that lay in what was removed. The meta itself is covered by digests and never
-        changes."""
+        """Return an entry's meta as it reads now: without ids of purged records, with its cuts moved to their current
+        places and without those in removed parts.
+
+        The meta itself is covered by digests and never changes.
+        """
         if not self._known:
             return meta
         made = dict(meta)
@@ -311,7 +318,8 @@ class Redactions:
 
 
 def _cuts_left(cuts: list[JsonObject], edits: tuple[ByteEdit, ...]) -> list[JsonObject]:
-    """The cuts whose secrets are still asked for, where they lie now; which spelling is whose, where some went."""
+    """Return the cuts whose secrets remain, at their current places, each with the number of its spelling where others
+    were removed."""
     left, places, shortened = list[JsonObject](), Counter[str](), set[str]()
     for cut in cuts:
         credential = cut["credential_id"]
@@ -326,14 +334,14 @@ def _cuts_left(cuts: list[JsonObject], edits: tuple[ByteEdit, ...]) -> list[Json
 
 
 NONE = Redactions()
-"""Of a state of which nothing was purged."""
+"""Redactions of a state from which nothing was purged."""
 
 
 # Edits --------------------------------------------------------------------------------------------------------------
 
 
 def apply_edits(body: bytes, edits: Iterable[ByteEdit]) -> bytes:
-    """The bytes that edits leave. Raises RedactionInvalid for edits that are not in order, or not of these bytes."""
+    """Apply edits to bytes. Raises RedactionInvalid for edits that are unordered or do not fit."""
     pieces, position = [], 0
     for edit in edits:
         if edit.offset < position or edit.length < 0 or edit.offset + edit.length > len(body):
@@ -344,7 +352,7 @@ def apply_edits(body: bytes, edits: Iterable[ByteEdit]) -> bytes:
 
 
 def move_offset(offset: int, edits: Iterable[ByteEdit]) -> int:
-    """Where a position of the old bytes lies in the edited ones; one inside an edit lies at its beginning."""
+    """Map a position in the old bytes to the edited ones. A position inside an edit maps to its beginning."""
     shift = 0
     for edit in edits:
         if edit.offset >= offset:
@@ -356,12 +364,12 @@ def move_offset(offset: int, edits: Iterable[ByteEdit]) -> int:
 
 
 def _inside(offset: int, edits: Iterable[ByteEdit]) -> bool:
-    """Whether a position lies in what is removed, and not at its ends."""
+    """Return whether a position lies strictly inside removed bytes."""
     return any(edit.offset < offset < edit.offset + edit.length for edit in edits)
 
 
 def compose_edits(first: Iterable[ByteEdit], second: Iterable[ByteEdit]) -> tuple[ByteEdit, ...]:
-    """Edits that do what two runs of them do one after the other, counted in the bytes before the first."""
+    """Combine two runs of edits, applied one after the other, into one run counted in the original bytes."""
     pieces = _pieces(first)
     for edit in reversed(tuple(second)):
         before, rest = _split(pieces, edit.offset)
@@ -378,10 +386,10 @@ def compose_edits(first: Iterable[ByteEdit], second: Iterable[ByteEdit]) -> tupl
 
 
 _END = 1 << 60
-"""Behind the last byte of everything: where the last piece of bytes of unknown length ends."""
+"""Greater than any offset: the end of the last piece of bytes of unknown length."""
 
 _Piece = range | bytes
-"""Bytes that stay, by their place, or bytes that were put in."""
+"""A range of kept bytes, or inserted bytes."""
 
 
 def _pieces(edits: Iterable[ByteEdit]) -> list[_Piece]:
@@ -394,7 +402,7 @@ def _pieces(edits: Iterable[ByteEdit]) -> list[_Piece]:
 
 
 def _split(pieces: list[_Piece], offset: int) -> tuple[list[_Piece], list[_Piece]]:
-    """The pieces before and after an offset in what they make together."""
+    """Split pieces at an offset in their combined output."""
     before: list[_Piece] = []
     for number, piece in enumerate(pieces):
         if len(piece) > offset:
@@ -405,7 +413,8 @@ def _split(pieces: list[_Piece], offset: int) -> tuple[list[_Piece], list[_Piece
 
 
 def carry_edits(body: bytes, done: Iterable[ByteEdit], wanted: Iterable[ByteEdit]) -> bytes:
-    """What `wanted` makes of the old bytes, of which `done` left these; it cuts all that `done` has cut."""
+    """Return the result of `wanted` on the old bytes, given the bytes after `done`. `wanted` cuts everything that
+    `done` has cut."""
     kept, position = list[tuple[range, int]](), 0
     for piece in _pieces(done):
         if isinstance(piece, range):
@@ -424,7 +433,7 @@ def carry_edits(body: bytes, done: Iterable[ByteEdit], wanted: Iterable[ByteEdit
 
 
 def spans_of(edits: Iterable[ByteEdit]) -> list[tuple[int, int]]:
-    """What is removed, from where to where; spans that touch as one."""
+    """Return the removed spans, with touching ones joined."""
     spans: list[tuple[int, int]] = []
     for edit in edits:
         start, end = edit.offset, edit.offset + edit.length
@@ -443,7 +452,7 @@ def covers_spans(spans: list[tuple[int, int]], others: list[tuple[int, int]]) ->
 
 
 def from_json(document: Any) -> Redaction:
-    """A redaction from outside. Raises RedactionInvalid. Says nothing about who signed it."""
+    """Decode a redaction from outside, without checking its signature. Raises RedactionInvalid."""
     try:
         return _from_json(document)
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
@@ -507,7 +516,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _id(value: Any) -> str:
-    """One spelling of it: files are called by it."""
+    """Check an id, which must have its canonical spelling because files are named after it."""
     if not (ids.is_uuid(_text(value)) and value == value.lower()):
         raise ValueError("not an id")
     return str(value)

@@ -2,8 +2,8 @@
 
     python -m lifeboat_alf.schemas      write them again, after a type changed
 
-They say what this project writes and checks, extensions included; every document that is valid here and uses no
-extension is valid under the published schemas, and the other way round.
+They cover what this project writes and checks, extensions included. Every document that is valid here and uses no
+extension is valid under the published schemas, and vice versa.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "attachments": document_types.Attachments,
     "delta-manifest": document_types.DeltaManifest,
 }
-"""{schema: the type it is made from}."""
+"""{schema: type that it is generated from}."""
 
 
 def generate_schema(name: str) -> JsonObject:
-    """The JSON schema (draft 2020-12) of one document. Raises KeyError."""
+    """Generate the JSON schema (draft 2020-12) of one document. Raises KeyError."""
     (made,), parts = msgspec.json.schema_components([DOCUMENTS[name]], ref_template="#/$defs/{name}")
     body = parts.pop(DOCUMENTS[name].__name__, made)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **body, "$defs": dict(sorted(parts.items()))}
 
 
 def load_schema(name: str) -> JsonObject:
-    """The schema as it is shipped."""
+    """Return the shipped schema."""
     text = resources.files(__package__).joinpath(file_name(name)).read_bytes()
     schema: JsonObject = json_codec.decode_json(text)
     return schema

@@ -1,5 +1,5 @@
-"""The seams: file operations, the clock and the named steps, as parameters and hooks from the first day.
+"""Test seams: file operations, the clock and named crash points, passed as parameters or hooks.
 
-They lie at the bottom of the house because every package above uses them; a test can cut the power, jump the time
-or end the process at a named step without patching anything.
+Every package above uses them. A test can cut the power, change the time or end the process at a named step without
+patching anything.
 """

@@ -1,7 +1,7 @@
-"""Every step of capture, replicate, restore, purge, thinning, rotation, migration, the service and the endpoint by
-name, so that a test can end the process at each.
+"""Named crash points of capture, replication, restore, purge, thinning, rotation, migration, service and endpoint, at
+which a test can end the process.
 
-A step is reached *before* what its name says is done. In production `reach_crash_point` does nothing.
+A crash point is reached *before* the operation that its name describes. In production `reach_crash_point` does nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from enum import StrEnum
 
 
 class CrashPoint(StrEnum):
+    """All crash points."""
+
     CAPTURE_SCANNED = "capture.scanned"
     CAPTURE_READ = "capture.read"
     CAPTURE_DERIVED = "capture.derived"
@@ -128,6 +130,6 @@ hook: Callable[[CrashPoint], None] | None = None
 
 
 def reach_crash_point(step: CrashPoint) -> None:
-    """Say that a step is reached; a test's hook may end the process here."""
+    """Report that a crash point is reached. A test's hook may end the process here."""
     if hook is not None:
         hook(step)

@@ -1,6 +1,6 @@
-"""File operations as one seam: every read and write of the product that matters goes through `FileOperations`.
+"""Route every important read and write of the product through `FileOperations`.
 
-Faults (no space, I/O errors, power cuts) are injected by passing another implementation.
+Tests inject faults (no space, I/O errors, power cuts) by passing another implementation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PIECE = 1 << 20
 
 
 class FolderEntry(Protocol):
-    """What stands in a folder, as `os.DirEntry` says it."""
+    """An entry of a directory, with the interface of `os.DirEntry`."""
 
     @property
     def name(self) -> str: ...
@@ -52,7 +52,7 @@ class FolderEntry(Protocol):
 
 
 class ListedEntry:
-    """What stands in a folder below a held one. Its stat was taken with the list; a link in it is never followed."""
+    """An entry of a directory below a held one. Its stat was taken during listing; links in it are never followed."""
 
     __slots__ = ("_status", "name", "path")
 
@@ -75,8 +75,8 @@ class ListedEntry:
 
 
 class FileOperations(Protocol):
-    """What the product does to files. Paths are absolute; one of type `PathBeneath` is walked from its held folder,
-    and no link in it is followed. Raises OSError, always."""
+    """File operations of the product. Paths are absolute. A `PathBeneath` is walked from its held directory without
+    following links. Every method raises OSError."""
 
     def scan(self, folder: StrPath) -> Sequence[FolderEntry]: ...
 
@@ -87,7 +87,7 @@ class FileOperations(Protocol):
     def read_link(self, path: StrPath) -> str: ...
 
     def make_folders(self, path: StrPath, mode: int = 0o777) -> None:
-        """Make a folder and those above it that are missing, all with the same rights; one that is there stays."""
+        """Make a directory and its missing parents, all with the same permissions. An existing one is left as it is."""
         ...
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None: ...
@@ -114,11 +114,11 @@ class FileOperations(Protocol):
 
 
 class NotRegular(OSError):
-    """The path is a FIFO, a device, a socket or a link where a regular file was expected."""
+    """A FIFO, device, socket or link where a regular file was expected."""
 
 
 def _make_folders(path: str, mode: int) -> None:
-    """Unlike `os.makedirs`, which gives the folders above to whoever the umask lets in."""
+    """Make directories with the given mode. `os.makedirs` leaves the parents to the umask."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path)
@@ -147,7 +147,7 @@ class SystemFiles:
             return os.lstat(name, dir_fd=folder)
 
     def open_regular(self, path: StrPath) -> int:
-        """A descriptor of a regular file, never following a link and never waiting for a FIFO's writer."""
+        """Open a regular file without following a link or waiting for a FIFO's writer."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         descriptor = open_at(path, flags | getattr(os, "O_BINARY", 0))
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -166,11 +166,11 @@ class SystemFiles:
             _make_folders(os.fspath(path), mode)
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
-        """Make a file that must not exist yet."""
+        """Create a file that must not exist yet."""
         self._write(path, (data,), mode, sync=sync)
 
     def write_from(self, path: StrPath, source: BinaryIO, *, mode: int = 0o666) -> None:
-        """As `write_new`, from where `source` stands to its end, in pieces."""
+        """Create a file from a stream, read from its current position to its end, in pieces."""
         self._write(path, iter(functools.partial(source.read, _PIECE), b""), mode, sync=True)
 
     def _write(self, path: StrPath, pieces: Iterable[bytes], mode: int, *, sync: bool) -> None:
@@ -224,7 +224,7 @@ class SystemFiles:
             os.close(descriptor)
 
     def sync_file_system(self, path: StrPath) -> None:
-        """One flush for everything written to the file system that holds `path`."""
+        """Flush everything written to the file system that holds `path`."""
         syncfs = _syncfs()
         if syncfs is None:
             os.sync()
@@ -236,13 +236,14 @@ class SystemFiles:
             os.close(descriptor)
 
     def free_space(self, folder: StrPath) -> int:
-        """Bytes that may still be written to the file system that holds `folder`."""
+        """Return the free bytes of the file system that holds `folder`."""
         return shutil.disk_usage(folder).free
 
 
 @functools.cache
 def _syncfs() -> Callable[[int], None] | None:
-    """Linux can flush one file system, and says when that fails; `os.sync` flushes all of them and says nothing."""
+    """Return Linux's syncfs, which flushes one file system and reports failure. `os.sync` flushes all and reports
+    nothing."""
     import ctypes
 
     function = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None) if sys.platform == "linux" else None
@@ -258,8 +259,7 @@ def _syncfs() -> Callable[[int], None] | None:
 
 
 def flush_to_disk(descriptor: int) -> None:
-    """Put what was written to a file or folder on the disk: fsync; on macOS that is not a flush, F_FULLFSYNC is. Raises
-    OSError."""
+    """Flush a file or directory to the disk: fsync, or F_FULLFSYNC on macOS, where fsync does not. Raises OSError."""
     try:
         import fcntl
     except ImportError:
@@ -273,14 +273,14 @@ def flush_to_disk(descriptor: int) -> None:
 
 
 TEMPORARY = ".tmp"
-"""The end of the name of what `write_atomic` writes before it has all; it begins with a dot."""
+"""Suffix of the temporary files of `write_atomic`. Their names begin with a dot."""
 
 
 def write_atomic(
     files: FileOperations, path: Path, data: bytes, *, mode: int = 0o600, mtime_ns: int | None = None
 ) -> None:
-    """Replace a whole file durably: either the old bytes or the new ones, also after a power cut. `mtime_ns` is the
-    time of the new file (default: now)."""
+    """Replace a whole file durably: after a power cut it holds either the old or the new bytes. `mtime_ns` is the time
+    of the new file (default: now)."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
         files.write_new(temporary, data, mode=mode)
@@ -295,7 +295,7 @@ def write_atomic(
 
 
 def read_all(files: FileOperations, path: StrPath) -> bytes:
-    """The bytes of a regular file."""
+    """Return the bytes of a regular file."""
     descriptor = files.open_regular(path)
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read()

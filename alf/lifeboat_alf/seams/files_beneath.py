@@ -1,4 +1,4 @@
-"""File operations that follow no link below given folders."""
+"""File operations that follow no link below given directories."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lifeboat_alf.seams.held_folder import CAN_WALK, HeldFolder, PathBeneath, St
 
 
 class FilesBeneath:
-    """The operations of `files`. A path in one of `folders` is walked from that folder, which is held open from its
-    first use on; other paths are passed on as they are. `folders` are absolute and contain no link. One that is not
-    there yet is looked for in the next outer one of them.
+    """File operations that walk paths in `folders` from those directories, which are held open from first use; other
+    paths are passed on unchanged.
 
-    Give "/" as one of the folders to follow no link in any path. With `remembers`, see `HeldFolder`.
+    `folders` are absolute and contain no link. A missing one is looked up from the next outer one. Give "/" as one of
+    the folders to follow no link in any path. For `remembers` see `HeldFolder`.
     """
 
     def __init__(self, files: FileOperations, folders: Iterable[StrPath], *, remembers: bool = False) -> None:
@@ -26,7 +26,7 @@ class FilesBeneath:
         self._held: dict[str, HeldFolder] = {}
 
     def hold(self, folder: StrPath) -> HeldFolder:
-        """Open one of `folders`, or return it as it was opened before. Raises LinkInPath, OSError."""
+        """Open one of `folders`, or return the one already opened. Raises LinkInPath, OSError."""
         name = _with_slash(folder)
         held = self._held.get(name)
         if held is None:
@@ -34,7 +34,7 @@ class FilesBeneath:
         return held
 
     def status_of(self, folder: StrPath) -> os.stat_result:
-        """The stat of one of `folders`, as it is held. Raises LinkInPath, OSError."""
+        """Return the stat of one of `folders` as it is held. Raises LinkInPath, OSError."""
         return self.hold(folder).status if CAN_WALK else os.stat(folder)
 
     def scan(self, folder: StrPath) -> Sequence[FolderEntry]:
@@ -89,13 +89,13 @@ class FilesBeneath:
         return self._files.free_space(folder)
 
     def _below(self, path: StrPath) -> StrPath:
-        """A path whose last name is looked up in the folder above it, as an operation on that name needs it."""
+        """Return a path whose last component is looked up in its parent, for operations on that name."""
         text = os.fspath(path)
         above = [folder for folder in self._folders if text.startswith(folder) and text != folder]
         return self._walked(path, text, above)
 
     def _in(self, path: StrPath) -> StrPath:
-        """A path that may be a held folder itself, which is used as it was opened."""
+        """Return a path that may be a held directory itself, which is used as it was opened."""
         name = _with_slash(path)
         return self._walked(path, name, [folder for folder in self._folders if name.startswith(folder)])
 
@@ -111,7 +111,7 @@ class FilesBeneath:
         return path
 
     def _release(self, path: StrPath) -> None:
-        """Another folder may have this name from now on."""
+        """Forget held directories at a path, because another directory may get this name."""
         name = _with_slash(path)
         for held in [folder for folder in self._held if folder.startswith(name)]:
             del self._held[held]

@@ -1,9 +1,9 @@
-"""Paths below an open folder, walked from its descriptor without following a link.
+"""Access paths below an open directory from its descriptor, without following a link.
 
-An agent can exchange a folder of its workspace for a link at any moment, also between a check and what follows it. So a
-name below a workspace is never looked up as one path: the folder above it is opened first, component by component, and
-the operation is done in that open folder. Linux does the walk in one call (`load_openat2`); everywhere else, and where
-a sandbox forbids that call, each component is opened with O_NOFOLLOW.
+An agent can replace a directory of its workspace by a link at any moment, also between a check and the following
+operation. So a name below a workspace is never looked up as one path: the directory above it is opened first, component
+by component, and the operation runs relative to that descriptor. Linux walks the path in one call (`openat2`);
+elsewhere, and where a sandbox forbids that call, each component is opened with O_NOFOLLOW.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _O_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 _O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _O_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-# A folder is opened only to go on from it. Where the system has no such descriptor, the folder must be readable.
+# A directory is opened only to continue from it. Without such descriptors (O_PATH), the directory must be readable.
 _SEARCH = _O_DIRECTORY | getattr(os, "O_PATH", getattr(os, "O_SEARCH", os.O_RDONLY))
 
 
 class LinkInPath(OSError):
-    """A link stands where a folder or a file was expected."""
+    """A link where a directory or a file was expected."""
 
     def __init__(self, path: StrPath) -> None:
         super().__init__(errno.ELOOP, "a link stands in its path", os.fspath(path))
 
 
 class FolderReplaced(OSError):
-    """Another folder took the place of one since it was listed."""
+    """A directory was replaced since it was listed."""
 
     def __init__(self, path: StrPath) -> None:
         super().__init__(errno.ESTALE, "its folder was exchanged since it was listed", os.fspath(path))
@@ -53,7 +53,8 @@ OpenAt2 = Callable[[int, str, int, int], int]
 
 @functools.cache
 def load_openat2() -> OpenAt2 | None:
-    """The system call that walks a path beneath an open folder; None where the kernel or a sandbox does not have it."""
+    """Return the system call that walks a path beneath an open directory; None where the kernel or a sandbox lacks
+    it."""
     if sys.platform != "linux":
         return None
     import ctypes
@@ -81,13 +82,13 @@ def load_openat2() -> OpenAt2 | None:
 
 
 def _open(folder: int, relative: str, flags: int, mode: int) -> int:
-    """Raises LinkInPath, OSError."""
+    """Open a path below a directory. Raises LinkInPath, OSError."""
     if "\0" in relative:
         raise OSError(errno.EINVAL, "a name holds a NUL", relative)
     call = load_openat2()
     try:
         if call is not None:
-            # Without O_NOFOLLOW, so that a link at the end is told from a file where a folder was expected.
+            # Without O_NOFOLLOW, to tell a link at the end from a file where a directory was expected.
             return call(folder, relative, flags & ~_O_NOFOLLOW, mode if flags & os.O_CREAT else 0)
         return _open_each(folder, relative.split("/"), flags, mode)
     except OSError as error:
@@ -97,7 +98,7 @@ def _open(folder: int, relative: str, flags: int, mode: int) -> int:
 
 
 def _open_each(folder: int, parts: list[str], flags: int, mode: int) -> int:
-    """Open one component after the other."""
+    """Open a path one component at a time."""
     here = folder
     try:
         for part in parts[:-1]:
@@ -115,21 +116,21 @@ def _open_one(folder: int, name: str, flags: int, mode: int) -> int:
     try:
         return os.open(name, flags | _O_NOFOLLOW | _O_CLOEXEC, mode, dir_fd=folder)
     except OSError as error:
-        # Systems differ in what they say of a link that was to be opened as a folder.
+        # Systems report different errors for a link that is opened as a directory.
         if error.errno == errno.ENOTDIR and stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
             raise LinkInPath(name) from error
         raise
 
 
 class HeldFolder:
-    """An open folder. What lies below is reached from its descriptor, wherever the folder itself is moved meanwhile.
+    """An open directory. Everything below is reached from its descriptor, even if the directory is moved meanwhile.
 
-    With `remembers`, a folder below that was listed must be the same one, by device and inode, in every later operation
-    on what lies in it. The descriptor is closed with the object.
+    With `remembers`, every later operation checks by device and inode that a directory below is still the one that was
+    listed. The descriptor is closed with the object.
     """
 
     def __init__(self, path: StrPath, *, remembers: bool = False) -> None:
-        """Open a folder by an absolute path without a link in it. Raises LinkInPath, OSError."""
+        """Open a directory by an absolute path without links. Raises LinkInPath, OSError."""
         self.path = os.path.normpath(path)
         self._descriptor = -1
         self._listed: dict[str, Identity] | None = {} if remembers else None
@@ -170,8 +171,8 @@ class HeldFolder:
             os.close(folder)
 
     def open_parent(self, relative: str) -> tuple[int, str]:
-        """A descriptor, for the caller to close, of the folder that holds a path below, and the name in it. Raises
-        LinkInPath, FolderExchanged, OSError."""
+        """Return a descriptor of the directory that holds a path below, which the caller closes, and the name in it.
+        Raises LinkInPath, FolderExchanged, OSError."""
         parent, _, name = relative.rpartition("/")
         if not parent:
             return os.dup(self._descriptor), name or "."
@@ -184,8 +185,8 @@ class HeldFolder:
         return descriptor, name
 
     def entries(self, relative: str) -> list[tuple[str, os.stat_result]]:
-        """Names and stats of what lies in a folder below ("" for this one). Raises LinkInPath, FolderExchanged,
-        OSError."""
+        """Return names and stats of the content of a directory below ("" for this one). Raises LinkInPath,
+        FolderExchanged, OSError."""
         descriptor = open_at(PathBeneath(self, relative), os.O_RDONLY | _O_DIRECTORY)
         try:
             self._check(relative, descriptor)
@@ -205,7 +206,7 @@ class HeldFolder:
 
 
 def _entries(descriptor: int) -> list[tuple[str, os.stat_result]]:
-    """What goes while the folder is listed is left out. Raises OSError."""
+    """List a directory, leaving out what vanishes meanwhile. Raises OSError."""
     found = []
     with os.scandir(descriptor) as entries:
         for entry in entries:
@@ -221,12 +222,12 @@ def _identity(status: os.stat_result) -> Identity:
 
 
 class PathBeneath:
-    """A path that is reached from a held folder. For messages it is the whole path."""
+    """A path that is reached from a held directory. Messages show the whole path."""
 
     __slots__ = ("folder", "relative")
 
     def __init__(self, folder: HeldFolder, relative: str) -> None:
-        """`relative` is a path below the folder, "" for the folder itself. Raises OSError for one that leaves it."""
+        """Take a relative path below the directory, "" for itself. Raises OSError for one that leaves it."""
         if relative and not {"", ".", ".."}.isdisjoint(relative.split("/")):
             raise OSError(errno.EXDEV, "the path does not stay below its folder", os.path.join(folder.path, relative))
         self.folder = folder
@@ -239,8 +240,8 @@ class PathBeneath:
 
 
 class DescriptorPath:
-    """What to give to a function of `os`: a name, and the descriptor of the folder that it lies in; None for a path
-    that is looked up as a whole. An error names the whole path."""
+    """Arguments for a function of `os`: a name and the descriptor of its directory; None for a path that is looked up
+    as a whole. Errors name the whole path."""
 
     __slots__ = ("_descriptor", "_name", "_path")
 
@@ -270,7 +271,7 @@ class DescriptorPath:
 
 
 def open_at(path: StrPath, flags: int, mode: int = 0o777) -> int:
-    """`os.open`; a path beneath a folder is walked. Raises LinkInPath, FolderExchanged, OSError."""
+    """Call `os.open`; walk a path beneath a directory. Raises LinkInPath, FolderExchanged, OSError."""
     if not isinstance(path, PathBeneath):
         return os.open(path, flags | _O_CLOEXEC, mode)
     try:
@@ -281,7 +282,7 @@ def open_at(path: StrPath, flags: int, mode: int = 0o777) -> int:
 
 
 def make_folders(path: PathBeneath, mode: int) -> None:
-    """Make a folder and those above it that are missing. Raises LinkInPath, OSError."""
+    """Make a directory and its missing parents. Raises LinkInPath, OSError."""
     parts = path.relative.split("/") if path.relative else []
     for count in range(1, len(parts) + 1):
         each = PathBeneath(path.folder, "/".join(parts[:count]))
@@ -293,7 +294,7 @@ def make_folders(path: PathBeneath, mode: int) -> None:
 
 
 def set_mode(path: PathBeneath, mode: int) -> None:
-    """Change rights, never those of what a link leads to. Raises LinkInPath, OSError."""
+    """Change permissions, but never those of a link's target. Raises LinkInPath, OSError."""
     with DescriptorPath(path) as (name, folder):
         try:
             os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)

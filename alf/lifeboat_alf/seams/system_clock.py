@@ -1,4 +1,4 @@
-"""The clock as a parameter."""
+"""Provide the clock as a parameter."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ LONGEST_OFF = timedelta(days=45)
 
 
 class Clock(Protocol):
-    """Wall time, time since boot (it goes on during sleep where the system can tell), the same without sleep, and which
-    boot it is."""
+    """Wall time, time since boot (including sleep where the system can tell), time since boot without sleep, and an id
+    of the boot."""
 
     def now(self) -> datetime: ...
 
@@ -33,7 +33,8 @@ class SystemClock:
         return datetime.now(UTC)
 
     def since_boot(self) -> float:
-        """Seconds, those of sleep too: CLOCK_BOOTTIME on Linux, CLOCK_MONOTONIC on macOS, the tick count on Windows."""
+        """Return seconds since boot including sleep: CLOCK_BOOTTIME on Linux, CLOCK_MONOTONIC on macOS, the tick count
+        on Windows."""
         if hasattr(time, "CLOCK_BOOTTIME"):
             return time.clock_gettime(time.CLOCK_BOOTTIME)
         if sys.platform == "darwin":
@@ -41,7 +42,7 @@ class SystemClock:
         return time.monotonic()
 
     def monotonic(self) -> float:
-        """Seconds without those of sleep. `time.monotonic` leaves them out on Linux and macOS, not on Windows."""
+        """Return seconds without sleep. `time.monotonic` excludes sleep on Linux and macOS, not on Windows."""
         if sys.platform == "win32":
             import ctypes
 
@@ -59,7 +60,7 @@ class SystemClock:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A moment that was trusted. `since_boot` in seconds, `boot` says which boot ("" where the system cannot tell)."""
+    """A trusted moment. `since_boot` in seconds; `boot` identifies the boot ("" where the system cannot tell)."""
 
     wall: datetime
     since_boot: float
@@ -67,8 +68,8 @@ class Anchor:
 
 
 def is_believable(anchor: Anchor | None, wall: datetime, since_boot: float, boot: str) -> bool:
-    """Whether a wall clock fits an anchor: in the same boot it agrees with the time since, within a day; after a reboot
-    nothing says how long the machine was off, and up to 45 days forward are believed."""
+    """Return whether a wall clock fits an anchor. In the same boot it must agree with the elapsed time within a day.
+    After a reboot the time spent off is unknown, so up to 45 days forward are accepted."""
     if anchor is None:
         return True
     same_boot = bool(boot) and boot == anchor.boot and since_boot >= anchor.since_boot

@@ -1,4 +1,4 @@
-"""Snapshots (`.alf`): a whole state in one file (ALF §4.1, §4.2), written from any `State` and read as one."""
+"""Read and write snapshots (`.alf`): a whole state in one file (ALF §4.1, §4.2)."""
 
 from __future__ import annotations
 

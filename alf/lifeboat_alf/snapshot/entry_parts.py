@@ -1,4 +1,4 @@
-"""Joining what an archive spreads over several documents: the entries of a state with their meta."""
+"""Join the entries of a state with the meta that an archive spreads over several documents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EntryParts:
 
 @dataclass(frozen=True, slots=True)
 class MetaDocuments:
-    """The documents that spread metas, {} where the archive has none."""
+    """The documents that spread metas; {} for a missing one."""
 
     files: JsonObject
     index: JsonObject
@@ -37,7 +37,7 @@ class MetaDocuments:
     attachments: JsonObject
 
     def unknown_fields(self) -> JsonObject:
-        """{document: fields} that are kept in the head because nobody here knows them."""
+        """Return {document: unknown fields}. The head keeps them."""
         found = {
             archive_layout.ATTACHMENTS: _unknown(self.attachments, _ATTACHMENTS_FIELDS),
             archive_layout.MEMORY_INDEX: _unknown(self.index, _INDEX_FIELDS),
@@ -50,9 +50,9 @@ def _unknown(document: JsonObject, known: tuple[str, ...]) -> JsonObject:
 
 
 def join_entry_parts(documents: MetaDocuments, present: Container[str], warnings: list[str]) -> dict[str, EntryParts]:
-    """The parts of every entry that any document speaks of. `present` are the content entries of the file.
+    """Return the parts of every entry that any document names. `present` are the content entries of the file.
 
-    What names no entry is warned about and left out. Raises BadDocument and UnsafeEntry.
+    Parts that match no entry are dropped with a warning. Raises BadDocument and UnsafeEntry.
     """
     artifacts = _artifacts(documents.attachments, present)
     records = object_of(documents.index, "files", entry=archive_layout.MEMORY_INDEX)

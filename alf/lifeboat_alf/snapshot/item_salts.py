@@ -1,4 +1,4 @@
-"""The salts of an archive's items: from its leaves, or made up for a state that was never signed."""
+"""Provide the salts of an archive's items: from its leaves, or generated for a state that was never signed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from lifeboat_alf.states.agent_state import ABSENT_LEAF, SALT_BYTES, Leaf
 
 
 class ItemSalts:
-    """Salts and stored leaves by the number of an item: entries first, then records.
+    """Salts and stored leaves by item number: entries first, then records.
 
-    Without rows every salt follows from one random key of this object, so that any number of them costs nothing
-    and two readers of the same file have nothing in common.
+    Without rows, every salt is derived from one random key of this object. So any number of salts costs no memory, and
+    two readers of one file share none.
     """
 
     def __init__(self, rows: LeafRows | None, entries: int) -> None:
@@ -22,27 +22,27 @@ class ItemSalts:
         self._key = os.urandom(32)
 
     def salt(self, number: int) -> bytes:
-        """b"" when the salt was destroyed."""
+        """Return the salt of an item; b"" when it was destroyed."""
         if self._rows is not None:
             return self._rows[number][0]
         return hashlib.blake2b(number.to_bytes(8, "big"), key=self._key, digest_size=SALT_BYTES).digest()
 
     def stored_leaf(self, number: int) -> bytes:
-        """The leaf of an item whose bytes or salt are not in the file, else b""."""
+        """Return the stored leaf of an item whose bytes or salt are not in the file, else b""."""
         return self._rows[number][1] if self._rows is not None else b""
 
     def leaf(self, number: int, body: bytes) -> Leaf:
-        """The leaf of an item whose bytes are here; a stored one where the salt is gone."""
+        """Return the leaf of an item whose bytes are in the file; the stored one where the salt is gone."""
         salt = self.salt(number)
         if not salt:
             return Leaf(self.stored_leaf(number))
         return Leaf(hashlib.sha256(salt + body).digest(), salt)
 
     def absent(self, number: int) -> Leaf:
-        """The leaf of an item whose bytes are not here."""
+        """Return the leaf of an item whose bytes are not in the file."""
         stored = self.stored_leaf(number)
         return Leaf(stored, self.salt(number)) if stored else Leaf(ABSENT_LEAF)
 
     def record_number(self, index: int) -> int:
-        """The number of the record that stands at `index` over all partitions."""
+        """Return the item number of the record at `index` over all partitions."""
         return self._entries + index

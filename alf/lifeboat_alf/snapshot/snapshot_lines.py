@@ -1,4 +1,4 @@
-"""The records of an archive: streamed in order, and one by one by id."""
+"""Read the records of an archive: streamed in order, or one by one by id."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from lifeboat_alf.states.agent_state import Record
 
 
 class _OnlyId(msgspec.Struct):
+    """The id of a record; other fields are skipped."""
+
     id: str
 
 
@@ -29,8 +31,8 @@ _ids = msgspec.json.Decoder(_OnlyId)
 
 
 class SnapshotLines:
-    """Partitions of an archive as records. The first pass over a partition is strict; later ones trust it. Raises
-    BadDocument when more places are gone than the lines leave."""
+    """Partitions of an archive as records. The first pass over a partition is strict, later ones trust it. Raises
+    BadDocument when the missing records do not fit between the lines."""
 
     def __init__(
         self,
@@ -56,21 +58,21 @@ class SnapshotLines:
             self._spool.close()
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        """In (partition, position) order; those of one partition if named (none, if it is unknown)."""
+        """Yield records in (partition, position) order; only those of `partition` if given, none if it is unknown."""
         for file in self._counts if partition is None else [partition]:
             if file in self._counts:
                 yield from self._records_of(file)
 
     def record(self, record_id: str) -> Record | None:
-        """One record. The first call unpacks all lines into a temporary file that has no name."""
+        """Return one record. The first call unpacks all lines into an anonymous temporary file."""
         if self._spool is None:
             self._spool = _LineSpool(self.records())
         found = self._spool.find(record_id)
         return None if found is None else self._made(record_id, *found)
 
     def check(self) -> None:
-        """Read all records. Raises BadDocument for an id that stands twice, or is gone as well, and whatever reading
-        raises."""
+        """Read all records. Raises BadDocument for an id that occurs twice or is also listed as gone, and any reading
+        error."""
         seen: set[str] = {gone.id for gone in self._purged.gone}
         for record in self.records():
             if record.id in seen:
@@ -82,8 +84,10 @@ class SnapshotLines:
         return self._record(record_id, file, index - self._starts[file], line)
 
     def _record(self, record_id: str, file: str, number: int, line: bytes) -> Record:
-        """The record of the `number`th line of a partition, counted from 0: places of gone records are passed over.
-        Raises SignatureError for a line without a salt that no redaction put there."""
+        """Return the record of the `number`th line of a partition, from 0, skipping the places of gone records.
+
+        Raises SignatureError for a line without a salt that no redaction explains.
+        """
         skipped = self._skipped.get(file)
         position = number if skipped is None else number + bisect_right(skipped, number)
         leaf = self._salts.leaf(self._salts.record_number(self._starts[file] + number), line)
@@ -115,7 +119,7 @@ class SnapshotLines:
 
 
 def _skipped(purged: BundleRedactions, counts: dict[str, int]) -> dict[str, list[int]]:
-    """By partition, for every place that is gone, how many lines stand before it."""
+    """Return, by partition, how many lines precede each gone place."""
     skipped: dict[str, list[int]] = {}
     for gone in purged.gone:
         before = skipped.setdefault(gone.partition, [])
@@ -144,7 +148,7 @@ def _strict_id(line: bytes, file: str, number: int) -> str:
 
 
 class _LineSpool:
-    """All lines in a temporary file without a name, and where each id's line lies in it."""
+    """All lines in an anonymous temporary file, and the offset of each id's line."""
 
     def __init__(self, records: Iterator[Record]) -> None:
         self._file = _unnamed_file()
@@ -165,7 +169,7 @@ class _LineSpool:
         self._ends.append(self._ends[-1] + len(record.line))
 
     def find(self, record_id: str) -> tuple[int, bytes] | None:
-        """The record's place over all partitions, and its line."""
+        """Return the record's index over all partitions, and its line."""
         number = self._numbers.get(record_id)
         if number is None:
             return None

@@ -1,4 +1,4 @@
-"""Reading a snapshot as a `State`: our own archives, and those of every other writer of ALF 1.x."""
+"""Read a snapshot as a `State`: archives of this project and of any other writer of ALF 1.x."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _PART_OF_NOTHING = EntryParts({})
 
 
 def _without_empty(meta: JsonObject) -> JsonObject:
-    """A meta as documents show it: empty lists leave no trace in them."""
+    """Return a meta as documents show it, without empty lists."""
     return {key: value for key, value in meta.items() if value or key not in (entry_metas.RECORDS, entry_metas.CUTS)}
 
 
 class SnapshotReader:
-    """An archive as a state. Use as a context manager; not for several threads at once.
+    """An archive as a state. Use it as a context manager. Not thread-safe.
 
-    Opening checks the container, the version, the manifest, the entry map's checksum and the documents; the bytes of
-    entries and the lines of records are checked while they are read, all of them by `check`. An archive without
-    leaves (any other writer's) is an unsigned state: its salts are fresh in every reader.
+    Opening checks container, version, manifest, checksum of the entry map, and documents. Bytes of entries and record
+    lines are checked while they are read; `check` reads all of them. An archive without leaves (of another writer) is
+    an unsigned state, whose salts differ in every reader.
 
-    `manifest` is the manifest as read, `head` the head document, `keys` what travels in `lifeboat/keys.json`,
-    `warnings` what is odd but carried. Raises the ArchiveError family.
+    `manifest` is the manifest as read, `head` the head document, `keys` the content of `lifeboat/keys.json`, `warnings`
+    oddities that were accepted. Raises the ArchiveError family.
     """
 
     def __init__(self, source: Path | BinaryIO, limits: ContainerLimits | None = None) -> None:
@@ -109,7 +109,7 @@ class SnapshotReader:
                 self._read_layer(path, self._required(self._content[path]))
 
     def _read_layer(self, path: str, document: JsonObject) -> None:
-        """Take the outer object off a document of another writer. A signed one stays as its digest covers it."""
+        """Remove the outer object from a document of another writer. A signed one stays as its digest covers it."""
         if not self.sequence.digest and is_wrapped(path, document):
             self._respelled[path] = json_codec.encode_pretty(unwrap_document(path, document))
             self.warnings.append(f"{self._content[path]}: is written with an outer object, as in the text of ALF")
@@ -124,7 +124,7 @@ class SnapshotReader:
         return self._required(name) if name in self._archive else None
 
     def _layer_files(self) -> dict[str, str]:
-        """{path in a state: entry} of documents that this archive keeps elsewhere (ALF names only examples)."""
+        """Return {path in a state: entry} of documents under other names (ALF names only examples)."""
         aliases = {}
         for layer, key, path in (
             ("identity", "file", archive_layout.IDENTITY),
@@ -142,7 +142,7 @@ class SnapshotReader:
         return aliases
 
     def _check_missing(self, layer: str, name: str) -> None:
-        """A layer that is listed must be there, but an index can be derived and nothing may be left out."""
+        """Check that a listed layer exists. An index can be derived, and an empty layer may be missing."""
         fields = self.manifest["layers"].get(layer)
         if fields is not None and layer != "memory" and fields.get("count") != 0:
             raise MissingEntry(f"the manifest lists it as {layer}", entry=name)
@@ -154,7 +154,8 @@ class SnapshotReader:
             raise BadDocument(f"{name} cannot be {path}", entry=archive_layout.MANIFEST)
 
     def _partition_counts(self) -> dict[str, int]:
-        """{partition file: records} in the order of the state; those without records are not in the archive."""
+        """Return {partition file: number of records} in the order of the state. Empty partitions are not in the
+        archive."""
         counts = {}
         taken = {archive_layout.MANIFEST, *archive_layout.DERIVED, *self._aliases, *self._aliases.values(), *_STRICT}
         for item in self.manifest["layers"].get("memory", {}).get("partitions", []):
@@ -196,7 +197,7 @@ class SnapshotReader:
         )
 
     def _content_names(self, partitions: set[str]) -> dict[str, str]:
-        """{path in the state: entry} of everything that is neither derived nor a partition."""
+        """Return {path in the state: entry} of everything that is neither derived nor a partition."""
         paths = {name: path for path, name in self._aliases.items()}
         content = {paths.get(name, name): name for name in self._archive.names() if name not in partitions}
         return {
@@ -229,7 +230,7 @@ class SnapshotReader:
         return rows
 
     def _check_presence(self) -> None:
-        """Every entry has bytes, or says that it has none; a stored leaf never stands for bytes that are here."""
+        """Check that every entry has bytes or is marked as absent, and that no stored leaf covers present bytes."""
         for path in self._paths:
             part = self._parts.get(path, _PART_OF_NOTHING)
             here = path in self._content or path == archive_layout.MANIFEST or not entry_metas.is_file(part.meta)
@@ -239,17 +240,17 @@ class SnapshotReader:
                 raise BadDocument(f"the bytes of {path} are here, but not its salt", entry=archive_layout.LEAVES)
 
     def _is_covered(self, number: int) -> bool:
-        """Whether there is something to hold bytes against: a salt, or a redaction that names the leaf."""
+        """Return whether bytes can be checked: by a salt, or by a redaction that names the leaf."""
         stored = self._salts.stored_leaf(number)
         return not stored or (not self._salts.salt(number) and self.redactions.naming(stored) is not None)
 
     def _has_nothing(self, path: str) -> bool:
-        """Whether a redaction left no byte of an entry."""
+        """Return whether a redaction left no byte of an entry."""
         number = self._numbers[path]
         return not self._salts.salt(number) and self.redactions.is_gone(self._salts.stored_leaf(number))
 
     def _put_back_metas(self) -> None:
-        """The metas that digests cover, where the documents show what they read now."""
+        """Restore the metas that digests cover, where the documents show the redacted ones."""
         for path, parts in self._purged.metas.items():
             if path not in self._numbers:
                 raise BadDocument(f"{path} is not in the archive", entry=archive_layout.REDACTIONS)
@@ -266,7 +267,7 @@ class SnapshotReader:
 
     @property
     def partitions(self) -> list[Partition]:
-        """The partitions as the head lists them."""
+        """Return the partitions that the head lists."""
         known = ("file", "from", "to", "sealed")
         return [
             Partition(
@@ -281,7 +282,7 @@ class SnapshotReader:
 
     @property
     def entry_count(self) -> int:
-        """How many entries there are, without a look at any of them."""
+        """Return the number of entries without reading any."""
         return len(self._paths)
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
@@ -297,7 +298,7 @@ class SnapshotReader:
             return stream.read()
 
     def open(self, path: str) -> BinaryIO:
-        """The bytes of an entry as a stream; raises as `body` does."""
+        """Return the bytes of an entry as a stream. Raises as `body` does."""
         if path in self._respelled:
             return io.BytesIO(self._respelled[path])
         if path in self._content:
@@ -323,7 +324,7 @@ class SnapshotReader:
     def check(self) -> None:
         """Read everything once: sizes, CRCs, digests, strict JSON, counts, ids, and the state digest when it is known.
 
-        Says nothing about who signed. Raises the ArchiveError family and SignatureError.
+        Signatures are not checked. Raises the ArchiveError family and SignatureError.
         """
         for entry in self.entries():
             is_history = entry.path.startswith(archive_layout.HISTORY) and entry.path in self._content
@@ -353,14 +354,14 @@ class SnapshotReader:
         return Entry(path, part.meta, self._salts.leaf(number, b""), 0, _EMPTY)
 
     def _replaced(self, path: str, part: EntryParts, leaf: Leaf) -> Entry:
-        """An entry whose bytes a redaction put there. Raises SignatureError when none did."""
+        """Return an entry whose bytes come from a redaction. Raises SignatureError for any other bytes."""
         body = self.body(path)
         if not self.redactions.hold(leaf, body):
             raise SignatureError(f"{path} was changed since it was purged")
         return Entry(path, part.meta, leaf, len(body), None)
 
     def _measured(self, path: str, part: EntryParts, number: int) -> Entry:
-        """An entry whose leaf and digest follow from its bytes, in one pass over them."""
+        """Return an entry with leaf and digest computed from its bytes in one pass."""
         salt = self._salts.salt(number)
         salted, plain, size = hashlib.sha256(salt), hashlib.sha256(), 0
         with self.open(path) as stream:

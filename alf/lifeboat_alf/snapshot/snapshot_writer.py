@@ -1,4 +1,4 @@
-"""Writing a snapshot: first the content in the order of its paths, then what is derived from it, the manifest last."""
+"""Write a snapshot: content in path order, then what is derived from it, then the manifest."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, Record, State, path_key
 
 SNAPSHOT_LEVEL = 3
-"""A sixth quicker than 6, for three hundredths more bytes."""
+"""Compression level. A sixth faster than 6 for 3 % more bytes."""
 _BUFFER = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSummary:
-    """What was written: memory records, artifacts whose bytes are in the file and those only listed, ZIP entries;
-    sizes in bytes."""
+    """Figures of a written snapshot: memory records, artifacts included and only listed, ZIP entries; sizes in
+    bytes."""
 
     records: int
     bytes: int
@@ -55,11 +55,11 @@ def write_snapshot(
     embeddings_inline: bool = False,
     level: int = SNAPSHOT_LEVEL,
 ) -> SnapshotSummary:
-    """Write a state as an archive. Equal states give equal archives; records stream, they are never all in memory.
+    """Write a state as an archive. Equal states give equal archives. Records are streamed, never all in memory.
 
-    `keys` is what `lifeboat_keys` lets travel with an archive. `embeddings_inline` puts the vectors into the records
-    for tools that look there; such a file is no longer byte for byte what was signed, so it carries no signature.
-    Raises BadDocument, BadJson and TooLarge for a state that could not be read back.
+    `keys` is the document for `lifeboat/keys.json`. `embeddings_inline` puts vectors into the records for tools that
+    look there; such a file differs from what was signed, so it carries no signature. Raises BadDocument, BadJson and
+    TooLarge for a state that could not be read back.
     """
     counter = _CountingOutput(out)
     archive = ArchiveWriter(cast(BinaryIO, counter), level)
@@ -82,7 +82,7 @@ def write_snapshot(
 
 @dataclass
 class _SnapshotWriting:
-    """One snapshot being written. Order matters: content, derived, manifest."""
+    """A snapshot being written. Call content, derived, manifest in this order."""
 
     state: State
     archive: ArchiveWriter
@@ -103,7 +103,7 @@ class _SnapshotWriting:
         self.vectors = embeddings.StateVectors(self.state) if self.inline else None
 
     def content(self) -> None:
-        """Entries and partitions in the order of their paths."""
+        """Write entries and partitions in path order."""
         entries = ((entry.path, entry) for entry in self.entries)
         partitions = groupby(self.state.records(), key=lambda record: record.partition)
         parts: Iterator[tuple[str, Entry | Iterator[Record]]] = merge(entries, partitions, key=_part_key)
@@ -114,7 +114,7 @@ class _SnapshotWriting:
                 self._partition(path, part)
 
     def derived(self, keys: JsonObject | None) -> None:
-        """The documents that other tools read (§3.1.9, memory index) and those that keep what ZIP cannot."""
+        """Write the documents for other tools (§3.1.9, memory index) and those that hold what ZIP cannot."""
         extra: JsonObject = self.head.get(DOCUMENT_FIELDS, {})
         purged = self._purged()
         files = self._metas_with(entry_metas.RECORDS)
@@ -135,7 +135,7 @@ class _SnapshotWriting:
         self._document(archive_layout.MANIFEST, self._manifest())
 
     def _purged(self) -> BundleRedactions:
-        """What the archive says of purges. From here on the entries have the metas that documents show."""
+        """Return the redactions of the archive, and switch the entries to the metas that documents show."""
         if not self.redactions:
             return bundle_redactions.NOTHING
         gone = tuple(self.state.gone())
@@ -162,13 +162,13 @@ class _SnapshotWriting:
         self._note(entry)
 
     def _check_covered(self, entry: Entry, written: bool) -> None:
-        """Bytes without a salt are what a redaction put there."""
+        """Check that bytes without a salt come from a redaction."""
         self.unsalted.append(entry.leaf.digest)
         if self.signed and written and not self.redactions.hold(entry.leaf, self.state.body(entry.path)):
             raise BadDocument("its bytes are held without the salt that proves them", entry=entry.path)
 
     def _body(self, entry: Entry) -> bool:
-        """Write the bytes of an entry; False when they belong to no archive or are not held."""
+        """Write the bytes of an entry; return False when no archive holds them or they are missing."""
         if artifact_index.is_referenced(entry.meta):
             return False
         try:
@@ -246,7 +246,7 @@ class _SnapshotWriting:
             self._document(archive_layout.ATTACHMENTS, {**top, **extra, "attachments": items})
 
     def _file_parts(self) -> JsonObject:
-        """{path: what bytes do not say}; a file whose bytes are not here also says what they were."""
+        """Return {path: file part of the meta}, with size and digest for entries whose bytes are not in the file."""
         parts: JsonObject = {}
         for entry in self.entries:
             part = entry_metas.file_part(entry.meta)
@@ -274,7 +274,7 @@ class _SnapshotWriting:
         return build_manifest(self.head, self.sequence, self.contents, self.archive.digests)
 
     def _head_follows(self) -> bool:
-        """Whether a reader can derive the head document from the manifest, to the byte."""
+        """Return whether a reader can derive the head document from the manifest, byte for byte."""
         derived = derive_head(self._manifest(), self.head.get(DOCUMENT_FIELDS))
         return json_codec.encode_pretty(derived) == self.head_body
 
@@ -288,7 +288,7 @@ class _SnapshotWriting:
 
 
 def _shown(entry: Entry, known: Redactions) -> Entry:
-    """An entry with the meta that it reads now; bytes that are still the old ones keep their cuts."""
+    """Return an entry with its current meta. An entry that still has the old bytes keeps its cuts."""
     return entry._replace(meta=known.meta(entry.meta, b"" if entry.leaf.salt else entry.leaf.digest))
 
 
@@ -303,7 +303,7 @@ def _unwritable(line: bytes, file: str, number: int) -> Exception:
 
 
 class _CountingOutput:
-    """Counts what goes into a binary file, which need not know its own place."""
+    """Counts the bytes written to a binary file, which need not support `tell`."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out

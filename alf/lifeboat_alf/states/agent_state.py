@@ -1,10 +1,10 @@
-"""A state: everything an agent is at one sequence, and what changed between two states.
+"""Types of a state (everything an agent is at one sequence) and of the changes between two states.
 
 A state has two kinds of items. *Entries* are files and documents by archive path; *records* are memory records by
 id, in order, in partitions. An open vault, a snapshot archive and "archive plus deltas" all are a `State`; the
 snapshot writer, restore, diff and verification take any of them.
 
-Which paths are entries (the rest of an archive is derived from them when it is written, see `layout`):
+These paths are entries (the rest of an archive is derived when it is written, see `archive_layout`):
 
     manifest.json                     the manifest's head: every field that does not follow from the content
     identity.json  principals.json  credentials.json  history/...
@@ -28,13 +28,13 @@ NO_SALT = b""
 SALT_BYTES = 16
 LEAF_BYTES = 32
 NUMBER_LIMIT = 1 << 53
-"""Above every sequence number: JSON holds it exactly, and so does every database."""
+"""Upper bound of sequence numbers that JSON and every database represent exactly."""
 ABSENT_LEAF = bytes(LEAF_BYTES)
-"""The leaf of an entry whose bytes were never held (a foreign archive's reference-only artifact)."""
+"""Leaf of an entry whose bytes were never held (a reference-only artifact of a foreign archive)."""
 
 
 class Leaf(NamedTuple):
-    """A salted commitment to bytes: `digest` = SHA-256(salt + bytes). `salt` is empty once it was destroyed."""
+    """A salted commitment to bytes: `digest` = SHA-256(salt + bytes). `salt` is empty after it was destroyed."""
 
     digest: bytes
     salt: bytes = NO_SALT
@@ -43,8 +43,8 @@ class Leaf(NamedTuple):
 class Entry(NamedTuple):
     """One file or document of a state.
 
-    `meta` holds what bytes do not say (see `metas`). `size` counts bytes; `sha256` is the hex digest of the bytes
-    as captured (secrets cut), None when it is not known or was destroyed.
+    `meta` holds everything that is not in the bytes (see `entry_metas`). `size` counts bytes; `sha256` is the hex
+    digest of the bytes as captured (secrets cut), None when unknown or destroyed.
     """
 
     path: str
@@ -55,8 +55,8 @@ class Entry(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One memory record of a state. `line` is its JSON as stored, without newline; `position` is its place in the
-    partition, counted from 0, and never changes."""
+    """One memory record of a state. `line` is its stored JSON without newline; `position` counts from 0 in the
+    partition and never changes."""
 
     id: str
     partition: str
@@ -66,7 +66,7 @@ class Record(NamedTuple):
 
 
 class GoneRecord(NamedTuple):
-    """The place of a record whose line a purge destroyed. Digests cover it; nobody shows it."""
+    """The place of a record whose line a purge destroyed. Digests still cover it."""
 
     id: str
     partition: str
@@ -88,10 +88,9 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A numbered, dated, digested state. `digest` is the Merkle root (see `merkle`), b"" when it is not known.
+    """A numbered, dated state with its digest. `digest` is the Merkle root (see `merkle`), b"" when unknown.
 
-    `signature` is the document that `lifeboat_keys.signed.sequence_signatures` makes and checks, None for a foreign
-    state.
+    `signature` is the document of `lifeboat_keys.signed.sequence_signatures`, None for a foreign state.
     """
 
     agent_id: str
@@ -104,57 +103,58 @@ class Sequence:
 
 
 class State(Protocol):
-    """What an agent is at one sequence. Iterators may be consumed once each call; nothing is held in memory."""
+    """Everything an agent is at one sequence. Each iterator can be consumed once; nothing is held in memory."""
 
     @property
     def sequence(self) -> Sequence: ...
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
-        """Entries whose path begins with `prefix`, sorted by the path's UTF-8 bytes."""
+        """Yield the entries whose path begins with `prefix`, sorted by the path's UTF-8 bytes."""
         ...
 
     def entry(self, path: str) -> Entry | None: ...
 
     def body(self, path: str) -> bytes:
-        """The bytes of an entry. Raises KeyError for an unknown path, BodyAbsent where the bytes are not held."""
+        """Return the bytes of an entry. Raises KeyError for an unknown path, BodyAbsent where the bytes are not
+        held."""
         ...
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        """Records in (partition file, position) order; of one partition if named. Without the gone ones."""
+        """Yield records in (partition file, position) order, of one partition if given, without the gone ones."""
         ...
 
     def record(self, record_id: str) -> Record | None: ...
 
     def gone(self) -> Iterator[GoneRecord]:
-        """Records whose lines a purge destroyed, in the same order."""
+        """Yield records whose lines a purge destroyed, in the same order."""
         ...
 
     @property
     def redactions(self) -> Redactions:
-        """Those that name a leaf of this state, at least. Who signed them is for
-        `lifeboat_keys.signed.redaction_signatures` to show."""
+        """Return at least the redactions that name a leaf of this state. `lifeboat_keys.signed.redaction_signatures`
+        checks their signatures."""
         ...
 
 
 @runtime_checkable
 class BatchQueryState(Protocol):
-    """A state of which every question costs a journey: many are asked together."""
+    """A state for which every query is a network request, so that queries are batched."""
 
     def unknown_records(self, record_ids: Collection[str]) -> Set[str]:
-        """Those of these ids that `record` has nothing for; it may leave out some."""
+        """Return those of these ids for which `record` finds nothing. The result may be incomplete."""
         ...
 
 
 class BodyAbsent(KeyError):
-    """The entry is known, its bytes are not here (tier 3 in an archive, purged, never captured)."""
+    """The entry is known but its bytes are missing (tier 3 in an archive, purged, never captured)."""
 
 
 Operation = Literal["create", "update", "delete"]
 
 
 class RecordChange(NamedTuple):
-    """One record of a delta, whole. `create` appends; `update` replaces in place; `delete` is the record that dies,
-    in place (open partition) or as an appended tombstone."""
+    """One whole record of a delta. `create` appends, `update` replaces in place, `delete` marks a deletion: in place
+    (open partition) or as an appended tombstone."""
 
     operation: Operation
     record: Record
@@ -162,9 +162,11 @@ class RecordChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """One entry of a delta. `entry` None: the path is gone. `body` reads the new bytes, None when they are
-    those of a base that bundles carry, or are not held. `base` and `base_body` are the old entry, for patches; None
-    when there was none."""
+    """One entry of a delta. `entry` is None for a removed path. `body` reads the new bytes; None when they equal the
+    base's and bundles carry those, or when they are missing.
+
+    `base` and `base_body` are the old entry, for patches; None when there was none.
+    """
 
     path: str
     entry: Entry | None
@@ -175,11 +177,13 @@ class EntryChange:
 
 @dataclass(frozen=True, slots=True)
 class StateChanges:
-    """Everything that leads from the state `base` to the state `new`. Entries sorted by path; records in the order
-    a delta carries them: updates and deletes in place by (partition, position), then appended ones. `removed` are ids
-    that the new state lacks: never between two sequences of one agent, but between any two archives. `gone` are
-    records that `new` has and `base` has not, or has otherwise, whose lines a purge destroyed; `redactions` name every
-    leaf of `new` that has no salt."""
+    """Everything that leads from the state `base` to the state `new`.
+
+    Entries are sorted by path. Records are in delta order: updates and deletes in place by (partition, position), then
+    appended ones. `removed` are ids that the new state lacks; that happens between archives, never between two
+    sequences of one agent. `gone` are records of `new` whose lines a purge destroyed and that differ in `base`.
+    `redactions` name every leaf of `new` without a salt.
+    """
 
     base: Sequence
     new: Sequence
@@ -194,5 +198,5 @@ class StateChanges:
 
 
 def path_key(path: str) -> bytes:
-    """The order of entries everywhere: the path's UTF-8 bytes."""
+    """Return the sort key of entries: the path's UTF-8 bytes."""
     return path.encode()

@@ -1,4 +1,4 @@
-"""The meta of an entry: what its bytes do not say.
+"""Read, check and join the meta of an entry: everything about it that is not in its bytes.
 
     type         "file" (when absent), "link", "folder"
     target       of a link, as text
@@ -13,7 +13,7 @@
     records      for files that hold memories: the ids of their records in order
     cuts         [{"offset", "credential_id", "literal"?}]: where secrets were cut out of the bytes
 
-An archive spreads these over four documents, all of them readable by other tools; the reader joins them again.
+An archive spreads these over four documents that other tools can read; the reader joins them again.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ RECORDS = "records"
 ATTACHMENT = "attachment"
 CUTS = "cuts"
 LITERAL = "literal"
-"""In a cut: which of its credential's spellings it is, counted from 0, where the file is no longer the one that the
-credential was sealed with: a purge took a part of it, or it was edited while the credential was missing from it."""
+"""Key of a cut: which spelling of its credential it is, counted from 0. Used where the file changed since the
+credential was sealed: a purge removed a part, or it was edited while the credential was missing."""
 
 
 def is_file(meta: JsonObject) -> bool:
@@ -38,7 +38,7 @@ def is_file(meta: JsonObject) -> bool:
 
 
 def check_meta(path: str, meta: JsonObject) -> JsonObject:
-    """A meta that came from outside; whoever restores it relies on the kinds of its fields. Raises BadDocument."""
+    """Check a meta from outside, because restoring relies on the types of its fields. Raises BadDocument."""
     for name, fits in _KINDS.items():
         if name in meta and not fits(meta[name]):
             raise BadDocument(f"{name} is not what it has to be", entry=path)
@@ -48,7 +48,7 @@ def check_meta(path: str, meta: JsonObject) -> JsonObject:
 
 
 def mode_of(meta: JsonObject) -> int:
-    """Return the rights that a file or folder is made with. What is private has none for others in any case."""
+    """Return the permissions of a file or directory. Private ones never have any for group and others."""
     if "mode" in meta:
         mode = int(meta["mode"], 8)
     else:
@@ -57,7 +57,7 @@ def mode_of(meta: JsonObject) -> int:
 
 
 def with_mode(meta: JsonObject, mode: int) -> JsonObject:
-    """Return a meta with the nine bits of some rights, where they do not follow from it already."""
+    """Return a meta with these nine permission bits, unless they already follow from it."""
     bits = mode & 0o777
     return meta if mode_of(meta) == bits else {**meta, "mode": f"{bits:03o}"}
 
@@ -79,7 +79,7 @@ def _is_time(value: Any) -> bool:
 
 
 def _is_bytes(value: Any) -> bool:
-    """Bytes of a name in hexadecimal; no name holds a zero byte."""
+    """Return whether a value is the bytes of a name in hexadecimal. No name holds a zero byte."""
     return isinstance(value, str) and _HEX.fullmatch(value) is not None and 0 not in bytes.fromhex(value)
 
 
@@ -98,7 +98,7 @@ def _is_cut(item: JsonObject) -> bool:
 
 _TIME = re.compile(r"-?[0-9]{1,28}")
 _END_OF_TIME = (1 << 63) * 1_000_000_000
-"""Nanoseconds: file systems count seconds in 64 bits."""
+"""Nanoseconds. File systems count seconds in 64 bits."""
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "type": lambda value: isinstance(value, str),
@@ -116,8 +116,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 
 def file_part(meta: JsonObject) -> JsonObject:
-    """What stands in `lifeboat/files.json`: everything but records, attachment and cuts. In order, because equal metas
-    are equal bytes, whoever made them."""
+    """Return the part of a meta for `lifeboat/files.json`: everything but records, attachment and cuts. The order is
+    fixed so that equal metas are equal bytes."""
     return {key: meta[key] for key in sorted(meta) if key not in (RECORDS, ATTACHMENT, CUTS)}
 
 
@@ -128,7 +128,7 @@ def join_meta_parts(
     attachment: JsonObject | None = None,
     cuts: list[JsonObject] | None = None,
 ) -> JsonObject:
-    """One meta from its four parts; empty parts leave no key."""
+    """Join a meta from its four parts; empty parts add no key."""
     meta = dict(file_part)
     if records:
         meta[RECORDS] = records

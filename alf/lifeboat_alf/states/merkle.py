@@ -1,8 +1,8 @@
-"""The state digest: root of a two-level Merkle tree over salted leaves.
+"""Compute the state digest: the root of a two-level Merkle tree over salted leaves.
 
-1,024 buckets by hash of the key; a capture re-hashes only the buckets it touched. What is covered of an item is
-its key (path or record id), its meta (for a record: partition and position) and its leaf; bytes stand behind the
-leaf only, so that a purge can destroy them without changing one digest.
+There are 1,024 buckets by hash of the key, and a capture re-hashes only the buckets it touched. Each item is covered by
+its key (path or record id), its meta (for a record: partition and position) and its leaf. The bytes are behind the leaf
+only, so a purge can destroy them without changing any digest.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def new_leaf(body: bytes) -> Leaf:
 
 
 def leaf_holds(leaf: Leaf, body: bytes) -> bool:
-    """Whether bytes are what the leaf commits to. Without a salt nothing can be shown: False (see
-    `redactions.Redactions.hold`)."""
+    """Return whether a leaf commits to these bytes. Always False without a salt (see `redactions.Redactions.hold`)."""
     return bool(leaf.salt) and hashlib.sha256(leaf.salt + body).digest() == leaf.digest
 
 
@@ -42,7 +41,7 @@ def record_key(record_id: str) -> bytes:
 
 
 def bucket_of(key: bytes) -> int:
-    """Which of the 1,024 buckets an item lies in."""
+    """Return the number of the bucket that holds an item, below 1,024."""
     return int.from_bytes(hashlib.sha256(key).digest()[:2], "big") % BUCKETS
 
 
@@ -60,22 +59,22 @@ def _item_hash(key: bytes, meta: bytes, leaf: bytes) -> bytes:
 
 
 def bucket_hash(items: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """One bucket from its (key, item hash) pairs, in any order."""
+    """Hash one bucket from its (key, item hash) pairs, in any order."""
     return hashlib.sha256(b"".join(item for _, item in sorted(items))).digest()
 
 
 def merkle_root(buckets: list[bytes]) -> bytes:
-    """The state digest from all 1,024 bucket hashes."""
+    """Return the state digest from all 1,024 bucket hashes."""
     return hashlib.sha256(b"lifeboat state 1\n" + b"".join(buckets)).digest()
 
 
 def empty_buckets() -> list[bytes]:
-    """The buckets of a state without items."""
+    """Return the buckets of a state without items."""
     return [_EMPTY_BUCKET] * BUCKETS
 
 
 def digest_of_items(items: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The digest from every (key, item hash) pair of a state."""
+    """Return the digest from every (key, item hash) pair of a state."""
     grouped: defaultdict[int, list[tuple[bytes, bytes]]] = defaultdict(list)
     for key, item in items:
         grouped[bucket_of(key)].append((key, item))
@@ -94,11 +93,11 @@ def record_item(record: Record | GoneRecord) -> tuple[bytes, bytes]:
 
 
 def state_digest(state: State, *, check_bodies: bool = True) -> bytes:
-    """Compute a state's digest from what is there; with `check_bodies`, every byte is held against its leaf first.
+    """Compute a state's digest. With `check_bodies`, every byte is checked against its leaf first.
 
-    Raises SignatureError naming the first item whose bytes are not what its leaf commits to, or what a redaction put in
-    their place, and the first record that is gone without one. Who signed the redactions is not looked at. Bytes that
-    are not held (tier 3 in an archive) are covered by their leaf alone.
+    Raises SignatureError naming the first item whose bytes match neither its leaf nor a redaction, or the first record
+    that is gone without a redaction. Signatures of redactions are not checked. Bytes that are not held (tier 3 in an
+    archive) are covered by their leaf alone.
     """
     known = state.redactions
 

@@ -1,11 +1,11 @@
-"""States and documents for tests, also for tests outside this project.
+"""Build states and documents for tests, in this project and outside it.
 
     state = MemoryState()
     state.put("raw/openclaw/SOUL.md", b"# Soul\n")
     state.add(record("Likes tea."))
     write_snapshot(state, out)
 
-A `MemoryState` is a `State` in dicts that can be changed; `copy` makes the next sequence of it. Everything the
+A `MemoryState` is a mutable `State` held in dicts; `copy` makes the next sequence of it. Everything the
 builders make validates against the published schemas.
 """
 
@@ -51,7 +51,7 @@ class MemoryState:
 
     @property
     def sequence(self) -> Sequence:
-        """With the digest of what the state holds now, unless `sign` has fixed it."""
+        """Return the sequence with the digest of the current content, unless `sign` has fixed it."""
         if self._sequence.digest:
             return self._sequence
         return replace(self._sequence, digest=merkle.state_digest(self, check_bodies=False))
@@ -106,7 +106,7 @@ class MemoryState:
         return self._changed()
 
     def put_artifact(self, path: str, body: bytes, *, tier: int = 2, **fields: Any) -> Self:
-        """Set `artifacts/<path>` with the attachment that belongs to it."""
+        """Set `artifacts/<path>` and its attachment."""
         attachment = {"id": fields.pop("id", f"019a0000-0000-7000-8000-{next(_counter):012x}")}
         attachment |= {"media_type": "text/plain", "tier": tier, **fields}
         return self.put(archive_layout.ARTIFACTS + path, body, attachment=attachment)
@@ -147,12 +147,12 @@ class MemoryState:
         return made
 
     def set_records_of(self, path: str, record_ids: list[str]) -> Self:
-        """Say which records a file holds."""
+        """Set which records a file holds."""
         return self.set_meta(path, **{**self._entries[path].meta, entry_metas.RECORDS: record_ids})
 
     @property
     def head(self) -> JsonObject:
-        """A copy of the head document; `set_head` writes it."""
+        """Return a copy of the head document; `set_head` changes it."""
         document: JsonObject = json_codec.decode_json(self._bodies[archive_layout.MANIFEST])
         return document
 
@@ -170,7 +170,7 @@ class MemoryState:
         return self.set_head(partitions=partitions)
 
     def redact(self, *redactions: Redaction) -> Self:
-        """Apply redactions: digest and signature stay."""
+        """Apply redactions. Digest and signature stay."""
         redacted = RedactedState(self, redactions)
         entries, lines, gone = list(redacted.entries()), list(redacted.records()), list(redacted.gone())
         self._bodies = {path: redacted.body(path) for path in self._bodies}
@@ -180,7 +180,7 @@ class MemoryState:
         return self
 
     def copy(self, number: int | None = None, time: str = TIME) -> MemoryState:
-        """The same content as the next sequence (or `number`), unsigned."""
+        """Return the same content as the next sequence (or `number`), unsigned."""
         made = MemoryState(self._sequence.agent_id)
         made._entries, made._bodies, made._records = dict(self._entries), dict(self._bodies), dict(self._records)
         made._lengths = Counter(self._lengths)
@@ -192,7 +192,7 @@ class MemoryState:
         return made
 
     def sign(self, make: Callable[[Sequence], JsonObject]) -> Self:
-        """Fix the digest and attach the signature document that `make` gives for the sequence."""
+        """Fix the digest and attach the signature document that `make` returns for the sequence."""
         fixed = self.sequence
         self._sequence = replace(fixed, signature=make(fixed))
         return self
@@ -215,13 +215,13 @@ def _both(line: JsonObject | bytes) -> tuple[JsonObject, bytes]:
 
 
 def quarter_file(created_at: str) -> str:
-    """The archive path of the quarterly partition of a timestamp."""
+    """Return the archive path of the quarterly partition of a timestamp."""
     moment = times.parse_time(created_at)
     return f"{archive_layout.PARTITIONS}{moment.year:04}-Q{(moment.month + 2) // 3}.jsonl"
 
 
 def first_day(file: str) -> str:
-    """The first day of a quarterly partition by its file name; `1970-01-01` for other names."""
+    """Return the first day of a quarterly partition by its file name; `1970-01-01` for other names."""
     stem = file.rsplit("/", 1)[-1].removesuffix(".jsonl")
     year, _, quarter = stem.partition("-Q")
     if not (year.isdigit() and quarter in ("1", "2", "3", "4")):
@@ -233,7 +233,7 @@ def first_day(file: str) -> str:
 
 
 def make_head(agent_id: str = AGENT_ID, **fields: Any) -> JsonObject:
-    """The head document of a state without memories."""
+    """Return the head document of a state without memories."""
     return {
         "agent": {"id": agent_id, "name": "Ada", "source_runtime": "openclaw", "source_runtime_version": "2026.9.6"},
         "partitions": [],
@@ -247,7 +247,7 @@ def make_head(agent_id: str = AGENT_ID, **fields: Any) -> JsonObject:
 def make_record(
     content: str = "Likes tea.", *, created_at: str = TIME, agent_id: str = AGENT_ID, **fields: Any
 ) -> JsonObject:
-    """A memory record with an id of its own; `fields` replace and add."""
+    """Return a memory record with its own id; `fields` replace and add."""
     return {
         "id": ids.mint_id(SEED, created_at, content, ordinal=next(_counter)),
         "agent_id": agent_id,
@@ -262,7 +262,7 @@ def make_record(
 
 
 def make_embedding(vector: list[float], model: str = "example/small", **fields: Any) -> JsonObject:
-    """One element of a record's `embeddings`."""
+    """Return one element of a record's `embeddings`."""
     return {
         "model": model,
         "dimensions": len(vector),
@@ -274,7 +274,7 @@ def make_embedding(vector: list[float], model: str = "example/small", **fields: 
 
 
 def make_identity(version: int = 1, **structured: Any) -> JsonObject:
-    """An identity with both representations."""
+    """Return an identity with both representations."""
     return {
         "id": "019a0000-0000-7000-8000-0000000000f1",
         "agent_id": AGENT_ID,
@@ -287,7 +287,7 @@ def make_identity(version: int = 1, **structured: Any) -> JsonObject:
 
 
 def make_principals() -> JsonObject:
-    """One human with a profile."""
+    """Return one human principal with a profile."""
     principal_id = "019a0000-0000-7000-8000-0000000000b1"
     profile = {
         "id": "019a0000-0000-7000-8000-0000000000b2",
@@ -302,7 +302,7 @@ def make_principals() -> JsonObject:
 
 
 def make_credentials() -> JsonObject:
-    """One sealed credential; the payload opens with no key."""
+    """Return one sealed credential whose payload opens with no key."""
     sealed = {
         "id": "019a0000-0000-7000-8000-0000000000c1",
         "agent_id": AGENT_ID,
@@ -316,7 +316,7 @@ def make_credentials() -> JsonObject:
 
 
 def make_full_state() -> MemoryState:
-    """A small agent with something in every layer."""
+    """Return a small agent with content in every layer."""
     state = MemoryState(runtime_hints={"primary_model": "example/large", "last_model": "example/large"})
     state.put_document(archive_layout.IDENTITY, make_identity()).put_document(
         archive_layout.PRINCIPALS, make_principals()

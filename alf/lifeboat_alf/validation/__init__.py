@@ -1,1 +1,1 @@
-"""The checks behind `lifeboat_alf.validation.validate_file`, one module per kind of thing that is checked."""
+"""Validate archives: one module per kind of thing that is checked."""

@@ -1,4 +1,5 @@
-"""A delta against itself: manifests, documents and record lines (ALF §4.3). What needs a base is said by `apply`."""
+"""Check a delta by itself: manifests, documents and record lines (ALF §4.3). `applied_state` checks it against a
+base."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from lifeboat_alf.validation.validation_findings import Validation
 def check_delta(
     archive: ArchiveReader, source: BinaryIO, manifest: JsonObject, found: Validation, limits: ContainerLimits | None
 ) -> None:
-    """Check a delta that has been opened. `source` is the same file, for the reader of deltas."""
+    """Check an open delta. `source` is the same file, for the delta reader."""
     if not check_head(found, manifest, document_types.DeltaManifest):
         return
     digests, _ = measure_entries(archive, found)
@@ -67,7 +68,7 @@ def _check_layer(delta: DeltaReader, found: Validation, name: str, path: str) ->
 
 
 def _check_places(delta: DeltaReader, found: Validation) -> None:
-    """Every line that is no update has a place, and no more places than those are stated."""
+    """Check that the delta states exactly one place for every line that is not an update."""
     if delta.foreign:
         return
     wanted = sum(line.operation != "update" for line in delta.records())

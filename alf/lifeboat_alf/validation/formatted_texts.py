@@ -1,4 +1,4 @@
-"""Texts of a document whose type names a format, UUID or URI: msgspec checks types and ranges, but no formats."""
+"""Find texts whose type names a format, UUID or URI. msgspec checks types and ranges but not formats."""
 
 from __future__ import annotations
 

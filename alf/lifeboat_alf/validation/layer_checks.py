@@ -1,4 +1,4 @@
-"""The documents beside the memory: identity, principals, credentials, artifacts."""
+"""Check the documents besides the memory: identity, principals, credentials, artifacts."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ KINDS: dict[str, tuple[str, type[msgspec.Struct]]] = {
 
 
 def without_outer_object(found: Validation, path: str, document: JsonObject, entry: str) -> JsonObject:
-    """Return the document in the shape of the schemas; an outer object, as in the text of ALF §3.2.2, is warned of."""
+    """Return the document in the shape of the schemas, with a warning for an outer object as in ALF §3.2.2."""
     if is_wrapped(path, document):
         found.warn("wrapped", "is written with an outer object, as in the text of ALF and not in its schemas", entry)
     return unwrap_document(path, document)
 
 
 def check_layer(found: Validation, name: str, document: JsonObject, entry: str) -> bool:
-    """The shape of one layer, and ids that stand twice in it."""
+    """Check the shape of one layer, and that no id occurs twice."""
     if not shape_checks.check_shape(found, document, KINDS[name][1], DocumentPlace(entry)):
         return False
     listed = [item["id"] for item in document.get(name, [])] if name != "identity" else []
@@ -40,7 +40,7 @@ def check_layer(found: Validation, name: str, document: JsonObject, entry: str) 
 
 
 def check_owners(found: Validation, name: str, document: JsonObject, agent_id: str, entry: str) -> None:
-    """Warn of what belongs to another agent, and of a profile of another principal (ALF §3.2, §3.3)."""
+    """Warn of documents of another agent, and of profiles of another principal (ALF §3.2, §3.3)."""
     parts: list[tuple[str, JsonObject]] = []
     if name == "identity":
         parts = [("the identity", document)]
@@ -59,13 +59,13 @@ def check_owners(found: Validation, name: str, document: JsonObject, agent_id: s
 
 
 def check_payloads(found: Validation, document: JsonObject, entry: str) -> None:
-    """Report credentials whose payload stands there in clear (ALF §3.4.1)."""
+    """Report credentials with an unencrypted payload (ALF §3.4.1)."""
     for credential_id in credentials_in_clear(document):
         found.error("credential_in_clear", f"the credential {credential_id} is not encrypted", entry)
 
 
 def check_capabilities(found: Validation, identity: JsonObject, credentials: JsonObject, entry: str) -> None:
-    """Capabilities name credentials that are there (ALF §3.2.6); a missing one is said."""
+    """Report capabilities that name a missing credential (ALF §3.2.6)."""
     known = {item["id"] for item in credentials.get("credentials", [])}
     structured = identity.get("structured", {})
     owners = [structured, *structured.get("sub_agents", [])]
@@ -75,7 +75,7 @@ def check_capabilities(found: Validation, identity: JsonObject, credentials: Jso
 
 
 def check_attachment(found: Validation, item: JsonObject, digests: dict[str, str], sizes: dict[str, int]) -> None:
-    """An artifact of the index against its bytes."""
+    """Check an artifact of the index against its bytes."""
     path, entry = item["archive_path"], archive_layout.ATTACHMENTS
     if path is None:
         return
@@ -89,14 +89,14 @@ def check_attachment(found: Validation, item: JsonObject, digests: dict[str, str
 
 
 def check_references(found: Validation, document: JsonObject, known: set[str]) -> None:
-    """Memories that an artifact names (ALF §3.1.9)."""
+    """Report memories that an artifact names and that are missing (ALF §3.1.9)."""
     for item in document["attachments"]:
         for missing in sorted(set(item.get("referenced_by", [])) - known):
             found.warn("dangling", f"{item['filename']} names the record {missing}", archive_layout.ATTACHMENTS)
 
 
 def count_artifacts(document: JsonObject) -> dict[str, int]:
-    """The figures of an artifact index as the manifest gives them."""
+    """Return the manifest's figures of an artifact index."""
     sizes = [(item["archive_path"] is not None, item["size_bytes"]) for item in document["attachments"]]
     included = [size for here, size in sizes if here]
     referenced = [size for here, size in sizes if not here]

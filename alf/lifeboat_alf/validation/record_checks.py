@@ -1,4 +1,4 @@
-"""Memory records, one by one and together: shape, ids, dates, duplicates, links."""
+"""Check memory records, one by one and together: shape, ids, dates, duplicates, links."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from lifeboat_alf.validation.validation_findings import Validation
 
 @dataclass(slots=True)
 class RecordChecks:
-    """What is known of all records so far. Memory grows with ids and links, not with content. `gone` are ids of records
-    that a purge left no line of, `purged` those of all that it took: links to them lead nowhere, and are no finding.
+    """Checks over all records of a file. Memory grows with ids and links, not with content.
 
-    `ours` says that the file follows this project's rules of partitions, so that breaking them is an error.
+    `gone` are ids of records without a line, `purged` those of all purged records; links to them dangle without being a
+    finding. `ours` says that the file follows this project's partition rules, so that breaking them is an error.
     """
 
     found: Validation
@@ -34,7 +34,7 @@ class RecordChecks:
     _links: list[tuple[str, str, DocumentPlace]] = field(default_factory=list)
 
     def add(self, record: JsonObject, place: DocumentPlace, partition: Partition | None = None) -> None:
-        """Check one record; `partition` is the one it stands in, None in a delta."""
+        """Check one record; `partition` is the one that holds it, None in a delta."""
         if not self.ours:
             record = self._with_confidence(record, place)
         if not shape_checks.check_shape(self.found, record, document_types.MemoryRecord, place):
@@ -51,7 +51,7 @@ class RecordChecks:
             self._check_day(record, partition, place)
 
     def _with_confidence(self, record: JsonObject, place: DocumentPlace) -> JsonObject:
-        """Warn of a confidence beyond 0..1, which the reference client takes from notes as it stands there."""
+        """Warn of a confidence outside 0..1. The reference client copies it unchecked from notes."""
         confidence = record.get("confidence")
         if type(confidence) not in (int, float) or 0 <= float(confidence or 0) <= 1:
             return record
@@ -59,12 +59,12 @@ class RecordChecks:
         return {name: value for name, value in record.items() if name != "confidence"}
 
     def take_purged(self, purged: BundleRedactions) -> None:
-        """What the file says of purges."""
+        """Take the purged records of the file into account."""
         self.gone = frozenset(record.id for record in purged.gone)
         self.purged = self.gone | purged.redactions.record_ids
 
     def finish(self) -> None:
-        """Links to records that are not there: tolerated, but said (ALF §3.1.12)."""
+        """Report links to missing records as warnings (ALF §3.1.12)."""
         for field_name, target, place in self._links:
             if target not in self.known and target not in self.purged:
                 self.found.warn("dangling", f"{field_name} names {target}, which is not here", *place)

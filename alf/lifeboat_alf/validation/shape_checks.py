@@ -1,4 +1,4 @@
-"""Shape, enums and formatted texts of single documents."""
+"""Check shape, enums and formatted texts of single documents."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lifeboat_alf.validation.validation_findings import Validation
 
 
 class DocumentPlace(NamedTuple):
-    """Where a document stands."""
+    """Entry and line of a document."""
 
     entry: str
     line: int | None = None
 
 
 def check_shape(found: Validation, document: Any, kind: type[msgspec.Struct], place: DocumentPlace) -> bool:
-    """Whether a document has the shape of its type; the enums and ids in it are looked at if it has."""
+    """Return whether a document has the shape of its type. Enums and ids are checked only if it has."""
     try:
         msgspec.convert(document, kind)
     except msgspec.ValidationError as error:

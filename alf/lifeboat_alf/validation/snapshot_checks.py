@@ -1,4 +1,4 @@
-"""A snapshot against itself: every field of its manifest, its documents and its records (ALF §4.2)."""
+"""Check a snapshot by itself: every field of its manifest, its documents and its records (ALF §4.2)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHUNK = 1 << 18
 
 @dataclass(slots=True)
 class _SnapshotCheck:
-    """A snapshot while it is checked."""
+    """State of checking one snapshot."""
 
     archive: ArchiveReader
     manifest: JsonObject
@@ -42,13 +42,13 @@ class _SnapshotCheck:
         return listed
 
     def fact(self, name: str, stated: object, real: object, entry: str = archive_layout.MANIFEST) -> None:
-        """A figure that the manifest gives, if it does, must be so."""
+        """Check a figure that the manifest may give."""
         if stated is not None and stated != real:
             self.found.error("wrong_fact", f"{name} is {stated!r}, the content says {real!r}", entry)
 
 
 def check_snapshot(archive: ArchiveReader, manifest: JsonObject, found: Validation) -> None:
-    """Check a snapshot that has been opened. Everything that can be read is checked, whatever else is wrong."""
+    """Check an open snapshot. Everything readable is checked, whatever else is wrong."""
     if not check_head(found, manifest, document_types.Manifest):
         return
     ours = (
@@ -68,7 +68,7 @@ def check_snapshot(archive: ArchiveReader, manifest: JsonObject, found: Validati
 def check_head(
     found: Validation, manifest: JsonObject, kind: type[document_types.Manifest] | type[document_types.DeltaManifest]
 ) -> bool:
-    """Version and shape of a manifest."""
+    """Check version and shape of a manifest."""
     try:
         for warning in check_version(manifest.get("alf_version")):
             found.warn("draft_version", warning, archive_layout.MANIFEST)
@@ -79,7 +79,7 @@ def check_head(
 
 
 def measure_entries(archive: ArchiveReader, found: Validation) -> tuple[dict[str, str], dict[str, int]]:
-    """SHA-256 and size of every entry that can be read; those that cannot are findings."""
+    """Return SHA-256 and size of every readable entry; report the others."""
     digests: dict[str, str] = {}
     sizes: dict[str, int] = {}
     for name in archive.names():
@@ -97,7 +97,7 @@ def measure_entries(archive: ArchiveReader, found: Validation) -> tuple[dict[str
 
 
 def check_entry_map(found: Validation, manifest: JsonObject, digests: dict[str, str]) -> None:
-    """`entries` and `checksum` against the content. A foreign archive without them is not wrong."""
+    """Check `entries` and `checksum` against the content. A foreign archive may lack them."""
     entries = manifest.get("entries")
     if entries is None:
         return
@@ -143,7 +143,7 @@ def _check_layers(run: _SnapshotCheck) -> None:
 
 
 def _document(run: _SnapshotCheck, entry: str) -> JsonObject | None:
-    """A JSON document; None where it is not there or cannot be read."""
+    """Return a JSON document; None for a missing or unreadable one."""
     if entry not in run.digests:
         return None
     try:
@@ -154,7 +154,7 @@ def _document(run: _SnapshotCheck, entry: str) -> JsonObject | None:
 
 
 def _is_emptied(run: _SnapshotCheck, document: JsonObject | None, entry: str) -> bool:
-    """Whether a purge left nothing of a document: it could not be cut and still be read."""
+    """Return whether a purge left an empty document, because it could not be cut and still be read."""
     emptied = document == {} and archive_layout.REDACTIONS in run.digests
     if emptied:
         run.found.warn("purged", "a purge left nothing of it", entry)
@@ -236,7 +236,7 @@ def _check_ranges(run: _SnapshotCheck, listed: list[Partition]) -> None:
 
 
 def _check_partition(run: _SnapshotCheck, item: JsonObject) -> int:
-    """Check every record of a partition; how many there are."""
+    """Check every record of a partition and return their number."""
     file, count = item["file"], 0
     if file not in run.digests:
         if item["record_count"]:
@@ -254,7 +254,7 @@ def _check_partition(run: _SnapshotCheck, item: JsonObject) -> int:
 
 
 def check_line(checks: RecordChecks, line: bytes, place: DocumentPlace, partition: Partition | None = None) -> None:
-    """One line of records, decoded strictly."""
+    """Decode and check one record line strictly."""
     try:
         checks.add(json_codec.decode_object(line, entry=place.entry, line=place.line), place, partition)
     except ArchiveError as error:

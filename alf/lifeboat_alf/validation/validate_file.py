@@ -1,9 +1,9 @@
-"""Validation of a file: every finding at once, where reading would stop at the first (ALF §10.1).
+"""Validate a file and report every finding at once, where reading stops at the first error (ALF §10.1).
 
     validate(Path("ada.alf")).ok
 
-Unknown fields and entries are fine, unknown enum values, foreign ids and dangling links are warnings, a wrong type,
-a wrong figure, a byte that is not what the manifest lists are errors. Secrets in plain text are not looked for here.
+Unknown fields and entries are fine. Unknown enum values, foreign ids and dangling links are warnings. Wrong types,
+wrong figures and bytes that differ from the manifest are errors. Secrets in plain text are not searched for.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ __all__ = ["CAP", "Validation", "ValidationFinding", "validate_archive"]
 
 
 def validate_archive(path: Path | BinaryIO, strict: bool = False, limits: ContainerLimits | None = None) -> Validation:
-    """Validate a snapshot or a delta, whichever it is. `strict` makes warnings count as errors, `limits`
-    bound what is unpacked.
+    """Validate a snapshot or a delta. `strict` counts warnings as errors; `limits` bound what is unpacked.
 
-    A file that is no archive is a finding too; a path that is not there raises OSError.
+    A file that is not an archive is a finding too; a missing path raises OSError.
     """
     found = Validation(strict)
     if not isinstance(path, Path):
@@ -55,6 +54,6 @@ def _validate(source: BinaryIO, found: Validation, limits: ContainerLimits | Non
 
 
 def _read_whole(source: BinaryIO, limits: ContainerLimits | None) -> None:
-    """What the reader itself checks, the state digest among it."""
+    """Run the reader's own checks, including the state digest."""
     with SnapshotReader(source, limits) as reader:
         reader.check()

@@ -1,4 +1,4 @@
-"""What a validation found: every finding with the entry and line it stands in, counted beyond a cap."""
+"""Collect validation findings, each with its entry and line; beyond a cap they are only counted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ValidationFinding(str):
 
 @dataclass(slots=True)
 class Validation:
-    """The result. `errors` and `warnings` hold the first findings, the counts all of them."""
+    """Result of a validation. `errors` and `warnings` hold the first findings, the counts include all."""
 
     strict: bool = False
     errors: list[ValidationFinding] = field(default_factory=list)
@@ -43,7 +43,7 @@ class Validation:
 
     @property
     def ok(self) -> bool:
-        """No errors; when strict, no warnings either."""
+        """Return whether there are no errors, and when strict no warnings either."""
         return not self.error_count and not (self.strict and self.warning_count)
 
     def error(self, code: str, message: str, entry: str | None = None, line: int | None = None) -> None:
@@ -57,11 +57,11 @@ class Validation:
             self.warnings.append(ValidationFinding(code, message, entry, line))
 
     def report(self, certain: bool, code: str, message: str, entry: str | None = None, line: int | None = None) -> None:
-        """An error where the rule is `certain` to bind the file's writer, else a warning."""
+        """Add an error if the file's writer is `certain` to be bound by the rule, else a warning."""
         (self.error if certain else self.warn)(code, message, entry, line)
 
     def failure(self, error: LifeboatError) -> None:
-        """An exception of the readers as a finding."""
+        """Add an exception of the readers as a finding."""
         if isinstance(error, ArchiveError):
             self.error(error.code, error.detail, error.entry, error.line)
         else:

@@ -1,4 +1,4 @@
-"""Vector files against the indexes that say whose they are. Vectors can be computed again: everything is a warning."""
+"""Check vector files against their indexes. Vectors can be computed again, so every finding is a warning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lifeboat_alf.validation.validation_findings import Validation
 
 
 def check_vectors(found: Validation, archive: ArchiveReader, sizes: Mapping[str, int], known: set[str]) -> None:
-    """`sizes` are those of all entries, `known` the ids of all records."""
+    """Check all vector files. `sizes` are those of all entries, `known` the ids of all records."""
     for index in filter(embeddings.is_index, archive.names()):
         try:
             groups = embeddings.read_groups(index, archive.read(index))

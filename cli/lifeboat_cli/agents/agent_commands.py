@@ -1,14 +1,15 @@
-"""`lifeboat agents`: find agents, protect them, and decide about them."""
+"""`lifeboat agents`: find, protect and manage agents."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.agents.agents_add_as import add_as, refuse_lookalike
 from lifeboat_cli.agents.agents_adopt import adopt, print_remote_agents
@@ -18,6 +19,7 @@ from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.keys.key_status_text import NEVER_PROVEN
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import AGENT, DURATION, REMOTE, RUNTIME
 from lifeboat_core.agents import manage_agents as registry
 from lifeboat_core.agents import offers
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def agents() -> None:
     """Agents: find, protect, look into, move, copy, pause."""
 
@@ -53,7 +55,7 @@ agents.add_command(uncut)
 agents.add_command(adopt)
 
 
-def _document(agent: Agent) -> dict[str, Any]:
+def _document(agent: Agent) -> JsonObject:
     return {"id": agent.id, "name": agent.name, "runtime": agent.runtime, "workspace": str(agent.workspace)}
 
 
@@ -108,7 +110,7 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
     session.output.document({"found": shown}, text)
 
 
-def _protected(found: dict[str, Any]) -> str:
+def _protected(found: JsonObject) -> str:
     known = found["protected_as"]
     if known is None and found["dismissed"]:
         return "dismissed"
@@ -180,16 +182,16 @@ def add(
     return 0 if is_whole(capture) else 1
 
 
-def _original(session: CommandSession, agent: Agent, folder: Path) -> dict[str, Any] | None:
-    """What is known of the agent that a folder was restored from, when it is another one."""
+def _original(session: CommandSession, agent: Agent, folder: Path) -> JsonObject | None:
+    """Return what is known of the agent that a folder was restored from, if it is another agent."""
     from lifeboat_core.restore import read_restore_origin
 
     origin = read_restore_origin(session.context, folder)
     return None if origin is None or origin["agent"] == agent.id else origin
 
 
-def _copy(session: CommandSession, origin: dict[str, Any], folder: Path) -> str:
-    """That a folder was restored from another agent, which stays what it is."""
+def _copy(session: CommandSession, origin: JsonObject, folder: Path) -> str:
+    """Describe for people that a folder was restored from another agent, which is not affected."""
     known = next((one for one in registry.list_agents(session.context) if one.id == origin["agent"]), None)
     if known is None:
         return f"It is a copy of {origin['name']}, with an id and a history of its own."
@@ -198,7 +200,7 @@ def _copy(session: CommandSession, origin: dict[str, Any], folder: Path) -> str:
 
 
 def _missing(session: CommandSession, first: bool) -> list[str]:
-    """What a person should know or do next."""
+    """Return what a user should know or do next."""
     keys = session.context.keys().status()
     said = keys.note or f"key: {keys.state}"
     lines = [f"This home has a key now ({keys.key_id})."] if first else []
@@ -213,7 +215,7 @@ def _missing(session: CommandSession, first: bool) -> list[str]:
 
 
 def _elsewhere(session: CommandSession) -> str:
-    """Where the copies of the agent will be."""
+    """Describe the remotes that will get copies of the agent."""
     from lifeboat_core.remotes import remote_registry as remotes
 
     names = [remote.name for remote in remotes.list_usable_remotes(session.context)]
@@ -223,7 +225,7 @@ def _elsewhere(session: CommandSession) -> str:
 
 
 def _copies(session: CommandSession) -> str:
-    """Where the copy goes from here."""
+    """Describe where copies of the agent are pushed."""
     from lifeboat_core.remotes import remote_registry
 
     names = [one.name for one in remote_registry.list_usable_remotes(session.context)]
@@ -233,7 +235,7 @@ def _copies(session: CommandSession) -> str:
 
 
 def _captured_how(session: CommandSession) -> str:
-    """What captures the agent from now on: the daemon where one is, else whoever asks."""
+    """Describe what captures the agent from now on: the daemon if one runs, otherwise `sync`."""
     from lifeboat_daemon.control.daemon_client import connect_if_running
 
     with contextlib.suppress(ServiceError):
@@ -283,7 +285,8 @@ def list_agents(session: CommandSession, remote: str | None) -> None:
 
 
 def _short_id(agent: Agent) -> str:
-    """So much of an id as holds the time it was made: two agents hardly ever share that, and it can be typed."""
+    """Return the part of an id that contains its time of creation. Two agents hardly ever share it, and it is short
+    enough to type."""
     return agent.id[:13]
 
 
@@ -326,7 +329,7 @@ def _why(one: PathCoverage) -> str:
 
 
 def _size(one: PathCoverage) -> str:
-    """Links and folders have none."""
+    """Return the size of a file, or "" for a link or a folder."""
     return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 
@@ -381,7 +384,7 @@ def clone(session: CommandSession, agent: str, folder: Path, name: str | None) -
 
 
 def _say_captured(session: CommandSession, agent: Agent, report: CaptureReport) -> int:
-    """Say what a capture took. Return the exit status."""
+    """Print what a capture contains. Return the exit status."""
     capture = report_document(agent, report)
     session.output.document({**_document(agent), "capture": capture}, lambda: print_capture(session.output, capture))
     return 0 if is_whole(capture) else 1
@@ -427,7 +430,7 @@ def remove(session: CommandSession, agent: str, yes: bool) -> None:
 
 
 def _take_hook_away(session: CommandSession, agent: Agent) -> None:
-    """A hook for an agent that is not protected any more starts nothing that is of use."""
+    """Remove the session hook of an agent that is no longer protected: it would start commands without effect."""
     from lifeboat_core.agents import session_hook_setup
 
     try:

@@ -1,4 +1,4 @@
-"""`lifeboat agents add --as`: a workspace goes on as the agent of a second copy that it is."""
+"""`lifeboat agents add --as`: protect a workspace as an existing agent of a remote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 
 def refuse_lookalike(session: CommandSession, folder: Path, runtime: str | None) -> None:
-    """Two agents would come of one, when a home was lost and its workspace is protected anew. Raises LooksLike."""
+    """Prevent that one agent becomes two after its home was lost and its workspace is protected again. Raises
+    LooksLike."""
     from lifeboat_core.remotes import remote_registry
 
     if not remote_registry.list_usable_remotes(session.context) or manage_agents.is_known_workspace(
@@ -36,7 +37,7 @@ def refuse_lookalike(session: CommandSession, folder: Path, runtime: str | None)
 def add_as(
     session: CommandSession, folder: Path, remote: str, agent: str, take_over: str | None, *, accept_unsigned: bool
 ) -> int:
-    """Protect the folder as the agent that it is. Return the exit status: 1 where something was not captured."""
+    """Protect the folder as the agent that it belongs to. Return the exit status: 1 if something was not captured."""
     from lifeboat_core.remotes import reclaim_agent
 
     with session.output.progress(f"Fetching the history of {agent}") as tell:

@@ -1,12 +1,13 @@
-"""`lifeboat agents adopt`, and what a second copy has of agents."""
+"""`lifeboat agents adopt`, and the list of the agents on a remote."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.terminal.command_session import (
     CommandSession,
@@ -101,7 +102,7 @@ def adopt(
 def _give_way(
     session: CommandSession, agent: Agent, remote: RemoteConfig, done: AdoptionResult, *, accept_unsigned: bool
 ) -> None:
-    """Put the adopted history in the place of another one, which is kept here."""
+    """Replace another history by the adopted one. The replaced history is kept on this machine."""
     from lifeboat_core.remotes import replace_remote_history
 
     with session.output.progress(f"Replacing what {remote.name} has") as tell:
@@ -113,8 +114,8 @@ def _give_way(
         done.adoption.warnings.append(f"{remote.name} had another history, which is kept here for 90 days")
 
 
-def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
-    """What an adoption would do; `take_over` is the machine that has to be named for it, or None."""
+def _adoption_document(context: Context, adoption: Adoption) -> JsonObject:
+    """Return what an adoption would do. `take_over` is the machine that the user has to name, or None."""
     from lifeboat_core.remotes import writer_epochs
 
     head = adoption.head
@@ -135,7 +136,7 @@ def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
 
 
 def _show(session: CommandSession, adoption: Adoption) -> None:
-    """What this machine's workspace changes on top of what is there."""
+    """Print what the workspace of this machine changes on top of the remote's newest sequence."""
     from lifeboat_core.history import differences
 
     head = adoption.head
@@ -165,7 +166,7 @@ def _print(session: CommandSession, done: AdoptionResult) -> None:
 
 
 def print_remote_agents(session: CommandSession, name: str) -> None:
-    """The agents that a second copy has."""
+    """Print the agents on a remote."""
     import contextlib
 
     from lifeboat_core.agents.agent import list_agents
@@ -196,9 +197,9 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
     session.output.document({"remote": config.name, "agents": documents}, text)
 
 
-def _document(context: Context, agent: RemoteAgent, here: str | None) -> dict[str, Any]:
-    """`here` is what the agent is called on this machine, None where it is none of its; `folders` are where each
-    runtime would have it."""
+def _document(context: Context, agent: RemoteAgent, here: str | None) -> JsonObject:
+    """Return one agent of a remote. `here` is its name on this machine, or None; `folders` are where each runtime would
+    have it."""
     from lifeboat_core.restore import usual_folders
 
     head, folders = agent.head, usual_folders.find_usual_folders(context, agent.name)
@@ -218,7 +219,7 @@ def _document(context: Context, agent: RemoteAgent, here: str | None) -> dict[st
     }
 
 
-def _row(document: dict[str, Any]) -> tuple[object, ...]:
+def _row(document: JsonObject) -> tuple[object, ...]:
     when = "" if document["time"] is None else time_text(document["time"]).replace(" ", NO_BREAK)
     number = "" if document["sequence"] is None else document["sequence"]
     size = size_text(document["bytes"]).replace(" ", NO_BREAK) if document["bytes"] else ""

@@ -1,11 +1,10 @@
-"""`lifeboat agents cut` and `uncut`: cut what looks like a secret out of files that are made for something else."""
+"""`lifeboat agents cut` and `uncut`: cut suspected secrets out of files that are not meant for secrets."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
@@ -28,7 +27,7 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
     credential and looked for everywhere else; a restore with credentials puts it back. Older sequences keep it until it
     is purged. `lifeboat agents uncut` takes it back.
     """
-    from lifeboat_cli.doctor.exposed_secrets import write_purge_command
+    from lifeboat_cli.doctor.check_exposed_secrets import write_purge_command
     from lifeboat_core.capture.lookalike_cuts import cut_lookalikes
 
     found = find_agent(session.context, agent)
@@ -104,7 +103,7 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
     session.output.document(document, text)
 
 
-def _listed(places: Places) -> list[dict[str, Any]]:
+def _listed(places: Places) -> list[JsonObject]:
     return [
         {"path": path, "places": [{"line": place.line, "kind": place.kind} for place in found]}
         for path, found in sorted(places.items())

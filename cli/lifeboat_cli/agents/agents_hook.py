@@ -1,13 +1,13 @@
-"""`lifeboat agents hook`: let the runtime tell when a session ended."""
+"""`lifeboat agents hook`: let the runtime report the end of a session."""
 
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import click
 
 from lifeboat_adapters.session_hook_plan import HookPlan
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
@@ -51,7 +51,7 @@ def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
     session.output.document(_document(found, planned, done=True), text)
 
 
-def _document(agent: Agent, planned: HookPlan, *, done: bool) -> dict[str, Any]:
+def _document(agent: Agent, planned: HookPlan, *, done: bool) -> JsonObject:
     return {
         "id": agent.id,
         "name": agent.name,

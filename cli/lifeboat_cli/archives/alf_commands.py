@@ -1,9 +1,10 @@
-"""`lifeboat alf`: work on files of the Agent Life Format. No agent needs to be protected for it."""
+"""`lifeboat alf`: work with files of the Agent Life Format. The agent need not be protected."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,8 +84,8 @@ def show(session: CommandSession, file: Path, passphrase_stdin: bool) -> None:
     session.output.document(document, text)
 
 
-def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Figures of a file in people's words; what is a document of its own is left to `--json`."""
+def _rows(document: JsonObject) -> list[tuple[str, str]]:
+    """Return the figures of a file for people. Nested documents are left to `--json`."""
     return [(key.replace("_", " "), _cell(key, value)) for key, value in document.items() if not _is_nested(value)]
 
 
@@ -100,19 +101,19 @@ def _cell(key: str, value: Any) -> str:
     return time_text(value) if key.endswith(("_at", "_timestamp")) and value else str(value)
 
 
-def _describe(archive: Archive) -> dict[str, Any]:
+def _describe(archive: Archive) -> JsonObject:
     described = _describe_delta(archive) if archive.is_delta else _describe_snapshot(archive)
     return {**described, "encryption": archive.encryption_json()}
 
 
-def _describe_delta(archive: Archive) -> dict[str, Any]:
+def _describe_delta(archive: Archive) -> JsonObject:
     from lifeboat_alf.deltas.delta_writer import DeltaReader
 
     with DeltaReader(archive.stream) as delta:
         return {"kind": "delta", "agent_id": delta.agent_id, "manifest": delta.manifest, **_sync(delta.manifest)}
 
 
-def _describe_snapshot(archive: Archive) -> dict[str, Any]:
+def _describe_snapshot(archive: Archive) -> JsonObject:
     from lifeboat_alf.snapshot import SnapshotReader
 
     with SnapshotReader(archive.stream) as snapshot:
@@ -139,7 +140,7 @@ def _sync(manifest: dict[str, object]) -> dict[str, object]:
 
 @contextmanager
 def _opened(session: CommandSession, passphrase_stdin: bool, *files: Path) -> Iterator[tuple[Archive, ...]]:
-    """Files to read, encrypted or not; one passphrase for all."""
+    """Open files for reading, encrypted or not, with one passphrase for all."""
     from lifeboat_core.exchange import open_archive
 
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
@@ -159,7 +160,7 @@ def diff_files(session: CommandSession, first: Path, second: Path, passphrase_st
     with _opened(session, passphrase_stdin, first, second) as archives, _snapshots(*archives) as (before, after):
         changes = diff_states(before, after)
         document = _changes_document(changes)
-        if before.keys != after.keys:  # outside of the signed state
+        if before.keys != after.keys:  # It is not part of the signed state.
             operation = "remove" if after.keys is None else "put"
             document["entries"].append({"path": archive_layout.KEYS, "operation": operation})
     rows = [(change["operation"], path_text(change["path"])) for change in document["entries"]]
@@ -306,11 +307,8 @@ def purge(
     The old file stays as it is: delete it, and its copies. With --passphrase-stdin the passphrase is the first line of
     standard input, and the text is the rest.
     """
-    from lifeboat_alf.purging.file_purge import purge_file
     from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_cli.archives import alf_purge_terms
-    from lifeboat_core.exchange import create_archive, open_archive
-    from lifeboat_core.purge.memory_pieces import pieces_of
 
     if target is None and not dry_run:
         raise click.UsageError("Name the file to write with -o, or try --dry-run.")
@@ -319,26 +317,11 @@ def purge(
     )
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
     wanted = alf_purge_terms.read_purge_target(terms)
-    with ExitStack() as stack:
-        archive = stack.enter_context(open_archive(session.context, file, passphrase))
-        stream = None
-        if target is not None and not dry_run:
-            seal = encryption_options.choose_rewrite_encryption(
-                encrypt, recipients, passphrase, [archive], session.output
-            )
-            stream = stack.enter_context(create_archive(session.context, target, seal, force=force))
-        purged = purge_file(
-            archive.stream,
-            records,
-            stream,
-            wanted=wanted,
-            options=PurgeOptions(only=only, passage=passage, derived=derived),
-            dry_run=dry_run,
-            reason=reason,
-            requested_by=requested_by,
-            now=session.context.clock.now(),
-            pieces=pieces_of(session.context),
-        )
+    options = PurgeOptions(only=only, passage=passage, derived=derived)
+    written = None if dry_run else target
+    order = alf_purge_terms.AlfPurgeOrder(file, records, wanted, options, reason, requested_by, written, force)
+    seal = partial(encryption_options.choose_rewrite_encryption, encrypt, recipients, passphrase)
+    purged = alf_purge_terms.run_alf_purge(session, order, passphrase, seal)
     for warning in purged.warnings:
         session.output.warn(warning)
     document = alf_purge_terms.describe_planned_purge(purged) if dry_run else purged.audit
@@ -391,6 +374,7 @@ def export(
     written to the history, the file has the newest captured sequence, and exit 1 says so.
     """
     from lifeboat_core import exchange
+    from lifeboat_core.exchange.agent_export import ExportOptions
 
     seal = encryption_options.choose_export_encryption(
         encrypt, recipients, encryption_options.passphrase_from_stdin(passphrase_stdin)
@@ -401,9 +385,7 @@ def export(
             runtime,
             folder,
             target,
-            since=since,
-            threshold=artifact_threshold,
-            embeddings_inline=embeddings == "inline",
+            ExportOptions(since=since, threshold=artifact_threshold, embeddings_inline=embeddings == "inline"),
             force=force,
             encryption=seal,
         )

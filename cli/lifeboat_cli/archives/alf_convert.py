@@ -1,4 +1,5 @@
-"""`lifeboat alf convert`: another system's memories as an archive, an archive as another system has them."""
+"""`lifeboat alf convert`: convert memories of another system to an archive, or an archive to another system's
+format."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 import click
 
 from lifeboat_adapters.item_fates import ItemOutcome, count_outcomes
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.archives import encryption_options
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
@@ -16,22 +18,22 @@ from lifeboat_cli.terminal.option_types import NameOption
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.errors import WouldLose
 from lifeboat_core.exchange import conversion_options
-from lifeboat_core.exchange.conversion_report import LOST, ConversionReport, group_fates
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource
 from lifeboat_core.exchange.encrypted_archives import SUFFIX, Archive, ArchiveEncryption
 from lifeboat_core.texts.human_text import count_text, join_names, size_text, snippet_text
 from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Value
+from lifeboat_formats.interchange.conversion_report import LOST, ConversionReport, group_fates
 
 _FOUND = "found_"
 _SHOWN = 20
-"""So many kinds of loss are shown; the document of `--json` has all."""
+"""The number of kinds of loss that are printed. `--json` has all."""
 FORMAT = NameOption("format", lambda ctx: [ALF, *format_registry.list_formats()])
 
 
 def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option of the command for every option of a format, with the formats that have it."""
+    """Add every option of a format to the command, with the names of the formats that have it."""
     for name, owners in sorted(conversion_options.list_options().items(), reverse=True):
         option = owners[0][1]
         command = click.option(f"--{name}", _parameter(name), help=_help(option, owners), **_kind(option))(command)
@@ -39,7 +41,7 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _help(option: FormatOption, owners: Iterable[tuple[str, FormatOption]]) -> str:
-    """A sentence, with the formats that have the option and what holds where it is not given."""
+    """Return the help of an option: a sentence, the formats that have the option, and its default."""
     said = option.help.rstrip(".")
     default = f"; {option.default} unless said" if option.default else ""
     return f"{said[:1].upper()}{said[1:]}{default} ({', '.join(owner for owner, _ in owners)})."
@@ -49,7 +51,7 @@ def _parameter(name: str) -> str:
     return f"of_format_{name.replace('-', '_')}"
 
 
-def _kind(option: FormatOption) -> dict[str, Any]:
+def _kind(option: FormatOption) -> JsonObject:
     if option.kind is OptionKind.FLAG:
         return {"is_flag": True, "default": None}
     if option.kind is OptionKind.CHOICE:
@@ -112,15 +114,13 @@ def convert_file(
         raise click.UsageError("Name the file or the address to write with -o, or try --dry-run.")
     passphrase = encryption_options.passphrase_from_stdin(passphrase_stdin)
 
-    def seal(archive: Archive | None) -> ArchiveEncryption | None:
-        sealed = encrypt is None and target is not None and target.lower().endswith(SUFFIX)
-        sources = [] if archive is None else [archive]
-        return encryption_options.choose_rewrite_encryption(
-            True if sealed else encrypt, recipients, passphrase, sources, session.output
-        )
+    encrypt = _should_encrypt(encrypt, target)
 
-    given = _given(parameters)
-    if "sign" in given:
+    def seal(archive: Archive | None) -> ArchiveEncryption | None:
+        sources = [] if archive is None else [archive]
+        return encryption_options.choose_rewrite_encryption(encrypt, recipients, passphrase, sources, session.output)
+
+    if "sign" in (given := _given(parameters)):
         session = passphrase_input.with_unlocked_session(session)
     order = ConversionOrder(
         source=ConversionSource.of(source),
@@ -140,8 +140,13 @@ def convert_file(
     return 0 if done.is_whole or allow_partial else 1
 
 
+def _should_encrypt(encrypt: bool | None, target: str | None) -> bool | None:
+    """Return the option, or True without the option if the name of the target says so."""
+    return True if encrypt is None and target is not None and target.lower().endswith(SUFFIX) else encrypt
+
+
 def _ask(session: CommandSession, preview: ConversionReport) -> None:
-    """Show what would be lost, and ask. Raises WouldLose where nobody can be asked."""
+    """Print what would be lost, and ask. Raises WouldLose if no user can be asked."""
     lost = sum(fate.outcome in LOST for fate in preview.fates)
     if not can_ask(session):
         kinds = [f"{group.count} {group.kind}" for group in group_fates(preview.fates) if group.outcome in LOST]
@@ -163,7 +168,7 @@ def _groups(conversion: ConversionReport) -> Iterable[str]:
 
 
 def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
-    """What the format counted, one a line; what the cleaning found in one line, also when it is nothing."""
+    """Return the format's counts, one per line, and the result of the secret scan in one line, even if it is empty."""
     found = {name.removeprefix(_FOUND): figure for name, figure in figures.items() if name.startswith(_FOUND)}
     for name, figure in figures.items():
         if not name.startswith(_FOUND):

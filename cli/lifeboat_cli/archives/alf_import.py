@@ -1,4 +1,4 @@
-"""`lifeboat alf import`: an archive into a workspace."""
+"""`lifeboat alf import`: write an archive into a workspace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.archives import encryption_options
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.restore import quarantine_view
@@ -64,7 +65,7 @@ def import_file(
     with_cron: bool,
     with_sessions: bool,
     seen: str | None,
-    **flags: bool,
+    **flags: Any,
 ) -> int:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
 
@@ -74,6 +75,7 @@ def import_file(
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_core import exchange
+    from lifeboat_core.restore.restore_options import RestoreOptions
 
     if seen is not None and not flags["accept_unsigned"]:
         raise click.UsageError("--seen goes with --accept-unsigned")
@@ -85,14 +87,11 @@ def import_file(
             session.context,
             file,
             target,
-            runtime,
+            RestoreOptions(runtime=runtime, state_dir=state_dir, rows=RowChoice(with_cron, with_sessions), **flags),
             deltas=deltas,
             passphrase=passphrase,
-            state_dir=state_dir,
-            rows=RowChoice(with_cron, with_sessions),
             tell=tell,
             ask_consent=partial(quarantine_view.ask_consent, session, seen=seen),
-            **flags,
         ).to_json()
 
     def text() -> None:
@@ -104,8 +103,8 @@ def import_file(
     return restore_exit_status(report) if not flags["dry_run"] else 0
 
 
-def _say_registered(output: CommandOutput, report: dict[str, Any]) -> None:
-    """What an import leaves behind beside the files: an agent that nobody captures yet."""
+def _say_registered(output: CommandOutput, report: JsonObject) -> None:
+    """Describe what an import creates beside the files: an agent that is not captured yet."""
     if report["copied_from"]:
         output.line(f"This home had that agent already: the copy is {report['name']}, with an id of its own.")
     output.line(f"{report['name']} is not captured yet:")

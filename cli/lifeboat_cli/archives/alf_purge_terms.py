@@ -1,38 +1,86 @@
-"""`lifeboat alf purge`: what is looked for, and what is said of it."""
+"""`lifeboat alf purge`: the text or pattern to find, the purge, and the output."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.texts.human_text import count_text, path_text
 
 if TYPE_CHECKING:
     from lifeboat_alf.purging.file_purge import FilePurgeResult
+    from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_alf.purging.purge_terms import PurgeTerms
+    from lifeboat_core.exchange import Archive, ArchiveEncryption
+
+    Seal = Callable[[Sequence[Archive], CommandOutput], ArchiveEncryption | None]
 
 _LARGEST = 1 << 20
-"""Characters of a text that is looked for."""
+"""Characters of the text to find."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlfPurgeTerms:
-    """What was asked for: `text` from the command line, or one from standard input, or a pattern from there."""
+    """What to find: `text` from the command line, or a text or pattern on standard input."""
 
     text: str | None
     is_on_stdin: bool
     is_pattern: bool
 
 
+@dataclass(frozen=True, slots=True)
+class AlfPurgeOrder:
+    """A purge of one file. `target` is the file to write, None for a dry run."""
+
+    file: Path
+    records: tuple[str, ...]
+    wanted: PurgeTerms
+    options: PurgeOptions
+    reason: str
+    requested_by: str | None
+    target: Path | None
+    force: bool
+
+
+def run_alf_purge(session: CommandSession, order: AlfPurgeOrder, passphrase: str | None, seal: Seal) -> FilePurgeResult:
+    """Purge a file. `passphrase` opens it, `seal` chooses the encryption of the new one."""
+    from lifeboat_alf.purging.file_purge import purge_file
+    from lifeboat_core.exchange import create_archive, open_archive
+    from lifeboat_core.purge.memory_pieces import pieces_of
+
+    with ExitStack() as stack:
+        archive = stack.enter_context(open_archive(session.context, order.file, passphrase))
+        stream = None
+        if order.target is not None:
+            encryption = seal([archive], session.output)
+            stream = stack.enter_context(create_archive(session.context, order.target, encryption, force=order.force))
+        return purge_file(
+            archive.stream,
+            order.records,
+            stream,
+            wanted=order.wanted,
+            options=order.options,
+            dry_run=order.target is None,
+            reason=order.reason,
+            requested_by=order.requested_by,
+            now=session.context.clock.now(),
+            pieces=pieces_of(session.context),
+        )
+
+
 def check_terms(
     records: tuple[str, ...], *, text_stdin: bool, text: str | None, pattern_stdin: bool, passage: bool
 ) -> AlfPurgeTerms:
-    """Raises UsageError for options that do not go together. Reads nothing yet."""
+    """Check that the options are compatible, without reading anything. Raises UsageError."""
     given = sum((text_stdin, text is not None, pattern_stdin))
     if given > 1:
         raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
@@ -46,7 +94,7 @@ def check_terms(
 
 
 def read_purge_target(terms: AlfPurgeTerms) -> PurgeTerms:
-    """What is looked for. Raises UsageError for an empty text, PurgeError for a pattern that will not do."""
+    """Read what to find. Raises UsageError for an empty text, PurgeError for an invalid pattern."""
     from lifeboat_alf.purging.bounded_patterns import compile_pattern
     from lifeboat_alf.purging.purge_terms import PurgeTerms
 
@@ -59,7 +107,7 @@ def read_purge_target(terms: AlfPurgeTerms) -> PurgeTerms:
 
 
 def _from_stdin() -> str:
-    """What is left of standard input, without the line break at its end; asked for where a person sits."""
+    """Read the rest of standard input without the line break at its end, prompting on a terminal."""
     if sys.stdin is None:
         raise click.UsageError("--text-stdin needs a standard input")
     if sys.stdin.isatty():
@@ -73,8 +121,8 @@ def _from_stdin() -> str:
     return text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
 
 
-def describe_planned_purge(purged: FilePurgeResult) -> dict[str, Any]:
-    """The document of a dry run: the audit record as it would be, and what goes from where."""
+def describe_planned_purge(purged: FilePurgeResult) -> JsonObject:
+    """Return the document of a dry run: the audit record as it would be, and what would be removed from where."""
     return {
         **purged.audit,
         "partitions": [{"file": file, "records": count} for file, count in purged.counts.items()],
@@ -85,7 +133,7 @@ def describe_planned_purge(purged: FilePurgeResult) -> dict[str, Any]:
 
 
 def print_purged(output: CommandOutput, purged: FilePurgeResult, target: Path | None, *, dry_run: bool) -> None:
-    """What went, or would go, for people."""
+    """Print what was removed, or would be, for people."""
     output.line(_headline(purged, target, dry_run=dry_run), style="bold")
     if purged.counts:
         output.table(("partition", "memories"), [(file, str(count)) for file, count in purged.counts.items()])

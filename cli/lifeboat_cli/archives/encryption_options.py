@@ -1,4 +1,4 @@
-"""Options of commands that read or write files which may be encrypted as a whole."""
+"""Options of commands that read or write files that can be encrypted as a whole."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_core.texts.misplaced_words import refuse_in_field
@@ -34,7 +35,8 @@ def add_export_options(command: Command) -> Command:
 
 
 def add_rewrite_options(command: Command) -> Command:
-    """For a command that makes a file of others: what was sealed stays sealed unless `--plain` says otherwise."""
+    """Add the options of a command that makes a file from others. An encrypted file stays encrypted without
+    `--plain`."""
     encrypt = click.option(
         "--encrypt/--plain", default=None, help="Seal the new file, or not; else as what it is made from."
     )
@@ -42,7 +44,7 @@ def add_rewrite_options(command: Command) -> Command:
 
 
 def passphrase_from_stdin(wanted: bool) -> str | None:
-    """One line of standard input, asked for where a person sits; None when it is not wanted."""
+    """Return one line of standard input, prompting on a terminal, or None if it is not wanted."""
     if not wanted:
         return None
     if sys.stdin is None:
@@ -70,7 +72,8 @@ def choose_rewrite_encryption(
     sources: Sequence[Archive],
     output: CommandOutput,
 ) -> ArchiveEncryption | None:
-    """How a file is written that is made from others. A passphrase that opened them all closes it again."""
+    """Return how to encrypt a file that is made from others. A passphrase that opened all of them also encrypts the
+    result."""
     sealed = [source for source in sources if source.is_encrypted]
     if not (encrypt if encrypt is not None else sealed):
         if recipients:
@@ -83,7 +86,7 @@ def choose_rewrite_encryption(
 
 
 def _new(passphrase: str | None) -> str | None:
-    """Return a passphrase that no file has yet. Raises WordsMisplaced."""
+    """Return a new passphrase, typed by the user. Raises WordsMisplaced."""
     return None if passphrase is None else refuse_in_field("the passphrase", passphrase)
 
 
@@ -95,8 +98,8 @@ def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> ArchiveE
     return ArchiveEncryption(recipients, passphrase)
 
 
-def describe_encryption(encryption: dict[str, Any] | None) -> str:
-    """For whom a file is encrypted, in people's words. `encryption` as in reports."""
+def describe_encryption(encryption: JsonObject | None) -> str:
+    """Describe for people who can decrypt a file. `encryption` is as in reports."""
     if encryption is None:
         return "none"
     if encryption["key_id"] is None:

@@ -1,7 +1,7 @@
-"""The command server: has the command line loaded, and forks a process for each command that it is asked for.
+"""The command server: loads the command line once and forks a process for each requested command.
 
-The child process of a program that stays (the dashboard), which so gets answers in milliseconds and needs neither a
-terminal nor a daemon. `lifeboat_daemon.control.command_runner` is the other side.
+It is a child process of a long-running program (the dashboard), which gets answers within milliseconds and needs
+neither a terminal nor a daemon. `lifeboat_daemon.control.command_runner` is the client side.
 
-python -m lifeboat_cli.command_server --one is one such process by itself, where a system cannot fork.
+On a system without fork, python -m lifeboat_cli.command_server --one runs a single command.
 """

@@ -1,6 +1,6 @@
-"""One command in a process of its own: its words and its input are given, what it says is collected and sent at once.
+"""Run one command in its own process: its words and input are given, and its output is collected and sent in one piece.
 
-Nothing that happens to the reader of the answer ends the command: what it says goes to memory until it is through.
+Problems of the reader do not affect the command: its output stays in memory until it has finished.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from lifeboat_keys.hardening import disable_core_dumps
 _INTERRUPTED = 130
 _MOST_NOTES = 1024 * 1024
 _WHOLE = 4096
-"""Bytes. So much (PIPE_BUF) goes into a pipe whole or not at all, and so nobody waits for its reader."""
+"""Bytes (PIPE_BUF). A write of this size goes into a pipe completely or not at all, so it never blocks."""
 _FOR_TERMINALS = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "COLUMNS", "LINES")
 
 
 @dataclass(frozen=True, slots=True)
 class ChildCommand:
-    """What a child has to do, and the pipe for its answer."""
+    """The command of a child, and the pipe for its answer."""
 
     run: RunCommand
     answers: int
 
 
 class _BoundedOutput(io.BytesIO):
-    """What a command says. What is too much is not kept, and known."""
+    """Collects the output of a command. Output beyond the limit is dropped and noted."""
 
     def __init__(self, most: int) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class _BoundedOutput(io.BytesIO):
 
 
 def main() -> None:
-    """Do the one command that comes over standard input, and answer over standard output."""
+    """Run the single command that arrives over standard input, and answer over standard output."""
     disable_core_dumps()
     answers = os.dup(1)
     line = sys.stdin.buffer.readline()
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def replace_streams() -> None:
-    """What a library or a program that is started reads is empty, and what it prints goes nowhere."""
+    """Replace the standard streams, so that libraries and child processes read nothing and print nowhere."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
@@ -81,19 +81,20 @@ def replace_streams() -> None:
 
 
 def hide_terminals() -> None:
-    """Nobody's terminal is written to, whatever the environment says of one."""
+    """Hide terminals from the command, regardless of the environment."""
     for name in _FOR_TERMINALS:
         os.environ.pop(name, None)
 
 
 def perform_command(job: ChildCommand) -> None:
-    """Run a command, answer, and end the process."""
+    """Run a command, send its answer, and end the process."""
     status = 1
     try:
         answer, status = _outcome(job)
         _send(job.answers, command_messages.encode(answer))
     finally:
-        os._exit(status)  # at once: interpreters that end take milliseconds, and nothing is left to be done
+        # Exit immediately: a normal exit of the interpreter takes milliseconds, and there is nothing to clean up.
+        os._exit(status)
 
 
 def _outcome(job: ChildCommand) -> tuple[CommandEnded | CommandRunFailed, int]:
@@ -105,10 +106,11 @@ def _outcome(job: ChildCommand) -> tuple[CommandEnded | CommandRunFailed, int]:
         status = _run(job)
         _no_longer()
     except KeyboardInterrupt:
-        status = _INTERRUPTED if status is None else status  # before it began, or when it was through
+        # The signal came before the command began, or after it had finished.
+        status = _INTERRUPTED if status is None else status
     except LifeboatError as error:
         return CommandRunFailed(job.run.number, error_documents.describe_error(error)), error.exit_status
-    except Exception as error:  # LIFEBOAT_DEBUG lets it out; its text may hold anything
+    except Exception as error:  # LIFEBOAT_DEBUG prints the traceback. The text of the error may contain anything.
         return CommandRunFailed(
             job.run.number, error_documents.describe_error(UnexpectedError(type(error).__name__))
         ), 1
@@ -136,7 +138,7 @@ def _run(job: ChildCommand) -> int:
 
 
 def _be_interruptible() -> None:
-    """From here on a signal is Ctrl-C. Whoever forks holds it back until then."""
+    """Treat a signal as Ctrl-C from here on. The forking process blocks signals until then."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.platform == "win32":
         signal.signal(signal.SIGBREAK, signal.default_int_handler)
@@ -145,12 +147,12 @@ def _be_interruptible() -> None:
 
 
 def _no_longer() -> None:
-    """What was said stands, whatever is pressed now."""
+    """Ignore signals: the command has finished and its output is final."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _take_streams(text: str, out: _BoundedOutput, notes: _BoundedOutput) -> None:
-    """The three streams of a command: none of them is a terminal's, and none can break off."""
+    """Replace the three streams of the command. None is a terminal, and none can break."""
     sys.stdin = io.TextIOWrapper(io.BytesIO(text.encode(errors="surrogateescape")), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(out, encoding="utf-8")
     sys.stderr = io.TextIOWrapper(notes, encoding="utf-8", write_through=True)
@@ -168,7 +170,7 @@ def _teller(job: ChildCommand) -> Callable[[StepProgress], None]:
 
 
 def _send_if_it_fits(answers: int, line: bytes) -> None:
-    """A reader that does not read misses how far it is, and holds nothing up."""
+    """Send a progress message if it fits into the pipe. A slow reader misses it and blocks nothing."""
     with contextlib.suppress(OSError):
         _set_blocking(answers, False)
         try:
@@ -178,12 +180,12 @@ def _send_if_it_fits(answers: int, line: bytes) -> None:
 
 
 def _set_blocking(answers: int, blocking: bool) -> None:
-    if sys.platform != "win32":  # Python 3.11 cannot do that to a pipe there
+    if sys.platform != "win32":  # Python 3.11 cannot make a pipe non-blocking on this system.
         os.set_blocking(answers, blocking)
 
 
 def _send(answers: int, line: bytes) -> None:
-    """An answer that nobody waits for any more is no failure."""
+    """Send the answer. A missing reader is not an error."""
     with contextlib.suppress(OSError):
         left = memoryview(line)
         while left:

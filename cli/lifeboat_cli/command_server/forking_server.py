@@ -1,8 +1,10 @@
-"""The server: takes commands over standard input, forks a child for each, passes on what the children say.
+"""The server: reads commands from standard input, forks a child for each, and forwards the children's messages.
 
-One thread, and nothing open when a child is made but pipes: no file, no database, no connection, no key. When its
-standard input ends it takes nothing more, and ends with the last child: a restore is never cut off by a program that
-ended. Killed itself, it takes no child with it: each leads a session of its own and collects what it says.
+It has one thread, and when it forks only pipes are open: no file, no database, no connection, no key.
+
+At the end of its standard input it accepts no more commands and ends with its last child, so the end of the program
+never interrupts a restore. If the server is killed, its children continue: each leads its own session and collects its
+own output.
 """
 
 from __future__ import annotations
@@ -28,23 +30,23 @@ from lifeboat_daemon.control.line_splitter import LineSplitter
 from lifeboat_keys.hardening import disable_core_dumps
 
 AT_ONCE = 8
-"""Commands that run at the same time; the next ones wait."""
+"""The number of concurrent commands. Further ones wait."""
 _PIECE = 256 * 1024
 _UNREAD = 1024 * 1024
-"""Bytes that may wait for the program before no more is taken from the children."""
+"""Bytes that may wait for the program before the server stops reading from the children."""
 _MOST_DESCRIPTORS = 4096
-"""More than a server ever has: 8 children with a pipe each. What the system allows may be no number at all."""
+"""More descriptors than a server ever has: 8 children with a pipe each. The limit of the system may be infinite."""
 
 
 def main() -> None:
-    """Serve until standard input ends; in a child: do its command, and end."""
+    """Serve until standard input ends. In a child: run its command, then exit."""
     disable_core_dumps()
     requests, answers = os.dup(0), os.dup(1)
     command_child.replace_streams()
     command_child.hide_terminals()
     preloading.load_modules()
     gc.collect()
-    gc.freeze()  # what is loaded is never looked at again, so that children share its memory
+    gc.freeze()  # Exclude loaded objects from garbage collection, so that children share their memory.
     job = CommandServer(requests, answers).serve()
     if job is not None:
         command_child.perform_command(job)
@@ -52,7 +54,7 @@ def main() -> None:
 
 @dataclass(slots=True, eq=False)
 class _CommandChild:
-    """A process that does a command. `answers` is what is read from it, -1 once it has ended."""
+    """A process that runs a command. `answers` is the descriptor of its answers, or -1 after its end."""
 
     number: int
     pid: int
@@ -66,7 +68,7 @@ class _MessageKind(msgspec.Struct):
 
 
 class CommandServer:
-    """See the module. `requests` and `answers` are descriptors of pipes, and become its own."""
+    """The server; see the module. It takes over `requests` and `answers`, descriptors of pipes."""
 
     def __init__(self, requests: int, answers: int) -> None:
         self._requests, self._answers = requests, answers
@@ -80,7 +82,8 @@ class CommandServer:
         self._wake, self._woken = os.pipe()
 
     def serve(self) -> ChildCommand | None:
-        """Work until there is nothing more to do. Returns twice: None in the server, a job in each child."""
+        """Work until there is nothing to do. Returns in two kinds of processes: None in the server, a command in each
+        child."""
         self._begin()
         while self._taking or self._children:
             self._watch()
@@ -95,13 +98,13 @@ class CommandServer:
     def _begin(self) -> None:
         for descriptor in (self._requests, self._answers, self._wake, self._woken):
             os.set_blocking(descriptor, False)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the children's
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # They belong to the children.
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
         self._send(command_messages.encode(CommandServerReady(os.getpid())))
 
     def _watch(self) -> None:
-        """Wait for what can be used now, and for nothing else."""
+        """Wait for the descriptors that can be used now."""
         wanted = {self._wake: selectors.EVENT_READ}
         if self._taking:
             wanted[self._requests] = selectors.EVENT_READ
@@ -126,7 +129,7 @@ class CommandServer:
                 if each.answers == descriptor:
                     self._listen(each)
 
-    # What comes ---------------------------------------------------------------------------------------------------
+    # Requests -----------------------------------------------------------------------------------------------------
 
     def _take_requests(self) -> None:
         data = _read(self._requests)
@@ -136,7 +139,7 @@ class CommandServer:
             for line in self._lines.feed(data):
                 self._take(command_messages.decode_for_server(line))
         except msgspec.MsgspecError:
-            data = b""  # whoever speaks so is no program of ours
+            data = b""  # This sender is not our program.
         if not data or self._lines.broken:
             self._taking = False
             self._waiting.clear()
@@ -155,12 +158,13 @@ class CommandServer:
         for each in self._children:
             if each.number == message.number:
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(each.pid, signal.SIGINT)  # it was not waited for yet: the number is still its own
+                    # The child was not reaped yet, so its process id is still its own.
+                    os.kill(each.pid, signal.SIGINT)
 
     # Children -----------------------------------------------------------------------------------------------------
 
     def _start_waiting(self) -> ChildCommand | None:
-        """Start what waits, as far as there is room; a job where this process is one of the children then."""
+        """Start waiting commands up to the limit. Returns a command if this process is one of the children."""
         while self._waiting and len(self._children) < AT_ONCE:
             job = self._start(self._waiting.popleft())
             if job is not None:
@@ -168,13 +172,13 @@ class CommandServer:
         return None
 
     def _start(self, run: RunCommand) -> ChildCommand | None:
-        """Raises nothing: what cannot be started has failed."""
+        """Start a child. Never raises: if it cannot be started, the command fails."""
         try:
             reader, writer = os.pipe()
         except OSError as error:
             self._fail(run.number, _not_started(error))
             return None
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child knows what to do with it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Until the child can handle signals.
         try:
             pid = os.fork()
         except OSError as error:
@@ -191,7 +195,7 @@ class CommandServer:
         return None
 
     def _become_child(self, writer: int) -> int:
-        """Keep nothing of the server's but the pipe for the answer, which nobody inherits."""
+        """Close everything of the server but the pipe for the answer, which no process inherits."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.setsid()
@@ -202,7 +206,7 @@ class CommandServer:
         return kept
 
     def _listen(self, each: _CommandChild) -> bool:
-        """Pass on what a child says; False where it says nothing now."""
+        """Forward a child's messages. Return False if there is none now."""
         data = _read(each.answers)
         if data is None:
             return False
@@ -221,7 +225,7 @@ class CommandServer:
             each.answers = -1
 
     def _reap(self) -> None:
-        """See which children have ended; the last of what they said is still in the pipe."""
+        """Reap children that have ended. Their last messages are still in the pipe."""
         for each in list(self._children):
             pid, status = os.waitpid(each.pid, os.WNOHANG)
             if pid == 0:
@@ -235,9 +239,9 @@ class CommandServer:
     def _hear_out(self, each: _CommandChild) -> None:
         while each.answers >= 0:
             if not self._listen(each):
-                self._hang_up(each)  # something that it started holds the pipe open
+                self._hang_up(each)  # A process that the child started keeps the pipe open.
 
-    # What goes ----------------------------------------------------------------------------------------------------
+    # Answers ------------------------------------------------------------------------------------------------------
 
     def _fail(self, number: int, error: LifeboatError) -> None:
         self._send(command_messages.encode(CommandRunFailed(number, error_documents.describe_error(error))))
@@ -258,14 +262,14 @@ class CommandServer:
                     self._unsent.popleft()
         except BlockingIOError:
             return
-        except OSError:  # nobody listens any more
+        except OSError:  # The program has gone.
             self._heard = False
             self._unsent.clear()
             self._unsent_bytes = 0
 
 
 def _read(descriptor: int) -> bytes | None:
-    """What there is; b"" at the end, None where there is nothing now."""
+    """Read what is available: b"" at the end, None if there is nothing now."""
     try:
         return os.read(descriptor, _PIECE)
     except BlockingIOError:

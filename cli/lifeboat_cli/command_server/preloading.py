@@ -1,6 +1,6 @@
-"""What the server imports before it is asked for anything, so that no command has to.
+"""Import, in advance, the modules that commands need.
 
-Modules only: nothing of the home is opened, no thread begins, and no connection is made.
+Only modules are loaded: nothing in the home is opened, no thread starts, and no connection is made.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from importlib import import_module
 
 _PACKAGES = ("lifeboat_core", "lifeboat_daemon", "lifeboat_cli")
 _NOT_FOR_COMMANDS = frozenset({"command_server", "demo", "migrations", "service", "testing", "watch", "work"})
-"""Parts of the daemon that a command seldom needs, or only in a process of its own."""
+"""Modules of the daemon that commands rarely need, or only in another process."""
 _BESIDE = ("httpx", "nacl.bindings", "pyrage")
 
 
 def load_modules() -> None:
-    """Import the command line, what it works with, and the adapters. What fails here fails again when it is needed,
-    and is said then."""
+    """Import the command line, its libraries and the adapters. An import error is ignored here, because it is raised
+    again when the module is needed."""
     for name in (*_modules(), *_BESIDE):
         with contextlib.suppress(Exception):
             import_module(name)
@@ -27,7 +27,7 @@ def load_modules() -> None:
 
 
 def _modules() -> Iterator[str]:
-    """All of these packages, but for what starts when it is imported."""
+    """Yield all modules of these packages, except those that do something when imported."""
     for package in _PACKAGES:
         for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
             parts = found.name.split(".")

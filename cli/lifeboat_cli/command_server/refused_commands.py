@@ -1,4 +1,4 @@
-"""Commands that never end by themselves, or are made for a terminal: a program that waits for an answer gets none."""
+"""Refuse commands that never end by themselves or need a terminal: a program would wait for them forever."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FOR_EVER = frozenset({"--follow", "--watch"})
 
 
 def refusal_reason_of(words: Sequence[str]) -> str | None:
-    """Why a command is not run here, None where it is."""
+    """Return why a command is not run here, or None if it is."""
     named = [word for word in words if not word.startswith("-")]
     for command in _NEVER:
         if tuple(named[: len(command)]) == command:
@@ -21,5 +21,5 @@ def refusal_reason_of(words: Sequence[str]) -> str | None:
 
 
 def _options(words: Sequence[str]) -> Sequence[str]:
-    """What stands before the end of options."""
+    """Return the words before the end of the options."""
     return words[: words.index("--")] if "--" in words else words

@@ -1,4 +1,4 @@
-"""`lifeboat completion`: what a shell needs to complete commands, options and agents' names."""
+"""`lifeboat completion`: the completion script of a shell, for commands, options and agents' names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat config`: every setting with its value, where it comes from and what it does."""
+"""`lifeboat config`: every setting with its value, source and effect."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import AGENT, SETTING
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
@@ -26,13 +27,13 @@ _LONGEST = 64 * 1024
 """Characters of a value on standard input."""
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def config() -> None:
     """Settings: each with its value, its source and its effect."""
 
 
 def _document(value: SettingValue) -> dict[str, object]:
-    """Of a private setting it is told whether it is set."""
+    """Return the document of a setting. For a private one it says only whether it is set."""
     known = find_setting(value.name)
     document = {
         "name": value.name,
@@ -140,7 +141,7 @@ def check(session: CommandSession, name: str, value: str | None, agent: str | No
 
 
 def _given(session: CommandSession, name: str, value: str | None, command: str) -> object:
-    """What was typed, or came from standard input. Raises UnknownSetting, BadSetting."""
+    """Return the value from the command line or from standard input. Raises UnknownSetting, BadSetting."""
     if value is None:
         return _natural(name, _from_stdin(session, name))
     if find_setting(name).private and value != "none":
@@ -150,7 +151,7 @@ def _given(session: CommandSession, name: str, value: str | None, command: str) 
 
 
 def _from_stdin(session: CommandSession, name: str) -> str:
-    """One line. Raises BadSetting when there is none, or more than one."""
+    """Read one line. Raises BadSetting if there is none, or more than one."""
     if sys.stdin.isatty():
         session.output.note(f"The value of {name}, then Enter:")
         text = sys.stdin.readline()
@@ -163,14 +164,14 @@ def _from_stdin(session: CommandSession, name: str) -> str:
 
 
 def _written(value: SettingValue) -> object:
-    """A value as TOML spells it; of a private one only that it is set."""
+    """Format a value as TOML does. For a private setting, say only whether it is set."""
     if value.private and value.value:
         return _NOT_SHOWN
     return str(value.written).lower() if isinstance(value.written, bool) else value.written
 
 
 def _natural(name: str, text: str) -> object:
-    """Numbers and switches as TOML spells them, everything else as text: `yes` may be one word of several."""
+    """Parse numbers and switches as TOML does, and everything else as text: `yes` may be one word of several."""
     if find_setting(name).kind in _TEXTS:
         return text
     if text.lower() in SWITCHES:

@@ -12,6 +12,7 @@ import click
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import COUNT
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.texts.human_text import age_text, size_text
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "looked at", "none": "not watched"}
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="status")
 def daemon() -> None:
     """The process that watches and captures."""
 
@@ -34,7 +35,7 @@ def run(wait: bool) -> None:
     from lifeboat_daemon.service.daemon_lifecycle import COMMAND
 
     command = [*COMMAND, "--foreground", *(["--wait"] if wait else [])]
-    if os.name == "nt":  # where the process that replaces this one would be another one, behind the shell's back
+    if os.name == "nt":  # The process that replaces this one would be another one, without the shell's knowledge.
         sys.exit(subprocess.run(command, check=False).returncode)
     os.execv(command[0], command)
 
@@ -158,7 +159,7 @@ def _named(found: DaemonState) -> str:
 
 
 def _how_long(session: CommandSession) -> str:
-    """Until when a daemon runs that was started by hand, and what has it run at every login, where anything does."""
+    """Describe how long a daemon that was started by hand runs, and what starts it at every login if anything does."""
     from lifeboat_daemon import units
 
     if units.inspect_unit(session.context).problem is not None:

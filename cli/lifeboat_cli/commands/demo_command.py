@@ -1,4 +1,4 @@
-"""`lifeboat demo`: see it work, on an invented agent, in a folder that is thrown away."""
+"""`lifeboat demo`: a demonstration with an invented agent in a temporary folder."""
 
 from __future__ import annotations
 

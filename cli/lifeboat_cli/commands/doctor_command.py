@@ -45,7 +45,7 @@ def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remo
 
 
 def _of_remote(session: CommandSession, name: str) -> list[DoctorCheckResult]:
-    """What a second copy says, and whether it does what one must. Raises UnknownRemote, ConfigError."""
+    """Check what a remote reports and whether it works as a remote must. Raises UnknownRemote, ConfigError."""
     from lifeboat_cli.doctor import DoctorCheckResult, DoctorFinding, DoctorLevel
     from lifeboat_core.remotes import remote_conformance, remote_examination, remote_registry
 
@@ -64,12 +64,12 @@ def _of_remote(session: CommandSession, name: str) -> list[DoctorCheckResult]:
 
 
 def _is_tried_and_held(one: DoctorCheckResult) -> bool:
-    """One of the many checks of what any second copy does, without a finding."""
+    """Return whether this is a passed conformance check, of which there are many."""
     return one.check == _CONFORMANCE and one.finding.level == "ok"
 
 
 def _write_bundle(session: CommandSession, target: Path) -> int:
-    """Gather, write, and say what is in it: nobody has to send what they have not seen."""
+    """Write the bundle and print its content, so that users see what they send."""
     from lifeboat_cli.support import support_bundle
 
     with session.output.progress("Gathering"):

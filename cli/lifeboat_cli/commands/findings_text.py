@@ -1,4 +1,4 @@
-"""What a doctor found, as text and as JSON."""
+"""Print the findings of a doctor, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def print_findings(
     *,
     quiet: Callable[[DoctorCheckResult], bool] = lambda one: False,
 ) -> int:
-    """The exit status: 1 when something is broken. `quiet`: what is in the JSON and counted, and no line of its own."""
+    """Print the findings and return the exit status: 1 if something is broken. Findings for which `quiet` is true are
+    counted and are in the JSON, but get no line of their own."""
     broken = sum(one.finding.level is DoctorLevel.ERROR for one in found)
 
     def text() -> None:

@@ -1,4 +1,4 @@
-"""`lifeboat service`: the daemon in the hands of the system, at every login."""
+"""`lifeboat service`: let the system start the daemon at every login."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 
 if TYPE_CHECKING:
     from lifeboat_daemon.units.service_unit import UnitState
@@ -16,7 +17,7 @@ _MANAGERS = {"systemd": "systemd", "launchd": "launchd", "task_scheduler": "the 
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="status")
 def service() -> None:
     """The daemon at every login.
 
@@ -53,7 +54,7 @@ def _say(session: CommandSession, sentences: list[str]) -> None:
 
 
 def _make_way(session: CommandSession) -> None:
-    """A daemon that a command started gives its place to the service, which waits for it otherwise."""
+    """Stop a daemon that a command started. Otherwise the service would wait for its end."""
     from lifeboat_daemon import units
     from lifeboat_daemon.service import daemon_lifecycle
 
@@ -64,7 +65,7 @@ def _make_way(session: CommandSession) -> None:
 
 
 def _advice(session: CommandSession, state: UnitState) -> list[str]:
-    """What a person has to know beside: nothing of it is done unasked."""
+    """Return what a user should do in addition. None of it is done automatically."""
     around = session.context.environment
     found = []
     if state.lingering is False and not any(around.get(name) for name in _SCREENS):

@@ -1,11 +1,10 @@
-"""`lifeboat sync`: capture now, and send it to every second copy."""
+"""`lifeboat sync`: capture now, and push to every remote."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
@@ -32,7 +31,7 @@ _LISTS = {
     "looks_like_secret": "holds what looks like a secret",
 }
 _UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.code))
-"""Codes of errors after which nobody can say what a vault holds."""
+"""Codes of errors after which the content of a vault is unknown."""
 
 
 @click.command(
@@ -61,19 +60,19 @@ def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool) -
 
 
 def _tell_of_erased(session: CommandSession) -> None:
-    """Second copies of agents that were purged whole, where they could not be told before."""
+    """Tell remotes about agents that were purged entirely, if they could not be reached before."""
     if purge_folders.list_purged_agent_ids(session.context):
         from lifeboat_core.purge import agent_purge
 
         agent_purge.tell_remotes_of_purged_agents(session.context)
 
 
-def _has_failed(document: dict[str, Any]) -> bool:
+def _has_failed(document: JsonObject) -> bool:
     return not is_whole(document) or any(map(remote_health.has_failed, document["remotes"]))
 
 
 def _rests(session: CommandSession, agent: Agent) -> bool:
-    """Whether an agent is left alone, which is said."""
+    """Return whether an agent is paused, and say so."""
     if agent.watched and not agent.is_paused(session.context.now()):
         return False
     why = "its captures rest" if agent.watched else "it was imported and is not captured yet"
@@ -81,8 +80,8 @@ def _rests(session: CommandSession, agent: Agent) -> bool:
     return True
 
 
-def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[dict[str, Any]] | None:
-    """What the service says of captures that it makes now; None when there is no service that answers."""
+def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[JsonObject] | None:
+    """Return the daemon's answer about captures that it makes now, or None if no daemon answers."""
     from lifeboat_daemon.control import control_methods
     from lifeboat_daemon.control.daemon_client import connect_if_running
 
@@ -91,7 +90,7 @@ def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[di
         if client is None:
             return None
         with client, session.output.progress("Capturing and sending"):
-            documents: list[dict[str, Any]] = client.ask(control_methods.SYNC, agents=[agent.id for agent in chosen])[
+            documents: list[JsonObject] = client.ask(control_methods.SYNC, agents=[agent.id for agent in chosen])[
                 "agents"
             ]
     except ServiceError as error:
@@ -100,31 +99,31 @@ def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[di
     return [_with_patience(session, chosen, document) for document in documents]
 
 
-def _with_patience(session: CommandSession, chosen: list[Agent], document: dict[str, Any]) -> dict[str, Any]:
-    """What the service says of one agent. It waits for nobody who has the agent's lock; this command does, where that
-    is worth it."""
+def _with_patience(session: CommandSession, chosen: list[Agent], document: JsonObject) -> JsonObject:
+    """Return the daemon's answer about one agent. The daemon does not wait for the agent's lock, but this command does
+    if that may help."""
     agent = next((one for one in chosen if one.id == document["id"]), None)
     return document if agent is None or document.get("code") != Busy.code else _synced(session, agent)
 
 
-def _synced(session: CommandSession, agent: Agent) -> dict[str, Any]:
-    """One agent, captured and sent by this process."""
+def _synced(session: CommandSession, agent: Agent) -> JsonObject:
+    """Capture and push one agent in this process."""
     document = _capture(session, agent)
     with session.output.progress(f"Sending {agent.name}") as tell:
         remotes = agent_sync.send_to_remotes(session.context, agent, tell=tell)
     return {**document, "remotes": remotes}
 
 
-def _capture(session: CommandSession, agent: Agent) -> dict[str, Any]:
-    """One agent's capture; what fails for one does not keep the others from theirs."""
+def _capture(session: CommandSession, agent: Agent) -> JsonObject:
+    """Capture one agent. A failure does not affect the other agents."""
     try:
         with session.output.progress(f"Capturing {agent.name}"):
             return agent_sync.sync_agent(session.context, agent)
-    except Exception as error:  # a mistake of the program too: the other agents are captured all the same
+    except Exception as error:  # This includes bugs of the program: the other agents are still captured.
         return failure_document(agent, agent_sync.find_head_number(session.context, agent), convert_error(error))
 
 
-def _print(output: CommandOutput, documents: list[dict[str, Any]]) -> None:
+def _print(output: CommandOutput, documents: list[JsonObject]) -> None:
     for document in documents:
         print_capture(output, document)
         if document.get("fix"):
@@ -133,8 +132,8 @@ def _print(output: CommandOutput, documents: list[dict[str, Any]]) -> None:
             _print_remote(output, document["name"], remote)
 
 
-def _print_remote(output: CommandOutput, name: str, remote: dict[str, Any]) -> None:
-    """One line for each second copy; what helps is an advice of its own."""
+def _print_remote(output: CommandOutput, name: str, remote: JsonObject) -> None:
+    """Print one line for each remote, and the command that helps separately."""
     text = describe_remote_result(remote)
     if remote["state"] in ("ok", "held") or remote["optional"]:
         output.line(f"{name}: {text}")
@@ -144,8 +143,8 @@ def _print_remote(output: CommandOutput, name: str, remote: dict[str, Any]) -> N
         output.note(f"  what helps: {remote['fix']}")
 
 
-def describe_remote_result(remote: dict[str, Any]) -> str:
-    """What came of sending to one second copy, in one line."""
+def describe_remote_result(remote: JsonObject) -> str:
+    """Describe the result of a push to one remote in one line."""
     place = f"{remote['name']} (optional)" if remote["optional"] else remote["name"]
     if remote["state"] == "ok":
         return f"{place} has sequence {remote['sequence']}"
@@ -155,14 +154,14 @@ def describe_remote_result(remote: dict[str, Any]) -> str:
     return said if remote["code"] in _UNREADABLE else f"{said}; it has nothing yet"
 
 
-def print_capture(output: CommandOutput, document: dict[str, Any]) -> None:
-    """Say what one capture took and what it left out."""
+def print_capture(output: CommandOutput, document: JsonObject) -> None:
+    """Print what one capture contains and what it left out."""
     output.line(_sentence(document))
     _print_remarks(output, document)
 
 
-def _print_remarks(output: CommandOutput, document: dict[str, Any]) -> None:
-    """What a capture could not keep as it is, and what it holds, on standard error."""
+def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
+    """Print to standard error what a capture could not keep unchanged, and what it found."""
     for warning in document["warnings"]:
         output.warn(warning)
     for name, meaning in _LISTS.items():
@@ -185,8 +184,8 @@ def _print_remarks(output: CommandOutput, document: dict[str, Any]) -> None:
         output.note(f"  let it go:    lifeboat agents accept {name}")
 
 
-def _sentence(document: dict[str, Any]) -> str:
-    """One capture in one line."""
+def _sentence(document: JsonObject) -> str:
+    """Describe one capture in one line."""
     name, number = document["name"], document["sequence"]
     if document["state"] == "error":
         if number is not None:

@@ -1,4 +1,4 @@
-"""`lifeboat` and `lifeboat tui`: the dashboard on a terminal, and its twin in plain text or JSON everywhere else."""
+"""`lifeboat` and `lifeboat tui`: the dashboard on a terminal, and the equivalent command everywhere else."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ TWINS = {
     "doctor": ("doctor",),
     "setup": ("setup",),
 }
-"""Screens, and the command that says the same without a terminal."""
+"""Screens, and the equivalent command without a terminal."""
 GROUP = "lifeboat.dashboard"
-"""The entry point through which the dashboard is opened: nothing of it is imported before."""
+"""The entry point that opens the dashboard. Nothing of the dashboard is imported before."""
 
 OF_DEVELOPERS = ("TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_DEBUG", "TEXTUAL_PRESS", "TEXTUAL_SCREENSHOT")
-"""By these Textual would write down, send away or press keys: also those of a passphrase."""
+"""Variables with which Textual would log, transmit or simulate key presses, including those of a passphrase."""
 
 
 @click.command(
@@ -81,14 +81,14 @@ def tui(
 
 
 def can_draw() -> bool:
-    """Whether a person sits at a terminal that can draw a screen."""
+    """Return whether a user sits at a terminal that can display a screen."""
     streams = (sys.stdin, sys.stdout)
     is_terminal = all(stream is not None and stream.isatty() for stream in streams)
     return is_terminal and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
 def run_twin(ctx: click.Context, screen: str, agent: str | None, *, as_json: bool) -> int:
-    """The command that says the same. Raises UsageError where it is about an agent and none is named."""
+    """Run the equivalent command. Raises UsageError if it needs an agent and none is named."""
     words = TWINS[screen]
     if "AGENT" in words and agent is None:
         raise click.UsageError(f"which agent? lifeboat tui {screen} AGENT")
@@ -107,7 +107,8 @@ def open_dashboard(
     as_ascii: bool = False,
     theme: str | None = None,
 ) -> int:
-    """Open it on this terminal; its exit status. Raises UnexpectedError where it is not installed, HomeError, Busy."""
+    """Open the dashboard on this terminal and return its exit status. Raises UnexpectedError if it is not installed,
+    HomeError, Busy."""
     look = _DashboardAppearance.of_settings() if not demo else _DashboardAppearance()
     status: int = _opener()(
         screen=screen,
@@ -133,12 +134,12 @@ class _DashboardAppearance:
 
 
 def _knows_signs() -> bool:
-    """Whether what this terminal is told is text in UTF-8."""
+    """Return whether this terminal displays UTF-8."""
     return locale.getpreferredencoding(do_setlocale=False).replace("-", "").casefold() == "utf8"
 
 
 def _opener() -> Callable[..., Any]:
-    for name in OF_DEVELOPERS:  # Textual reads them when it is imported
+    for name in OF_DEVELOPERS:  # Textual reads them when it is imported.
         os.environ.pop(name, None)
     for found in metadata.entry_points(group=GROUP):
         opener: Callable[..., Any] = found.load()

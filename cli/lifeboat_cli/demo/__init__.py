@@ -1,1 +1,1 @@
-"""The whole story on a throw-away workspace, checked against an independent reading of the files."""
+"""The demonstration on a temporary workspace, checked by an independent reader of the files."""

@@ -1,6 +1,6 @@
-"""The story of an agent that is protected, changes, is lost and comes back, with every claim checked.
+"""The demonstration: an agent is protected, changes, is lost and restored, and every claim is checked.
 
-Each chapter returns what it saw; `DemoChapter.problems` is empty when all of it was true.
+Each chapter returns what it saw. `DemoChapter.problems` is empty if all of it was true.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lifeboat_core.verify import samples_and_drills
 
 @dataclass(frozen=True, slots=True)
 class DemoChapter:
-    """One part of the story: its heading, what happened in sentences, and what was not as promised."""
+    """One part of the demonstration: its heading, what happened in sentences, and what was not as promised."""
 
     heading: str
     sentences: list[str]
@@ -35,7 +35,7 @@ class DemoChapter:
 
 
 class DemoStory:
-    """Tells the chapters in order; `folder` is empty at first and thrown away by the caller."""
+    """Runs the chapters in order. `folder` is empty at first and removed by the caller."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +49,7 @@ class DemoStory:
         self.agent: Agent
 
     def chapters(self) -> Iterator[DemoChapter]:
-        """Every chapter, told as it happens."""
+        """Yield every chapter while it happens."""
         tellers: tuple[Callable[[], DemoChapter], ...] = (
             self.protected,
             self.first_day,
@@ -140,7 +140,8 @@ class DemoStory:
         return DemoChapter("And an older moment", [sentence], problems)
 
     def tampered(self) -> DemoChapter:
-        """Change SOUL.md inside a copy of the vault, with every unkeyed checksum recomputed; it must be refused."""
+        """Change SOUL.md inside a copy of the vault, with every unkeyed checksum recomputed. Restoring it must be
+        refused."""
         from lifeboat_cli.demo.tampered_home import write_tampered_home
 
         stolen = write_tampered_home(self.context, self.agent, self.folder / "thief")
@@ -161,7 +162,7 @@ class DemoStory:
         )
 
     def _remember(self) -> int:
-        """The tree as it is now, under the number of the sequence that has just captured it."""
+        """Record the present tree under the number of the sequence that has just captured it."""
         with self.context.vault(self.agent.id) as vault:
             head = vault.head()
         number = 0 if head is None else head.number

@@ -112,7 +112,7 @@ Run `scripts/run.sh`.
 
 
 def write_workspace(state_dir: Path, today: date) -> Path:
-    """Make the agent's home and workspace; returns the workspace. `today` dates the daily logs."""
+    """Create the agent's home and workspace, and return the workspace. `today` is the date of the daily logs."""
     workspace = state_dir / "workspace"
     for name, text in _FILES.items():
         _write(workspace / name, text.encode())
@@ -129,7 +129,8 @@ def write_workspace(state_dir: Path, today: date) -> Path:
 
 
 def change_workspace(workspace: Path, today: date) -> None:
-    """The agent works: a section on top of MEMORY.md, a line in the log, a new script, one note thrown away."""
+    """Change the workspace as an agent would: a new section in MEMORY.md, a line in the log, a new script, one note
+    deleted."""
     memory = workspace / "MEMORY.md"
     text = memory.read_text()
     fresh = "## The storm\n\nThe storm of last night broke two windows; the glazier comes on Thursday.\n\n"
@@ -142,7 +143,7 @@ def change_workspace(workspace: Path, today: date) -> None:
 
 
 def change_workspace_again(workspace: Path) -> None:
-    """More of the same, so that there is an older moment to go back to."""
+    """Change it again, so that there is an older sequence to restore."""
     memory = workspace / "MEMORY.md"
     memory.write_text(memory.read_text().replace("ten to five", "ten to six"))
     _write(workspace / "exhibits.csv", (workspace / "exhibits.csv").read_bytes() + b"1931,ship's bell,bronze\n")
@@ -169,6 +170,6 @@ def _write_config(state_dir: Path) -> None:
 
 
 def _noise(count: int) -> bytes:
-    """Bytes that do not compress, the same each time."""
+    """Return incompressible bytes, the same on every call."""
     blocks = (hashlib.sha256(str(index).encode()).digest() for index in range(count // 32 + 1))
     return b"".join(blocks)[:count]

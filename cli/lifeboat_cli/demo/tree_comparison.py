@@ -1,4 +1,4 @@
-"""A folder as it is, read without any of Lifeboat's own code, so that a comparison proves something."""
+"""Read and compare folders without using any of Lifeboat's own code, so that the comparison proves something."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 
 class TreeEntry(NamedTuple):
-    """One path: `kind` is file, link, folder or other (a FIFO, a socket); `content` a digest or a link's target; `mode`
-    the permission bits of a file; `mtime_ns` of a file."""
+    """One path: `kind` is file, link, folder or other (a FIFO, a socket); `content` is a digest or a link's target;
+    `mode` are the permission bits of a file; `mtime_ns` is that of a file."""
 
     kind: str
     content: str
@@ -23,7 +23,7 @@ Tree = dict[bytes, TreeEntry]
 
 
 def read_tree(folder: Path) -> Tree:
-    """Every path below a folder, as raw bytes, with all that has to come back."""
+    """Return every path below a folder, as raw bytes, with everything that a restore has to reproduce."""
     tree: Tree = {}
     root = os.fsencode(folder)
     for parent, folders, names in os.walk(root):
@@ -47,7 +47,7 @@ def _node(path: bytes) -> TreeEntry:
 
 
 def list_differences(wanted: Tree, found: Tree) -> list[str]:
-    """One sentence for each path that is missing, extra or not the same."""
+    """Return one sentence for each path that is missing, extra or different."""
     sentences = [f"{os.fsdecode(path)} is missing" for path in sorted(wanted.keys() - found.keys())]
     sentences += [f"{os.fsdecode(path)} should not be there" for path in sorted(found.keys() - wanted.keys())]
     for path in sorted(wanted.keys() & found.keys()):
@@ -57,7 +57,7 @@ def list_differences(wanted: Tree, found: Tree) -> list[str]:
 
 
 def find_files_holding(folder: Path, needle: bytes) -> list[Path]:
-    """Every file below a folder in which some bytes stand in clear."""
+    """Return every file below a folder that contains some bytes in clear."""
     return [
         path
         for path in sorted(folder.rglob("*"))

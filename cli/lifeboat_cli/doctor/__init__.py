@@ -1,5 +1,4 @@
-"""`lifeboat doctor`: the checks of this folder, each of which gets the context (see
-`lifeboat_alf.common.doctor_checks`)."""
+"""`lifeboat doctor`: one module `check_NAME` per check, each called with the context (see `doctor_checks`)."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from lifeboat_core.home.context import Context
 
 
 def run_doctor_checks(context: Context) -> Iterator[DoctorCheckResult]:
-    """Run every check of this folder, by name."""
+    """Run every check in the order of their names."""
     for name in checks_in(__path__):
         module = import_module(f"{__name__}.{name}")
-        yield from run_check(name, module.TITLE, partial(module.check, context))
+        yield from run_check(name.removeprefix("check_"), module.TITLE, partial(module.check, context))

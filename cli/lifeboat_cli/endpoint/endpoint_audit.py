@@ -1,4 +1,4 @@
-"""`lifeboat endpoint audit`: what was done at an endpoint, by whom, and that nobody changed the record of it."""
+"""`lifeboat endpoint audit`: the log of actions at an endpoint, and the proof that it was not changed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.command_session import is_json_wanted
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -29,7 +30,7 @@ _JSON = "lifeboat.json"
 
 
 class AuditStart(click.ParamType[int | datetime]):
-    """The number of a row, or a time (RFC 3339, or a day, which begins in UTC)."""
+    """A row number or a time (RFC 3339, or a day, which begins in UTC)."""
 
     name = "number or time"
 
@@ -46,14 +47,14 @@ class AuditStart(click.ParamType[int | datetime]):
 
 
 def _check_file(context: click.Context, _: click.Parameter, path: Path | None) -> None:
-    """At once: no endpoint is needed for it."""
+    """Check the file during option parsing, because no endpoint is needed for it."""
     if path is None or context.resilient_parsing:
         return
     context.exit(_file_checked(CommandOutput(as_json=is_json_wanted() or context.meta[_JSON]), path))
 
 
 class _AuditCommand(click.Command):
-    """One that knows before its options are read whether JSON is wanted."""
+    """A command that knows whether JSON is wanted before its options are parsed."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[_JSON] = "--json" in args
@@ -153,7 +154,7 @@ def _listed(session: EndpointSession, tenant: str | None, limit: int) -> int:
     return 0
 
 
-def _document(row: AuditRow) -> dict[str, Any]:
+def _document(row: AuditRow) -> JsonObject:
     details = {name: value for name, value in row.details.items() if name not in ("tenant", "token")}
     return {
         "number": row.number,
@@ -167,7 +168,7 @@ def _document(row: AuditRow) -> dict[str, Any]:
     }
 
 
-def _row(document: dict[str, Any], names: dict[str, str]) -> tuple[object, ...]:
+def _row(document: JsonObject, names: dict[str, str]) -> tuple[object, ...]:
     tenant = document["tenant"] or ""
     details = " ".join(f"{name}={value}" for name, value in document["details"].items() if value is not None)
     when = time_text(document["time"])
@@ -212,7 +213,7 @@ def _to_file(
 
 
 def _after(endpoint: Endpoint, since: int | datetime | None) -> int:
-    """The number of the row after which lines begin."""
+    """Return the number of the row after which lines begin."""
     if isinstance(since, datetime):
         return endpoint.control.audit_since(since)
     if since is not None and since > (last := endpoint.control.audit_ends()[1]):
@@ -221,7 +222,7 @@ def _after(endpoint: Endpoint, since: int | datetime | None) -> int:
 
 
 def _written_out(data: bytes) -> None:
-    """Write lines to standard output as they are; on a terminal with what would steer it as JSON escapes."""
+    """Write lines to standard output unchanged; on a terminal, control characters become JSON escapes."""
     if sys.stdout.isatty():
         data = json_text(data.decode()).encode()
     buffer = getattr(sys.stdout, "buffer", None)

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint doctor`: what is wrong with what an endpoint stands on, and what helps."""
+"""`lifeboat endpoint doctor`: check the infrastructure of an endpoint."""
 
 from __future__ import annotations
 

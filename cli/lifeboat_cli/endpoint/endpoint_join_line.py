@@ -1,4 +1,5 @@
-"""Join lines, for whoever makes a token while the server runs, or ran: where it answers is kept with the endpoint."""
+"""Join lines for new tokens. The server's address is stored with the endpoint, so it is known after the server has
+stopped."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ _ADDRESS = "address"
 
 
 def save_server_address(endpoint: Endpoint, url: str, pin: str) -> None:
-    """The server answers there now."""
+    """Store the address at which the server answers."""
     endpoint.control.set(_ADDRESS, {"url": url, "pin": pin})
 
 
 def make_join_line(endpoint: Endpoint, secret: str) -> str | None:
-    """The line for a token, None where no server ever answered for the endpoint."""
+    """Return the line for a token, or None if no server ever ran for the endpoint."""
     from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 
     address = endpoint.control.get(_ADDRESS)
@@ -26,7 +27,7 @@ def make_join_line(endpoint: Endpoint, secret: str) -> str | None:
 
 
 def print_join_line(session: EndpointSession, joined: str | None) -> None:
-    """The command for the machine that joins."""
+    """Print the command for the machine that joins."""
     if joined is not None:
         session.output.line("On the machine of the agents:")
         session.output.verbatim(f"  lifeboat remote add endpoint '{joined}'")

@@ -1,11 +1,12 @@
-"""`lifeboat endpoint rotate-key`: new data keys, and another place for the key that protects them."""
+"""`lifeboat endpoint rotate-key`: new data keys, and another source for the key that protects them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.endpoint.endpoint_tenants import KEY_SOURCE, describe_key_backup
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -56,7 +57,8 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
 
 
 def _rotated(endpoint: Endpoint, named: str | None, source: str | None) -> tuple[list[RotatedKeys], list[str]]:
-    """Where one tenant cannot be moved, the endpoint's own source stays the one it was: the next try moves the rest."""
+    """Rotate the keys. If one tenant cannot be moved, the endpoint's own source stays unchanged, and the next run moves
+    the rest."""
     from lifeboat_endpoint.maintenance import data_key_rotation
 
     if named is not None:
@@ -74,7 +76,7 @@ def _rotated(endpoint: Endpoint, named: str | None, source: str | None) -> tuple
     return done, problems
 
 
-def _document(one: RotatedKeys) -> dict[str, Any]:
+def _document(one: RotatedKeys) -> JsonObject:
     return {
         "tenant": one.tenant.name,
         "id": one.tenant.id,

@@ -1,12 +1,12 @@
-"""`lifeboat endpoint compact`, `verify` and `accept`: less that is kept, proof that what is kept is whole, and the word
-that what is gone may be gone."""
+"""`lifeboat endpoint compact`, `verify` and `accept`: free space, verify all data, and accept held removals."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_core.texts.human_text import count_text, size_text
@@ -55,7 +55,7 @@ def compact(session: EndpointSession, tenant: str | None, trust_clock: bool) -> 
     return 1 if problems else 0
 
 
-def _care_document(done: TenantCare) -> dict[str, Any]:
+def _care_document(done: TenantCare) -> JsonObject:
     return {
         "tenant": done.tenant.name,
         "id": done.tenant.id,
@@ -130,7 +130,7 @@ def verify(session: EndpointSession, tenant: str | None) -> int:
     return 0 if proof.ok else 1
 
 
-def _finding_document(found: EndpointFinding) -> dict[str, Any]:
+def _finding_document(found: EndpointFinding) -> JsonObject:
     return {
         "kind": found.kind,
         "tenant": found.tenant or None,

@@ -1,12 +1,13 @@
-"""`lifeboat endpoint migrate`: an endpoint moves from its folder into a database and an object store."""
+"""`lifeboat endpoint migrate`: move an endpoint from a folder into a database and an object store."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_core.texts.human_text import count_text, quote_argument, size_text
@@ -69,7 +70,7 @@ def _findings(folder: Path) -> list[str]:
     return [" ".join(part for part in (one.tenant, one.agent, one.subject, one.message) if part) for one in found]
 
 
-def _document(done: MigrationResult, findings: list[str] | None) -> dict[str, Any]:
+def _document(done: MigrationResult, findings: list[str] | None) -> JsonObject:
     return {
         "finished": not done.problems,
         "was_done": done.was_done,

@@ -1,5 +1,4 @@
-"""`lifeboat endpoint prepare`: an endpoint that processes of several machines share begins, or is brought up to this
-program."""
+"""`lifeboat endpoint prepare`: create or upgrade an endpoint that processes of several machines share."""
 
 from __future__ import annotations
 
@@ -93,7 +92,7 @@ def _wanted(
     key_source: str | None,
     key_scope: str | None,
 ) -> tuple[SharedStore, str, str]:
-    """Store, key source and scope: those of endpoint.json where there is one, else those that were given."""
+    """Return store, key source and scope: those of endpoint.json if it exists, otherwise the given ones."""
     found = _known(session)
     given: dict[str, Any] = {"database": database, "objects": objects, "key_source": key_source, "key_scope": key_scope}
     if found is not None:

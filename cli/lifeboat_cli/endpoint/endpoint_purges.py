@@ -1,11 +1,12 @@
-"""`lifeboat endpoint purges`: what machines want to be purged here, and the word of whoever owns the endpoint."""
+"""`lifeboat endpoint purges`: purges that machines requested here, and the decision of the endpoint's owner."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_core.texts.human_text import count_text, time_text
@@ -103,7 +104,7 @@ def _is_whole(found: WaitingPurge, redaction_id: str) -> bool:
     return found.purge.redaction.id == redaction_id and found.purge.redaction.scope == WHOLE
 
 
-def _document(found: WaitingPurge) -> dict[str, Any]:
+def _document(found: WaitingPurge) -> JsonObject:
     redaction = found.purge.redaction
     return {
         "id": redaction.id,
@@ -119,7 +120,7 @@ def _document(found: WaitingPurge) -> dict[str, Any]:
     }
 
 
-def _row(document: dict[str, Any]) -> tuple[object, ...]:
+def _row(document: JsonObject) -> tuple[object, ...]:
     memories = count_text(document["records"], "memory", "memories") if document["records"] else "text in files"
     what = "the whole agent" if document["scope"] == WHOLE else memories
     when = time_text(document["applies_at"])

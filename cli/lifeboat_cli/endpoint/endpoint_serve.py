@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_join_line import save_server_address
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -25,14 +26,14 @@ _LISTEN = "0.0.0.0:8443"
 _LISTEN_PLAIN = "127.0.0.1:8080"
 _EXTRA = ("httptools", "prometheus_client", "starlette", "uvicorn", "uvloop")
 _FED_EVERY = 5.0
-"""Seconds between two signs of life for the service manager."""
+"""Seconds between two notifications of the service manager's watchdog."""
 DEFAULT_TOTAL, DEFAULT_PER_ADDRESS = 1000, 100
 FILE = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
 class _NewToken:
-    """A token that was made for this start, and whether the endpoint was made with it."""
+    """A token that was created for this start, and whether the endpoint was created too."""
 
     tenant: str
     secret: str
@@ -141,7 +142,7 @@ def serve(
 
 
 class _ServerWatchdog:
-    """Tells systemd that the server is well, as often as its watchdog needs it."""
+    """Notifies systemd that the server is well, as often as its watchdog requires."""
 
     def __init__(self) -> None:
         self._fed_at = float("-inf")
@@ -177,10 +178,10 @@ def _token(session: EndpointSession, join: str | None) -> _NewToken | None:
         endpoint, is_new = Endpoint.create(session.data), True
     with endpoint:
         if join is None and endpoint.engine.shared:
-            with contextlib.suppress(VaultBusy):  # it is served once the database answers
+            with contextlib.suppress(VaultBusy):  # The endpoint is served once the database answers.
                 endpoint.engine.control()
                 endpoint.check_key()
-            return None  # who serves may not make tokens there
+            return None  # The role of a server may not create tokens there.
         named = _tenant(endpoint, join)
         if named is None:
             return None
@@ -190,7 +191,7 @@ def _token(session: EndpointSession, join: str | None) -> _NewToken | None:
 
 
 def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
-    """Whose token is to be made: of the one that was named, or of a first one where there is none yet."""
+    """Return the tenant that gets a token: the named one, or a first one if there is none yet."""
     if join is not None and join != FIRST_TENANT:
         return endpoint.control.tenant(join).name
     if endpoint.control.tenants():
@@ -199,7 +200,8 @@ def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
 
 
 def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None) -> None:
-    """In a thread of its own, once it answers. A database that is away right now learns of the address next time."""
+    """Print the address, in a thread of its own, once the server answers. If the database is unreachable now, the
+    address is stored at the next start."""
     from lifeboat_endpoint.endpoint import Endpoint
     from lifeboat_vault.errors import VaultBusy
 
@@ -213,8 +215,8 @@ def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None
         _print(session, served, new, told["join"])
 
 
-def describe_server(served: ServedEndpoint, new: _NewToken | None) -> dict[str, Any]:
-    """What scripts are told once it answers."""
+def describe_server(served: ServedEndpoint, new: _NewToken | None) -> JsonObject:
+    """Return the document for scripts once the server answers."""
     from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 
     return {

@@ -1,5 +1,7 @@
-"""What the commands of an endpoint need: the folder of its data, and a voice. The home of Lifeboat has no part in it:
-a server that keeps the agents of others needs none."""
+"""What the commands of an endpoint need: the folder of its data, and the output.
+
+The home of Lifeboat is not involved: a server that keeps the agents of others needs none.
+"""
 
 from __future__ import annotations
 
@@ -49,13 +51,13 @@ class EndpointSession:
     data: Path
 
     def open(self) -> Endpoint:
-        """Close it. Raises EndpointError."""
+        """Open the endpoint while the context lasts. Raises EndpointError."""
         from lifeboat_endpoint.endpoint import Endpoint
 
         return Endpoint.open(self.data)
 
     def command(self, words: str) -> str:
-        """`lifeboat endpoint WORDS` for this very endpoint, as it has to be typed."""
+        """Return `lifeboat endpoint WORDS` for this endpoint, as it has to be typed."""
         return f"lifeboat endpoint {words} --data {quote_argument(str(self.data))}"
 
 
@@ -89,8 +91,8 @@ _OF_PLACES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirecto
 
 
 def _of_place(error: OSError) -> LifeboatError | None:
-    """A file or folder that cannot be used is named, with what shows why; the doctor of a machine knows none of them.
-    None for anything else of the system."""
+    """Return an error that names a file or folder which cannot be used, with a command that shows why. The doctor of a
+    machine does not know these paths. Return None for any other error of the system."""
     from lifeboat_vault.errors import EndpointError
 
     if not isinstance(error, _OF_PLACES) or error.filename is None:
@@ -116,25 +118,25 @@ _DATA_FIXES = {
 
 
 def adapt_error_for_operators(error: LifeboatError) -> None:
-    """A vault's errors speak to whoever has one agent on this machine. What its place said of itself stays: a
-    database or an object store knows better what helps."""
+    """Adapt a vault's error, which addresses the owner of one agent. Titles and fixes that come from a database or an
+    object store stay, because they are more specific."""
     error.title = _DATA_TITLES.get(error.code, error.title)
     if "fix" not in vars(error):
         error.fix = _DATA_FIXES.get(error.code, error.fix)
 
 
 def insert_data_folder(fix: str | None, data: Path) -> str | None:
-    """What helps, for the endpoint in this folder."""
+    """Return the fix with the folder of this endpoint inserted."""
     return None if fix is None else re.sub(r"\bDIR\b", lambda _: quote_argument(str(data)), fix)
 
 
 def select_tenants(endpoint: Endpoint, named: str | None) -> list[Tenant]:
-    """The tenant that was named, or all. Raises UnknownTenant."""
+    """Return the named tenant, or all. Raises UnknownTenant."""
     return endpoint.control.tenants() if named is None else [endpoint.control.tenant(named)]
 
 
 def confirm_name(session: EndpointSession, name: str, question: str, *, otherwise: str) -> None:
-    """Have the name typed of what would be gone for ever. Raises ConsentNeeded."""
+    """Let the user type the name of what would be destroyed. Raises ConsentNeeded."""
     refused = ConsentNeeded(otherwise, fix="the same command with --yes")
     if session.output.as_json or sys.stdin is None or not sys.stdin.isatty():
         raise refused

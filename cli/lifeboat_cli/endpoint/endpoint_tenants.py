@@ -1,4 +1,4 @@
-"""`lifeboat endpoint tenant`: whose agents an endpoint keeps."""
+"""`lifeboat endpoint tenant`: the tenants whose agents an endpoint keeps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_line
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -30,7 +31,7 @@ _AT_HAND = ("file:", "keyring:", "env:")
 
 
 def describe_key_backup(source: str) -> str:
-    """What to do so that the key of a source is not lost."""
+    """Describe what to do so that the key of a source is not lost."""
     if source.startswith(_AT_HAND):
         return "keep a copy of that key elsewhere"
     return "whoever deletes that key there deletes the data"
@@ -96,7 +97,7 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
 
 
 class _OpenedEndpoint:
-    """The endpoint of the session, made where there is none, and whether it was."""
+    """Opens the endpoint of the session, creating it if necessary, and knows whether it did."""
 
     def __init__(self, session: EndpointSession, key_source: str | None, key_scope: str | None) -> None:
         self._session, self._key_source, self._key_scope = session, key_source, key_scope
@@ -136,7 +137,7 @@ def list_command(session: EndpointSession) -> None:
     session.output.document({"tenants": documents}, text)
 
 
-def _document(endpoint: Endpoint, one: Tenant) -> dict[str, Any]:
+def _document(endpoint: Endpoint, one: Tenant) -> JsonObject:
 
     taken = endpoint.engine.figures(one.id)
     return {
@@ -152,7 +153,7 @@ def _document(endpoint: Endpoint, one: Tenant) -> dict[str, Any]:
     }
 
 
-def _row(document: dict[str, Any]) -> tuple[object, ...]:
+def _row(document: JsonObject) -> tuple[object, ...]:
     name = document["tenant"] if document["state"] == "active" else f"{document['tenant']} (being removed)"
     quota = "none" if document["quota"] is None else size_text(document["quota"])
     size = size_text(document["bytes"])

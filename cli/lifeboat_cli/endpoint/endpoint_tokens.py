@@ -1,12 +1,13 @@
-"""`lifeboat endpoint token`: who may act for a tenant."""
+"""`lifeboat endpoint token`: the tokens that authorize machines for a tenant."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_line
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -64,7 +65,7 @@ def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...
     session.output.document(document, text)
 
 
-def _document(made: TokenRow, tenant: str, state: str) -> dict[str, Any]:
+def _document(made: TokenRow, tenant: str, state: str) -> JsonObject:
     return {
         "id": made.id,
         "name": made.name,
@@ -112,7 +113,7 @@ def _state(one: TokenRow, now: str) -> str:
     return "active" if one.counts_at(now) else "expired"
 
 
-def _row(document: dict[str, Any]) -> tuple[object, ...]:
+def _row(document: JsonObject) -> tuple[object, ...]:
     state = document["state"]
     if state == "active" and document["expires_at"]:
         state = f"until {time_text(document['expires_at'])}"

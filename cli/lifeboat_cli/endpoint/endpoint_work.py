@@ -1,4 +1,4 @@
-"""`lifeboat endpoint work` and `jobs`: a worker of a shared endpoint, and what workers have to do."""
+"""`lifeboat endpoint work` and `jobs`: a worker of a shared endpoint, and the jobs of workers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_core.texts.human_text import time_text
@@ -27,7 +28,7 @@ _ID = click.argument("job_id", metavar="ID", type=click.IntRange(min=1))
 
 
 class _JobTally:
-    """Counts what became of jobs, and has it counted elsewhere too."""
+    """Counts the results of jobs, and passes each on to the metrics."""
 
     def __init__(self, other: JobCounter | None) -> None:
         self._other = other
@@ -73,7 +74,7 @@ def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
 
 
 def _served(queue: EndpointQueue, listen: str, at_end: Callable[..., Any]) -> JobCounter:
-    """Figures that answer at an address until the end. Raises ServerMissing, PortTaken, CannotServe."""
+    """Serve metrics at an address while the context lasts. Raises ServerMissing, PortTaken, CannotServe."""
     from lifeboat_endpoint.server.server_names import parse_listen
     from lifeboat_endpoint.work.worker_metrics import WorkerMetrics
 
@@ -84,7 +85,7 @@ def _served(queue: EndpointQueue, listen: str, at_end: Callable[..., Any]) -> Jo
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Yield an event that SIGTERM and SIGINT set; afterwards they do what they did before."""
+    """Yield an event that SIGTERM and SIGINT set. The former handlers are restored afterwards."""
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
@@ -111,7 +112,7 @@ def _work(session: EndpointSession, worker: Any, once: bool, tally: _JobTally) -
     return 0 if whole and set(results) <= set(_WELL) else 1
 
 
-# What there is to do ------------------------------------------------------------------------------------------------
+# Jobs ---------------------------------------------------------------------------------------------------------------
 
 
 @click.group()
@@ -197,7 +198,7 @@ def _said(session: EndpointSession, row: JobRow, word: str, sentence: str) -> No
     session.output.document(document, lambda: session.output.line(sentence))
 
 
-def _document(row: JobRow, names: dict[str, str]) -> dict[str, Any]:
+def _document(row: JobRow, names: dict[str, str]) -> JsonObject:
     from lifeboat_alf.common import times
 
     return {

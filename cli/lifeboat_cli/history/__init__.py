@@ -1,1 +1,1 @@
-"""Commands that show what is kept: timeline, diff, search, records, log."""
+"""Commands that show the history: timeline, diff, search, records, log."""

@@ -1,10 +1,10 @@
-"""A receipt for people: one line with the counts, then what did not simply arrive."""
+"""Describe the receipt of a conversion: one line with the counts, then what was not accepted unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.texts.human_text import count_text, path_text
 
 _ARRIVED = ("accepted", "deduplicated")
@@ -14,14 +14,14 @@ _WITHOUT_NAMES = ("memory", "credential", "identity", "principal")
 _MOST_NAMES, _MOST_GROUPS = 3, 12
 
 
-def counts_line(report: dict[str, Any]) -> str:
-    """`1,204 things: 1,190 accepted, 9 transformed, 3 omitted, 2 unresolved`."""
+def counts_line(report: JsonObject) -> str:
+    """Return a line like `1,204 things: 1,190 accepted, 9 transformed, 3 omitted, 2 unresolved`."""
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report["outcomes"].items() if count)
     return f"{report['objects']:,} {'thing' if report['objects'] == 1 else 'things'}: {counts}."
 
 
-def detail_lines(report: dict[str, Any]) -> Iterator[str]:
-    """List what was not accepted as it is, without what a warning or a line about a credential tells already."""
+def detail_lines(report: JsonObject) -> Iterator[str]:
+    """Yield what was not accepted unchanged, except what a warning or a line about a credential already says."""
     groups = [each for each in report["fates"] if each["outcome"] not in _ARRIVED and not _is_told(each, report)]
     for group in groups[:_MOST_GROUPS]:
         yield _group_line(group)
@@ -29,20 +29,20 @@ def detail_lines(report: dict[str, Any]) -> Iterator[str]:
         yield f"{len(groups) - _MOST_GROUPS} more kinds of them: --json says all"
 
 
-def _is_told(group: dict[str, Any], report: dict[str, Any]) -> bool:
+def _is_told(group: JsonObject, report: JsonObject) -> bool:
     if group["kind"] == "credential" and group["outcome"] in _STAY_OUT and report.get("credential_details"):
         return True
     told = {each["code"] for each in report["skipped"] if each.get("warning")}
     return group["code"] in told | {each["code"] for each in report["left_out"]}
 
 
-def _group_line(group: dict[str, Any]) -> str:
+def _group_line(group: JsonObject) -> str:
     count = count_text(len(group["names"]), group["kind"], _MANY.get(group["kind"], ""))
     reason = f": {group['reason']}" if group["reason"] else ""
     return f"{count} {group['outcome']}{_names(group)}{reason}"
 
 
-def _names(group: dict[str, Any]) -> str:
+def _names(group: JsonObject) -> str:
     if group["kind"] in _WITHOUT_NAMES:
         return ""
     names = [path_text(name) for name in group["names"][:_MOST_NAMES]]

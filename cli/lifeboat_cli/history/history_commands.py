@@ -1,4 +1,4 @@
-"""`lifeboat timeline`, `label`, `diff`, `search`: what was, what changed, and where something stands."""
+"""`lifeboat timeline`, `label`, `diff`, `search`: kept sequences, their differences, and full-text search."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lifeboat_core.memories.memory_search import MemoryFilters
 
 _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
-"""What a sequence of a kind changed, where its counts do not say it."""
+"""What a sequence of a kind changed, if its counts do not show it."""
 _LIMIT = 20
-"""Hits of a search where nobody says how many."""
+"""The default number of search results."""
 _COLUMNS = ("sequence", "time", "kind", "changes", "size", "verified in", "label, pins")
 
 
@@ -54,7 +54,7 @@ def timeline(
 
 
 def _row(entry: JsonObject) -> tuple[str, ...]:
-    """A sequence in the table."""
+    """Return a row of the table."""
     return (
         str(entry["sequence"]),
         time_text(entry["created_at"]).replace(" ", NO_BREAK),
@@ -99,7 +99,7 @@ def label(session: CommandSession, agent: str, sequence: str, text: str | None, 
 
 
 def describe_changes(counts: JsonObject) -> str:
-    """`3 memories created, 1 updated; 2 files written` from a sequence's counts."""
+    """Describe the counts of a sequence: `3 memories created, 1 updated; 2 files written`."""
     return "; ".join(group_changes(counts.get("records", {}), counts.get("raw", {}))) or "details"
 
 

@@ -1,9 +1,8 @@
-"""`lifeboat records`: single memories."""
+"""`lifeboat records`: list, show, forget, restore and pin single memories."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import click
 
@@ -108,7 +107,7 @@ def show(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 
 
 def _about(about: JsonObject) -> Iterator[str]:
-    """What there is to say of a memory beside its text, in sentences."""
+    """Return the properties of a memory beside its text, as sentences."""
     if about["first_sequence"] is not None:
         until = "now" if about["present"] else f"sequence {about['last_sequence']}"
         yield f"said this from sequence {about['first_sequence']} until {until}"
@@ -120,7 +119,7 @@ def _about(about: JsonObject) -> Iterator[str]:
 
 def _change(session: CommandSession, agent: str, ids: tuple[str, ...], change: Change, word: str) -> None:
     row = change(session.context, agents.find_agent(session.context, agent), ids)
-    document: dict[str, Any] = {"sequence": None if row is None else row.number, "changed": row is not None}
+    document: JsonObject = {"sequence": None if row is None else row.number, "changed": row is not None}
     counted = count_text(len(ids), "memory", "memories")
     said = f"{counted} {word} (sequence {row.number})." if row is not None else "Nothing to change."
     session.output.document(document, lambda: session.output.line(said))

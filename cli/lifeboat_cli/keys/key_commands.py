@@ -1,7 +1,7 @@
-"""`lifeboat keys`: the key that opens the credentials, and the 24 words that are this key.
+"""`lifeboat keys`: the key that opens the credentials, and its 24 words.
 
-No option takes a word or a passphrase as its value, and no result holds one: they come from a terminal, a file, or the
-environment.
+No option takes a word or a passphrase as its value, and no result contains one. They are typed on a terminal or read
+from a file or the environment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lifeboat_cli.keys import key_status_text, passphrase_input
 from lifeboat_cli.terminal import word_screen
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
-from lifeboat_cli.terminal.lazy_group import LazyGroup
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import DURATION
 from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, open_destination, refuse_mixture
 from lifeboat_core.errors import NobodyToAsk
@@ -36,7 +36,7 @@ ELSEWHERE = {
 """Commands of this group that have a module of their own."""
 
 
-@click.group(cls=LazyGroup, lazy=ELSEWHERE)
+@click.group(cls=DefaultCommandGroup, lazy=ELSEWHERE, default="status")
 def keys() -> None:
     """The key that opens the credentials, and its 24 words."""
 
@@ -88,7 +88,7 @@ def init(
 def _is_to_be_shown(
     session: CommandSession, before: KeyStatus, wanted: StoreKind | None, words_to: Path | None
 ) -> bool:
-    """Whether the words are shown now. Raises, before anything is made, where they would not arrive."""
+    """Return whether the words are shown now. Raises, before a key is created, if they would not reach the user."""
     refuse_mixture(session, words_to)
     if before.proven_at is not None and words_to is not None:
         message = f"the words of the key {before.key_id} were proven on {time_text(before.proven_at)}"
@@ -105,7 +105,7 @@ def _is_wrapped(before: KeyStatus) -> bool:
 
 
 def _made(session: CommandSession, found: HomeKeys, store: StoreKind | None) -> bool:
-    """Make the key where there is none, else bring it where it shall lie; whether it was made now."""
+    """Create the key if there is none, otherwise move it to the requested store. Return whether it was created."""
     _refuse_away(found, store)
     made = found.ensure(store)
     if store is not None and not made:
@@ -115,7 +115,8 @@ def _made(session: CommandSession, found: HomeKeys, store: StoreKind | None) -> 
 
 
 def _refuse_away(found: HomeKeys, store: StoreKind | None) -> None:
-    """A keyring that is to take a key and cannot. What helps where the key is in it already would not help here."""
+    """Raise for a keyring that cannot take a key. The fix differs from that for a key that is in the keyring
+    already."""
     problem = found.store_problem(store) if store is StoreKind.KEYRING else None
     if problem is not None and found.store is not store:
         problem.fix = "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
@@ -123,7 +124,7 @@ def _refuse_away(found: HomeKeys, store: StoreKind | None) -> None:
 
 
 def _show_and_prove(session: CommandSession, key: UserKey, *, show: bool, ask: bool) -> None:
-    """The words on the terminal until they are written down, and three of them asked for until they are right."""
+    """Show the words on the terminal until they are written down, and ask for three of them until they are right."""
     try:
         while True:
             if show:
@@ -160,7 +161,7 @@ def _say_key(session: CommandSession, status: KeyStatus, *, made: bool, words_to
     session.output.document(document, text)
 
 
-# Where it lies --------------------------------------------------------------------------------------------------
+# Storage --------------------------------------------------------------------------------------------------------
 
 
 @keys.command(short_help="Where the key lies, and what hangs on it.", epilog=format_examples("lifeboat keys status"))

@@ -1,4 +1,4 @@
-"""`lifeboat keys rotate`: another key in the place of the one in force; and the names of the machines."""
+"""`lifeboat keys rotate` and `rename-machine`: replace the key in force, and name the machines."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _check_usage(words_to: Path | None, words_from: Path | None) -> None:
 
 
 def _check_arrival(session: CommandSession, words_to: Path | None, words_from: Path | None) -> None:
-    """Refuse, before anything is asked, new words that would not come to the user."""
+    """Refuse, before any question, new words that would not reach the user."""
     if words_to is not None:
         refuse_existing(words_to)
     elif words_from is None and not word_screen.has_terminal(session.output):
@@ -111,8 +111,8 @@ def _check_arrival(session: CommandSession, words_to: Path | None, words_from: P
 
 
 def _with_passphrase(session: CommandSession) -> Context:
-    """A key wrapped with a passphrase is opened with it, and the new one wrapped; one that is only held open is not
-    enough."""
+    """Return the session for wrapping with a passphrase: the present key is opened with its passphrase and the new one
+    wrapped. A key that is only unlocked is not enough."""
     context = passphrase_input.with_unlocked_key(session)
     keys = context.keys()
     if isinstance(keys.store_problem(keys.store), NoPassphrase):
@@ -121,7 +121,7 @@ def _with_passphrase(session: CommandSession) -> Context:
 
 
 def _hand_over(session: CommandSession, new: UserKey, words_to: Path | None, *, ask: bool) -> bool:
-    """The words are with the user when this returns; whether three of them were proven."""
+    """Give the words to the user. Return whether three of them were proven."""
     with open_destination(session, words_to) as write:
         if write is not None:
             write(" ".join(new.words()))
@@ -139,7 +139,7 @@ def _hand_over(session: CommandSession, new: UserKey, words_to: Path | None, *, 
 
 @contextmanager
 def _void_unless_in_force(session: CommandSession, new: UserKey) -> Iterator[None]:
-    """Words may be on paper when something stops the command: whether they open anything has to be said."""
+    """If the command is interrupted, say whether the words, which may be on paper, open anything."""
     try:
         yield
     except (LifeboatError, click.Abort, KeyboardInterrupt):
@@ -150,7 +150,7 @@ def _void_unless_in_force(session: CommandSession, new: UserKey) -> Iterator[Non
 def _what_the_words_are(session: CommandSession, new: UserKey) -> str:
     try:
         is_in_force = session.context.keys().public == new.public
-    except KeysError:  # the keys are written as far as the disk let them be
+    except KeysError:  # The keys are written as far as the disk allowed.
         return f"keep the words of both keys: lifeboat keys status says whether {new.key_id} is yours, once it can"
     if is_in_force:
         return f"your key was replaced: the words of the key {new.key_id} are yours from now on"

@@ -1,11 +1,10 @@
-"""What people are told about their key, and how they name where it lies."""
+"""Describe the key and its store for people."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.texts.human_text import NO_BREAK, time_text
 from lifeboat_keys.home.home_keys import KeyState
@@ -26,8 +25,8 @@ STORE = click.option(
 NEVER_PROVEN = "The 24 words of your key were never written down and proven: lifeboat keys init"
 
 
-def print_status(output: CommandOutput, document: dict[str, Any]) -> None:
-    """What `user_keys.describe` found."""
+def print_status(output: CommandOutput, document: JsonObject) -> None:
+    """Print the document of `user_keys.describe`."""
     if document["key_id"] is None:
         is_broken = document["state"] == KeyState.ERROR
         said = f"The key cannot be used: {document['note']}" if is_broken else "There is no key yet: lifeboat keys init"
@@ -55,11 +54,11 @@ def _table(output: CommandOutput, columns: tuple[str, ...], rows: list[tuple[obj
         output.table(columns, rows)
 
 
-def _former(one: dict[str, Any]) -> tuple[object, ...]:
+def _former(one: JsonObject) -> tuple[object, ...]:
     return one["key_id"], _moment(one["replaced_at"]), "yes" if one["compromised"] else "no"
 
 
-def _machine(one: dict[str, Any]) -> tuple[object, ...]:
+def _machine(one: JsonObject) -> tuple[object, ...]:
     if one["revoked_at"] is not None:
         standing = f"lost since {_moment(one['revoked_at'])}"
     else:

@@ -1,4 +1,5 @@
-"""`lifeboat keys prove`, `recover` and `export-kit`: the words held against the key, taken as the key, put on paper."""
+"""`lifeboat keys prove`, `recover` and `export-kit`: compare the words with the key, recover the key from them, print
+them."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def _prove_on_terminal(session: CommandSession) -> None:
 
 
 def _prove_by_answers(session: CommandSession) -> None:
-    """Which answer was wrong is not said: whoever guesses word by word learns nothing."""
+    """Ask for three words. A wrong answer is not pointed out, so that guessing word by word reveals nothing."""
     given = [_answer(line) for line in read_private_text(DASH).splitlines() if line.strip()]
     if len({place for place, _ in given}) < word_challenge.ASKED:
         raise WordsNotProven(
@@ -77,7 +78,7 @@ def _prove_by_answers(session: CommandSession) -> None:
 
 
 def _answer(line: str) -> tuple[int, str]:
-    """The number and the word of a line. Raises WordsNotProven, which does not repeat them."""
+    """Parse a line as a number and a word. Raises WordsNotProven, which does not repeat them."""
     number, _, word = line.strip().partition(" ")
     place = number.rstrip(".):")
     if not (
@@ -140,7 +141,7 @@ def recover(
 
 
 def _store_in_use(session: CommandSession) -> StoreKind | None:
-    """Where the home has its key, None where it has none. A passphrase that was forgotten is replaced there."""
+    """Return the store of the home's key, or None. A forgotten passphrase is replaced there."""
     keys = session.context.keys()
     return None if keys.key_id is None else keys.store
 

@@ -1,21 +1,20 @@
-"""What the recovery kit says of second copies: where they are, and how to be let in without the old machine."""
+"""Remotes for the recovery kit: their addresses, and how to get access without the old machine."""
 
 from __future__ import annotations
 
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
+from lifeboat_core.remotes.remote_kinds import find_installed_kind
 from lifeboat_keys.recovery.recovery_kit import KitRemote
-
-_ENDPOINT = "whoever runs it makes one: lifeboat endpoint token add TENANT"
-_FOLDER = "none is needed: who has the folder and these words has it all"
 
 
 def list_kit_remotes(context: Context) -> list[KitRemote]:
-    """Every second copy whose file can be used."""
-    return [_kit_remote(config) for config in remote_registry.list_usable_remotes(context)]
+    """Return every remote whose file is valid."""
+    found = ((config, find_installed_kind(config.url)) for config in remote_registry.list_usable_remotes(context))
+    return [_kit_remote(config, kind) for config, kind in found if kind is not None]
 
 
-def _kit_remote(config: RemoteConfig) -> KitRemote:
+def _kit_remote(config: RemoteConfig, kind: RemoteKind) -> KitRemote:
     pin = f"sha256:{config.pin}" if config.pin else ""
-    return KitRemote(config.name, config.url, pin, _ENDPOINT if config.url.startswith("http") else _FOLDER)
+    return KitRemote(config.name, config.url, pin, kind.access_advice)

@@ -1,6 +1,6 @@
-"""Passphrases: typed where nobody sees them, or taken from standard input or the environment; never from an option.
+"""Read passphrases: typed without echo, from standard input or the environment, never from an option.
 
-One that was typed is in the context that is returned, and nowhere else.
+A typed passphrase is in the returned context and nowhere else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STDIN = click.option("--passphrase-stdin", is_flag=True, help="The first line of
 
 
 def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSession:
-    """The session that has the passphrase on standard input, where that is wanted. Raises NoPassphrase."""
+    """Return the session with the passphrase from standard input, if that is wanted. Raises NoPassphrase."""
     if not wanted:
         return session
     passphrase = _typed() if sys.stdin is not None and sys.stdin.isatty() else read_first_line()
@@ -35,19 +35,19 @@ def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSessi
 
 
 def with_new_passphrase(session: CommandSession, store: StoreKind | None) -> Context:
-    """The context in which a key is put into a store; a passphrase for it is typed twice."""
+    """Return the context for storing a key. A new passphrase is typed twice."""
     if store is not StoreKind.PASSPHRASE or not _may_be_typed(session):
         return session.context
     return _with(session.context, _new())
 
 
 def with_unlocked_session(session: CommandSession) -> CommandSession:
-    """The session in which the key is used; see `with_unlocked_key`."""
+    """Return the session with a usable key; see `with_unlocked_key`."""
     return replace(session, context=with_unlocked_key(session))
 
 
 def with_unlocked_key(session: CommandSession) -> Context:
-    """The context in which the key is used; the passphrase is typed when it is locked."""
+    """Return the context with a usable key. If the key is locked, the passphrase is typed."""
     if _may_be_typed(session):
         try:
             session.context.keys().user_key()
@@ -59,7 +59,7 @@ def with_unlocked_key(session: CommandSession) -> Context:
 
 
 def ask_passphrase(session: CommandSession, store: StoreKind) -> str | None:
-    """The passphrase that was typed, None where it comes from the environment or none is needed. Raises NobodyToAsk."""
+    """Return the typed passphrase, or None if the environment has it or none is needed. Raises NobodyToAsk."""
     if store is not StoreKind.PASSPHRASE or _is_given(session):
         return None
     if not has_terminal(session.output):
@@ -68,14 +68,14 @@ def ask_passphrase(session: CommandSession, store: StoreKind) -> str | None:
 
 
 def _new() -> str:
-    """Twice the same, and long enough."""
+    """Ask for a new passphrase, twice and long enough."""
     question = f"New passphrase, {PASSPHRASE_LENGTH} characters or more"
     return str(click.prompt(question, hide_input=True, confirmation_prompt=True, value_proc=_long_enough, err=True))
 
 
 def _long_enough(passphrase: str) -> str:
     if len(passphrase) < PASSPHRASE_LENGTH:
-        raise click.UsageError("that has fewer characters")  # which asks again
+        raise click.UsageError("that has fewer characters")  # click asks again after this error.
     if holds_recovery_words(passphrase):
         raise click.UsageError("those are recovery words: a passphrase is another secret")
     return passphrase

@@ -1,4 +1,4 @@
-"""`lifeboat purge`: something an agent knows is destroyed everywhere, with proof (ALF §3.1.11)."""
+"""`lifeboat purge`: destroy something that an agent knows everywhere, with proof (ALF §3.1.11)."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from lifeboat_core.texts.safe_text import line_text, name_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
-    from lifeboat_core.purge.purge_request import PurgeRequest
     from lifeboat_core.purge.purge_run import Owners
-    from lifeboat_core.purge.purge_search import PurgeMatches
+    from lifeboat_core.purge.purge_search import PurgeMatches, PurgeRequest
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 _LARGEST = 1 << 20
-"""Bytes of a text that is looked for."""
+"""Bytes of the text to find."""
 
 
 @click.command(
@@ -83,7 +82,7 @@ def purge(session: CommandSession, /, agent: str, **flags: Any) -> int:
 
 
 def _check(flags: dict[str, Any]) -> None:
-    """Raises UsageError for options that do not go together."""
+    """Check that the options are compatible. Raises UsageError."""
     texts = [name for name in ("text_stdin", "text", "pattern_stdin") if flags[name]]
     if len(texts) > 1:
         raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
@@ -108,7 +107,7 @@ def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
     from lifeboat_alf.purging.bounded_patterns import compile_pattern
     from lifeboat_alf.purging.purge_items import PurgeOptions
     from lifeboat_alf.purging.purge_terms import PurgeTerms
-    from lifeboat_core.purge.purge_request import PurgeRequest
+    from lifeboat_core.purge.purge_search import PurgeRequest
 
     text = flags["text"]
     if flags["text_stdin"] or flags["pattern_stdin"]:
@@ -135,7 +134,7 @@ def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
 
 
 def _from_stdin() -> str:
-    """Without the line break at its end. Raises UsageError."""
+    """Read standard input without the line break at its end. Raises UsageError."""
     data = sys.stdin.buffer.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise click.UsageError(f"more than {_LARGEST} bytes are no text to look for")
@@ -182,7 +181,7 @@ def _purge(session: CommandSession, agent: Agent, request: PurgeRequest, flags: 
 
 
 def _confirm(session: CommandSession, phrase: str, otherwise: str) -> None:
-    """A word that nobody types by accident. Raises ConsentNeeded where nobody can be asked."""
+    """Ask for a word that is not typed by accident. Raises ConsentNeeded if no user can be asked."""
     if not can_ask(session):
         raise ConsentNeeded(otherwise, fix="the same command with --yes")
     if click.prompt(f"Type '{name_text(phrase)}' to go on", default="", show_default=False, err=True).strip() != phrase:
@@ -191,7 +190,7 @@ def _confirm(session: CommandSession, phrase: str, otherwise: str) -> None:
 
 @contextmanager
 def _said_when_cut_off(session: CommandSession) -> Iterator[None]:
-    """Ctrl-C while it is under way takes nothing back: what was begun is finished by whoever starts next."""
+    """Explain an interruption: Ctrl-C takes nothing back, and the next command finishes what was begun."""
     from lifeboat_core.purge import purge_orders, receipt_signing
 
     before = {each.id for each in receipt_signing.load_receipts(session.context)}
@@ -207,17 +206,18 @@ def _said_when_cut_off(session: CommandSession) -> Iterator[None]:
 
 
 def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -> Owners:
-    """Second tokens, typed now and never kept, of second copies where a purge would wait."""
+    """Ask for the owner tokens of remotes where a purge would wait. They are never stored."""
     if not ask or not can_ask(session):
         return {}
+    from lifeboat_core.remotes import remote_kinds, remote_registry
+
     asked = [] if found is None else [each.config for each in found.remotes if each.problem is None]
     if found is None:
-        from lifeboat_core.remotes import remote_registry
-
         asked = remote_registry.list_usable_remotes(session.context)
     owners: dict[str, str] = {}
     for config in asked:
-        if config.url.startswith("http") and not config.sealed:
+        kind = remote_kinds.find_installed_kind(config.url)
+        if kind is not None and kind.waits_for_owner(config):
             question = f"Second token of {config.name} (Enter: it waits there)"
             token = click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True).strip()
             misplaced_words.refuse_in_field("the token", token)
@@ -225,7 +225,7 @@ def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -
     return owners
 
 
-# What was purged before ----------------------------------------------------------------------------------------------
+# Text that was purged before -----------------------------------------------------------------------------------------
 
 
 def _cut_kept_out(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int:
@@ -250,7 +250,8 @@ def _cut_kept_out(session: CommandSession, agent: Agent, flags: dict[str, Any]) 
 
 
 def _let_in(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int:
-    """What may hold purged text, and was left out, because nobody can tell: the user says that it does not."""
+    """Let captures take files again that were left out because they may contain purged text. The user decides that they
+    do not."""
     from lifeboat_core.agents.locks import agent_lock
     from lifeboat_core.purge import keep_out, purge_json
 
@@ -265,7 +266,7 @@ def _let_in(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int
     return 0
 
 
-# A whole agent ------------------------------------------------------------------------------------------------------
+# Entire agents ------------------------------------------------------------------------------------------------------
 
 
 def _erase(session: CommandSession, agent: Agent, flags: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""Receipts of purges for people and for auditors. Never any content: there is none in them."""
+"""Describe receipts of purges for people and for auditors. Receipts contain no content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lifeboat_keys.signed.purge_receipt import DONE, WAITING, MachinePurgeNote, 
 
 _MOST_PLACES = 3
 _ENOUGH = 13
-"""Characters of an id that tell receipts apart, by the millisecond: what fits a narrow terminal can be pasted."""
+"""Characters of an id that distinguish receipts by the millisecond. They fit on a narrow terminal for copying."""
 _LOOKED = {
     "bodies": "version",
     "files": "file",
@@ -35,16 +35,16 @@ _REASONS = {
 
 
 def collect_agent_names(context: Context) -> dict[str, str]:
-    """What agents are called, by id, also those that were purged whole."""
+    """Return the names of agents by id, including those that were purged entirely."""
     gone = {one.agent.id: one.name for one in purged_agent_files.list_purged_agents(context)}
     return gone | {one.id: one.name for one in agents.list_agents(context)}
 
 
-# A list of them -------------------------------------------------------------------------------------------------------
+# The list of receipts -------------------------------------------------------------------------------------------------
 
 
 def summarize_receipt(receipt: PurgeReceipt, known: Mapping[str, str]) -> JsonObject:
-    """One receipt in `receipts list --json`."""
+    """Return one receipt of `receipts list --json`."""
     audit = receipt.audit
     return {
         "id": receipt.id,
@@ -71,12 +71,12 @@ def make_receipt_row(receipt: PurgeReceipt, known: Mapping[str, str]) -> tuple[s
 
 
 def encode_vault_note(note: VaultPurgeNote) -> JsonObject:
-    """How a purge stands in one vault, without what the vault signed."""
+    """Return the state of a purge in one vault, without the vault's signature."""
     return {name: value for name, value in asdict(note).items() if name != "receipt"}
 
 
 def describe_vault_note(note: VaultPurgeNote) -> str:
-    """`done`, `waits until ...: why`, `pending since ...: why`."""
+    """Return `done`, `waits until ...: why` or `pending since ...: why`."""
     if note.state == DONE:
         return f"done, but {note.message}" if note.message else "done"
     if note.state == WAITING and note.applies_at is not None:
@@ -101,13 +101,13 @@ def _stands(receipt: PurgeReceipt) -> str:
     return join_names([*said, *more])
 
 
-# One of them ----------------------------------------------------------------------------------------------------------
+# A single receipt -----------------------------------------------------------------------------------------------------
 
 
 def print_receipt(
     output: CommandOutput, receipt: PurgeReceipt, known: Mapping[str, str], found: Sequence[ReceiptFinding]
 ) -> None:
-    """For people: what went where, what is left to do, what nobody can reach."""
+    """Print for people what was purged where, what is left to do, and what cannot be reached."""
     audit = receipt.audit
     output.line(f"Purge {receipt.id} of {known.get(receipt.agent_id, receipt.agent_id)}", style="bold")
     output.line(f"{_what(audit)} went, for {_REASONS[audit['reason']]}, asked for {time_text(audit['requested_at'])}.")
@@ -123,7 +123,7 @@ def print_receipt(
 
 
 def print_receipt_findings(output: CommandOutput, found: Sequence[ReceiptFinding]) -> None:
-    """Everything that was looked at, and what that comes to."""
+    """Print everything that was checked, and the verdict."""
     output.table(("looked at", "", "found"), ((each.subject, str(each.level), each.message) for each in found))
     _say_verdict(output, found, said={each.subject for each in found})
 
@@ -153,7 +153,7 @@ def _here_lines(here: MachinePurgeNote) -> Iterator[str]:
 
 
 def _say_verdict(output: CommandOutput, found: Sequence[ReceiptFinding], *, said: Collection[str]) -> None:
-    """What it comes to; of what stands above, `said`, not a second time."""
+    """Print the verdict without repeating the lines above (`said`)."""
     wrong = [each for each in found if each.level is ReceiptLevel.WRONG]
     left = wrong or [each for each in found if each.level is ReceiptLevel.OPEN]
     verdict = "The receipt does not hold" if wrong else "The receipt holds, as far as it goes"
@@ -167,7 +167,7 @@ def _say_verdict(output: CommandOutput, found: Sequence[ReceiptFinding], *, said
 
 
 def make_audit_view(receipt: PurgeReceipt) -> JsonObject:
-    """The record of ALF §3.1.11, the redaction's digest, and where each vault says so in its chains."""
+    """Return the record of ALF §3.1.11, the redaction's digest, and its position in the chain of each vault."""
     return {
         "audit": receipt.audit,
         "redaction": {"id": receipt.id, "digest": receipt.digest},

@@ -1,4 +1,4 @@
-"""A purge for people: what would go, what went, what nobody can reach."""
+"""Describe a purge for people: what would be destroyed, what was, and what cannot be reached."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
 
 _WIDEST = 300
-"""Characters of one text that goes."""
+"""Characters of one destroyed text."""
 _MOST = 20
 """Lines of one kind; `--json` has all."""
 _NEVER = (
@@ -31,7 +31,8 @@ _GUESSABLE = (
 
 
 def describe_extent(document: JsonObject) -> str:
-    """`3 memories and places in 2 files (41 versions in 38 states)`: memories go whole, elsewhere the places alone."""
+    """Return `3 memories and places in 2 files (41 versions in 38 states)`. Memories are destroyed entirely; elsewhere
+    only the matches."""
     whole = count_text(document["records"], "memory", "memories") if document["records"] else ""
     cut = len({hit["where"] for hit in document["hits"] if hit["kind"] == "record"} - set(document["record_ids"]))
     parts = [
@@ -47,7 +48,8 @@ def describe_extent(document: JsonObject) -> str:
 def print_purge_plan(
     output: CommandOutput, agent: Agent, found: PurgeMatches, document: JsonObject, *, workspace: bool
 ) -> None:
-    """What would go, and what stays. `workspace`: the live files are to be cut too, so the differences are shown."""
+    """Print what would be destroyed, and what stays. With `workspace`, the live files are cut too, so their differences
+    are shown."""
     if not document["versions"]:
         output.line(f"Nothing that is kept of {agent.name} holds it.")
     else:
@@ -73,7 +75,7 @@ def print_purge_plan(
 
 
 def _say_opaque(output: CommandOutput, found: PurgeMatches) -> None:
-    """Where the text may stand in a form that is not searched."""
+    """Print where the text may be in a form that is not searched."""
     if found.opaque:
         names = [f"{name} ({form})" for name, form in sorted(found.opaque.items())]
         more = [f"{len(names) - _MOST} more"] if names[_MOST:] else []
@@ -82,7 +84,7 @@ def _say_opaque(output: CommandOutput, found: PurgeMatches) -> None:
 
 
 def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
-    """What goes beside the matches: its text on this terminal and nowhere else."""
+    """Print what is destroyed beside the matches. Its text appears on this terminal and nowhere else."""
     if not found.also:
         return
     count, places = sum(map(len, found.also.values())), len(found.also)
@@ -96,13 +98,13 @@ def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
 
 
 def _first(text: str) -> str:
-    """The first characters, on one line."""
+    """Return the first characters, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…"
 
 
 def _say_live(output: CommandOutput, found: PurgeMatches, *, workspace: bool) -> None:
-    """What lies in the live workspace: with its text where it is to be cut, on this terminal and nowhere else."""
+    """Print what is in the live workspace. If it is to be cut, its text appears on this terminal and nowhere else."""
     files = [cut for cut in found.live if cut.command is None]
     if files and not workspace:
         count = count_text(len(files), "file")
@@ -160,20 +162,20 @@ def _planned_at(remote: JsonObject) -> str:
 
 
 def print_kept_out_files(output: CommandOutput, agent: Agent, cuts: list[WorkspaceRemoval]) -> None:
-    """What was purged and lies in live files."""
+    """Print what was purged and is still in live files."""
     if not cuts:
         output.line(f"Nothing that was purged lies in the workspace of {agent.name}.")
     _say_cuts(output, cuts)
 
 
 def print_cut_files(output: CommandOutput, document: JsonObject) -> None:
-    """Which live files were cut."""
+    """Print which live files were cut."""
     if document["workspace"]:
         output.line(f"Cut in the workspace: {join_names([path_text(path) for path in document['workspace']])}.")
 
 
 def print_readmitted_files(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
-    """Which files captures take again."""
+    """Print which files captures take again."""
     if not document["let_in"]:
         output.line(f"No file of {agent.name} is left out because of a purge.")
         return
@@ -184,7 +186,7 @@ def print_readmitted_files(output: CommandOutput, agent: Agent, document: JsonOb
 
 
 def print_whole_agent(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
-    """A whole agent that would go."""
+    """Print an entire agent that would be destroyed."""
     states = count_text(document["sequences_rewritten"], "state")
     output.line(f"All of {agent.name} would be destroyed: {states}, its keys, every undo folder.", style="bold")
     output.line(f"The workspace stays as it is: {agent.workspace}")
@@ -196,7 +198,8 @@ def print_whole_agent(output: CommandOutput, agent: Agent, document: JsonObject)
 
 
 def print_purge_result(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
-    """What went, where it is not done yet, and where the proof is. What could not be looked through was in the plan."""
+    """Print what was destroyed, where it is not finished, and where the proof is. What could not be searched was in the
+    plan."""
     if document["scope"] == "full_agent":
         output.line(f"{agent.name} is gone from this machine.", style="bold")
     else:

@@ -1,15 +1,17 @@
-"""`lifeboat receipts`: the proof of purges. What went where, what is left to do, and whether a receipt holds."""
+"""`lifeboat receipts`: the proof of purges: what was purged where, what is left to do, and whether a receipt is
+valid."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
 from lifeboat_cli.purge import purge_receipt_text as texts
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, is_json_wanted, session_command
@@ -38,7 +40,7 @@ LARGEST = 64 << 20
 """Bytes of a receipt that is read from a file."""
 DOES_NOT_HOLD = 3
 UNTRUSTED = 4
-"""The exit status for a receipt that is whole, signed with a key that this home does not know."""
+"""The exit status for a complete receipt that is signed with a key unknown to this home."""
 
 
 def _receipts(ctx: click.Context) -> Iterable[str]:
@@ -53,7 +55,7 @@ def purge_receipts() -> None:
     """Receipts of purges: what went where, and the proof of it."""
 
 
-# Looking --------------------------------------------------------------------------------------------------------------
+# Reading --------------------------------------------------------------------------------------------------------------
 
 
 @purge_receipts.command("list", epilog=format_examples("lifeboat receipts list", "lifeboat receipts list Juniper"))
@@ -98,7 +100,7 @@ def show(session: CommandSession, receipt_id: str, audit: bool) -> int:
     document = receipt.to_json()
     found = receipt_signing.verify_receipt(context, document)
     holds = not receipt_signing.has_wrong_finding(found)
-    judged: dict[str, Any] = {"holds": holds, "findings": [each.to_json() for each in found]}
+    judged: JsonObject = {"holds": holds, "findings": [each.to_json() for each in found]}
     if audit:
         view = {**texts.make_audit_view(receipt), **judged}
         session.output.document(view, lambda: texts.print_audit(session.output, receipt, found))
@@ -134,7 +136,7 @@ def verify(file: Path, as_json: bool) -> int:
     return UNTRUSTED if any(each.unknown_key for each in found) else 0
 
 
-# Doing ----------------------------------------------------------------------------------------------------------------
+# Acting ---------------------------------------------------------------------------------------------------------------
 
 
 @purge_receipts.command(
@@ -162,7 +164,7 @@ def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: 
     with session.output.progress(f"Purging at {config.name}"):
         try:
             purge_exchange.send_redaction(context, agent, config, redaction, owner=token)
-        except RemoteDenied as error:  # the token that was typed, not the one that this machine has
+        except RemoteDenied as error:  # The typed token, not the one that this machine stores.
             again = f"lifeboat receipts confirm {receipt.id} --remote {quote_argument(config.name)}"
             raise RemoteDenied(f"{error.message}; a token for purge is needed", fix=again) from None
     note = receipt_signing.find_receipt(context, receipt.id).vault(config.id)
@@ -196,11 +198,11 @@ def export(session: CommandSession, receipt_id: str, file: Path) -> None:
     session.output.document({"id": receipt.id, "path": str(file)}, lambda: session.output.line(text))
 
 
-# What they need -------------------------------------------------------------------------------------------------------
+# Helpers --------------------------------------------------------------------------------------------------------------
 
 
 def _agent_id(context: Context, named: str) -> str:
-    """Also of an agent that was purged whole, of which its name is left."""
+    """Return the id of an agent by its name, even if it was purged entirely."""
     from lifeboat_core.agents import agent as agents
 
     try:
@@ -218,7 +220,7 @@ def _agent_id(context: Context, named: str) -> str:
 
 
 def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple[Agent, Redaction]:
-    """What has to be sent, and of which agent. Raises UnknownReceipt, UnknownAgent, VaultError."""
+    """Return the redaction to send, and its agent. Raises UnknownReceipt, UnknownAgent, VaultError."""
     from lifeboat_core.agents import agent as agents
 
     gone = purged_agent_files.find_purged_agent(context, receipt.agent_id)
@@ -233,7 +235,8 @@ def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple
 
 
 def _token(session: CommandSession, from_stdin: bool) -> str:
-    """Typed where nobody sees it, or one line of standard input. Raises BadSetting, which does not repeat it."""
+    """Return a token that is typed without echo or read from a line of standard input. Raises BadSetting, which does
+    not repeat it."""
     from lifeboat_core.remotes.remote_registry import LONGEST_TOKEN
 
     if from_stdin:
@@ -249,7 +252,7 @@ def _token(session: CommandSession, from_stdin: bool) -> str:
 
 
 def _findings(context: Context | None, file: Path) -> list[ReceiptFinding]:
-    """A file that is not even strict JSON is no receipt that holds. Raises TooLarge, OSError."""
+    """Check a receipt. A file that is not strict JSON is invalid. Raises TooLarge, OSError."""
     if file.stat().st_size > LARGEST:
         raise TooLarge(f"{file} is larger than any receipt")
     try:

@@ -1,4 +1,4 @@
-"""`lifeboat remote`: second copies of your agents, on another machine or on another disk."""
+"""`lifeboat remote`: remotes of your agents, on another machine or another disk."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.remote.remote_test_command import test
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, can_ask, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.errors import BadSetting
@@ -27,10 +28,8 @@ from lifeboat_daemon.control.poke_daemon import wake_daemon
 if TYPE_CHECKING:
     from lifeboat_core.remotes.remote_probe import ProbeResult
 
-_FOLDER = "file"
 
-
-@click.group()
+@click.group(cls=DefaultCommandGroup, default="list")
 def remote() -> None:
     """Second copies: endpoints on other machines, folders on other disks."""
 
@@ -84,8 +83,8 @@ def add(
     text = _one_line(session, "The join line") if join_stdin else str(address)
     token = _one_line(session, "The token") if token_stdin else None
     given = remote_access.parse_remote_access(text, pin=pin, token=token)
-    is_folder = given.url.startswith(f"{_FOLDER}:")
-    if plain and not is_folder:
+    is_sealed_by_default = remote_kinds.find_kind(given.url).is_sealed_by_default
+    if plain and not is_sealed_by_default:
         raise click.UsageError("--plain is for folders: an endpoint encrypts what it keeps by itself.")
     with session.output.progress("Asking it who it is"):
         config, met = manage_remotes.add_remote(
@@ -93,7 +92,7 @@ def add(
             name,
             given,
             optional=optional,
-            sealed=sealed or (is_folder and not plain),
+            sealed=sealed or (is_sealed_by_default and not plain),
             save=not dry_run,
         )
     if not dry_run:
@@ -135,7 +134,7 @@ def _about_token(met: ProbeResult) -> Iterable[str]:
 
 
 def _one_line(session: CommandSession, what: str) -> str:
-    """One line of standard input. Raises BadSetting, which does not repeat it."""
+    """Read one line of standard input. Raises BadSetting, which does not repeat it."""
     if sys.stdin.isatty():
         session.output.note(f"{what}, then Enter:")
         text = sys.stdin.readline()
@@ -147,7 +146,7 @@ def _one_line(session: CommandSession, what: str) -> str:
     return misplaced_words.refuse_in_field(what.lower(), lines[0])
 
 
-# Looking --------------------------------------------------------------------------------------------------------
+# Listing --------------------------------------------------------------------------------------------------------
 
 
 @remote.command(
@@ -191,16 +190,19 @@ def _token_json(met: ProbeResult) -> JsonObject | None:
 
 
 def _standing(context: Context, config: RemoteConfig) -> JsonObject:
-    """A remote with what the vaults here know of it; `verified_at` is the oldest of its agents', None while one of them
-    was never read back."""
+    """Return a remote with what the local vaults know of it. `verified_at` is the oldest of its agents', or None if one
+    of them was never read back."""
     from lifeboat_core.remotes import remote_kinds
 
+    kind = None if config.problem else remote_kinds.find_installed_kind(config.url)
     known = [] if config.problem else [_agent_json(context, agent, config) for agent in agents.list_agents(context)]
     verified = [one["verified_at"] for one in known]
     oldest = min(verified) if verified and all(verified) else None
     return {
         **_config_json(config),
-        "readable": "" if config.problem else remote_kinds.find_kind(config.url).readable_by(config),
+        "kind": None if kind is None else kind.name,
+        "readable": "" if kind is None else kind.readable_by(config),
+        "needs_token": kind is not None and kind.needs_token,
         "has_token": remote_registry.load_token(context, config.name) is not None,
         "problem": config.problem,
         "verified_at": oldest,
@@ -280,13 +282,14 @@ def remove(session: CommandSession, remote: str, keep_token: bool, yes: bool) ->
 
 
 def _name_of(context: Context, text: str) -> str:
-    """The name of a remote, also of one whose file cannot be used. Raises UnknownRemote."""
+    """Return the name of a remote, even if its file is invalid. Raises UnknownRemote."""
     same = [name for name in remote_registry.list_remote_names(context) if name.casefold() == text.casefold()]
     return same[0] if same else remote_registry.find_remote(context, text).name
 
 
 def _revoke(session: CommandSession, name: str) -> bool:
-    """Whether the token of this machine counts no more there. A remote that is gone keeps nobody from forgetting it."""
+    """Revoke this machine's token at a remote. Return whether that succeeded. An unreachable remote can still be
+    removed."""
     from lifeboat_core.remotes import remote_probe
 
     try:

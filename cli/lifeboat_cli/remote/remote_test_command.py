@@ -1,4 +1,4 @@
-"""`lifeboat remote test`: whether a second copy does what one must, tried out on the real one."""
+"""`lifeboat remote test`: run the conformance checks against a real remote."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What a state that nobody signed would write, while nothing of it is written: each file that some tool would run or
-obey, with its first lines. Nothing is written before the user has seen this."""
+"""The view of an unsigned state before it is written: each file that a tool would run or obey, with its first lines.
+
+Nothing is written before the user has seen this.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,8 @@ _MOST_BYTES, _MOST_LINES = 2048, 12
 
 
 def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) -> None:
-    """Show a state that nobody signed, and have the user agree to it: with an answer on a terminal, elsewhere with the
-    code of the state that was shown (`seen`). A dry run only shows it.
-
-    Raises UnsignedState.
-    """
+    """Show an unsigned state and get the user's consent: an answer on a terminal, elsewhere the code of the state that
+    was shown (`seen`). A dry run only shows it. Raises UnsignedState."""
     from lifeboat_core.restore.restore_run import make_unsigned_error
     from lifeboat_core.restore.seen_code import make_seen_code
 
@@ -49,7 +48,7 @@ def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) ->
 
 
 def print_quarantine(output: CommandOutput, plan: RestorePlan) -> None:
-    """Print the view; nothing with --json, where `--dry-run` names the same files."""
+    """Print the view, or nothing with --json, where `--dry-run` lists the same files."""
     from lifeboat_core.restore import describe_plan
 
     if output.as_json:

@@ -1,4 +1,4 @@
-"""`lifeboat restore`, `undo`, `verify`: bring an agent back, take that back, prove that it would work."""
+"""`lifeboat restore`, `undo`, `verify`: restore an agent, undo a restore, prove that a restore would work."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.history import conversion_receipt_text
 from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.restore import quarantine_view, restore_from_remote
@@ -27,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def add_row_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Which optional rows of the runtime's databases come along."""
+    """Add the options for optional rows of the runtime's databases."""
     cron = click.option("--with-cron", is_flag=True, help="Put scheduled jobs back: on two machines they run twice.")
     sessions = click.option("--with-sessions", is_flag=True, help="Put the transcripts of sessions back.")
     return cron(sessions(command))
 
 
 def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Which unsigned state was looked at, for scripts."""
+    """Add the option for the unsigned state that was looked at, for scripts."""
     said = "With --accept-unsigned: the code of the state that was shown, instead of an answer on a terminal."
     return click.option("--seen", metavar="CODE", help=said)(command)
 
@@ -105,9 +106,8 @@ def run_restore_plan(
     run: Callable[[RestorePlan, Tell], RestoreReport],
     seen: str | None = None,
 ) -> int:
-    """Show a plan, or ask about it where something is in the way, and run it. Return the exit status: 1 where
-    something was left out, or is left without its credentials. `seen` is the code of an unsigned state that the user
-    looked at."""
+    """Show a plan, or ask if something is in the way, and run it. Return the exit status: 1 if something was left out,
+    or is left without its credentials. `seen` is the code of an unsigned state that the user looked at."""
     from lifeboat_core.restore import full_receipt
     from lifeboat_core.restore.seen_code import make_seen_code
     from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
@@ -130,9 +130,9 @@ def run_restore_plan(
     return restore_exit_status(report)
 
 
-def restore_exit_status(report: dict[str, Any]) -> int:
-    """Return 1 for a restore or an import that left something out, or the capture that follows it, and where something
-    that was written is not in its place."""
+def restore_exit_status(report: JsonObject) -> int:
+    """Return 1 if a restore or an import left something out, if the capture after it did, or if a written file is not
+    in its place."""
     return 1 if any(report[each] for each in ("left_out", "lacking", "not_captured", "moved_away")) else 0
 
 
@@ -147,9 +147,9 @@ def _print_plan(session: CommandSession, plan: Any) -> None:
 
 
 def print_restore_report(
-    output: CommandOutput, report: dict[str, Any], globs: tuple[str, ...] = (), *, is_dry_run: bool = False
+    output: CommandOutput, report: JsonObject, globs: tuple[str, ...] = (), *, is_dry_run: bool = False
 ) -> None:
-    """What a restore did (or would do), for people. `globs`: it was limited to these files."""
+    """Print what a restore did, or would do, for people. `globs`: it was limited to these files."""
     output.line(_headline(report, globs, is_dry_run=is_dry_run), style="bold")
     files = report["files"]
     said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none to write"
@@ -181,7 +181,7 @@ def print_restore_report(
         output.verbatim(f"  {command}")
 
 
-def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: bool) -> str:
+def _headline(report: JsonObject, globs: tuple[str, ...], *, is_dry_run: bool) -> str:
     if report["kind"] == "undo":
         return f"The last restore of {report['name']} is taken back in {report['to']}."
     what = f"What fits {' '.join(globs)} of sequence" if globs else "Sequence"
@@ -190,14 +190,14 @@ def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: boo
     return f"{what} {report['sequence']} of {report['name']} {state} in {report['to']}{lost}."
 
 
-def _credentials(report: dict[str, Any]) -> str:
+def _credentials(report: JsonObject) -> str:
     counts = report["credentials"]
     left = f", {counts['skipped']} left out" if counts["skipped"] else ""
     return f"Credentials: {counts['injected']} in their places{left}."
 
 
-def _left_out(report: dict[str, Any]) -> Iterator[str]:
-    """Credentials that stay out with why, those a person has to do something about, and what lacks them."""
+def _left_out(report: JsonObject) -> Iterator[str]:
+    """Print the credentials that are left out and why, those that need an action of the user, and what lacks them."""
     from lifeboat_core.restore.left_out_reasons import ADVISING
 
     if report["kind"] == "undo":
@@ -206,7 +206,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
     said = {(item["name"], item["reason"]) for item in report["skipped"] if item.get("warning") == "named"}
     for each in report.get("credential_details", []):
         whole = (each["label"].partition(": ")[0], each["reason"])
-        if whole in files:  # the whole file stays out: that is said once
+        if whole in files:  # The whole file is left out, which is said once.
             if whole not in said:
                 said.add(whole)
                 yield f"{whole[0]}: {whole[1]}"
@@ -218,8 +218,8 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
         yield f"{each['name']} stays without {', '.join(each['credentials'])}"
 
 
-def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is left to do, each with its command."""
+def _next(report: JsonObject) -> Iterator[tuple[str, str]]:
+    """Print what is left to do, each with its command."""
     from lifeboat_adapters.credential_types import CredentialRefusal
     from lifeboat_core.restore.left_out_reasons import LeftOutCode
 
@@ -304,7 +304,7 @@ def verify(session: CommandSession, agent: str, at: str | None, whole: bool, rem
             session.output.warn(f"{damage}; the copy is as the workspace has it")
         for reason in report["not_captured"]:
             session.output.warn(f"not in this sequence: {reason}")
-        problems = count_text(len(report["mismatches"]), "problem")  # not all of them need to be in this sequence
+        problems = count_text(len(report["mismatches"]), "problem")  # Not all of them need to be in this sequence.
         verdict = f"was tried: {problems}" if report["mismatches"] else "holds: every byte was written and compared"
         if missing:
             verdict += f"; {count_text(missing, 'file')} of the agent not in it"

@@ -1,4 +1,4 @@
-"""`lifeboat restore --from`: from a second copy."""
+"""`lifeboat restore --from`: restore from a remote."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def restore_from(
     take_over: str | None,
     seen: str | None,
 ) -> int:
-    """Restore what a remote has of an agent; with `adopt` it lives here from now on. Return the exit status."""
+    """Restore an agent from a remote. With `adopt`, this machine becomes its writer. Return the exit status."""
     from lifeboat_cli.restore.restore_commands import run_restore_plan
     from lifeboat_core.remotes import remote_restore
     from lifeboat_core.restore import carry_out_plan

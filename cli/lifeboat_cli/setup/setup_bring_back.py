@@ -1,4 +1,4 @@
-"""`lifeboat setup`: an agent brought back from a second copy, on a machine that may never have had it."""
+"""`lifeboat setup`: bring back an agent from a remote, on a machine that may never have had it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_core.texts.human_text import count_text, make_state_folder_option,
 
 
 def bring_back(session: CommandSession) -> None:
-    """Second copy, key, agent, folder, restore; what is there already is not asked for."""
+    """Ask for remote, key, agent and folder, and restore. Steps that are done are skipped."""
     asking.print_heading(session, "1 of 4. The second copy")
     remote = _remote(session)
     if remote is None:
@@ -44,7 +44,7 @@ def _remote(session: CommandSession) -> str | None:
 
 
 def _key(session: CommandSession) -> bool:
-    """Whether the key is here, taken from its words where it was not."""
+    """Return whether the key is here, recovering it from its words if necessary."""
     step = steps.check_key_ready(session.context)
     session.output.line(step.text)
     if step.state == steps.DONE:
@@ -54,7 +54,7 @@ def _key(session: CommandSession) -> bool:
 
 
 def _agent(session: CommandSession, remote: str) -> JsonObject | None:
-    """The agent that is to come, None where it is here already or there is none."""
+    """Return the agent to restore, or None if it is here already or there is none."""
     try:
         there = asking.read_json_answer("agents", "list", "--remote", remote)["agents"]
     except LifeboatError as error:
@@ -79,7 +79,7 @@ def _described(one: JsonObject) -> str:
 
 
 def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
-    """Preview, question, restore; with the typed name of a machine that wrote lately."""
+    """Show the plan, ask, and restore. If a machine wrote recently, the user types its name."""
     while True:
         words = _words(session, remote, agent)
         try:
@@ -98,7 +98,7 @@ def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
 
 
 def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]:
-    """The restore as far as its folder is known now."""
+    """Return the words of the restore command, as far as its folder is known."""
     names = runtimes.list_runtimes()
     runtime = asking.ask_text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
     target = _folder(session, agent["folders"].get(runtime, ""))
@@ -116,7 +116,7 @@ def _folder(session: CommandSession, usual: str) -> str:
 
 
 def _show(session: CommandSession, plan: JsonObject) -> None:
-    """What would be written, in a few lines: the plan itself names every file."""
+    """Print the plan in a few lines. The plan itself names every file."""
     output, files = session.output, plan["files"]
     output.line(f"Sequence {plan['sequence']} of {time_text(plan['time'])} would be written to {plan['to']}.")
     said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none"

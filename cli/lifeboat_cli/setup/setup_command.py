@@ -1,4 +1,4 @@
-"""`lifeboat setup`: from nothing to agents that are safe, or an agent that is back, with a question at each step."""
+"""`lifeboat setup`: protect agents, or bring one back, with a question at each step."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _guide(session: CommandSession) -> None:
 
 
 def _say_end(session: CommandSession) -> None:
-    """How it stands now, and what is left."""
+    """Print the final state and what is left."""
     asking.print_heading(session, "How it stands")
     asking.attempt_command(session, "status")
     left = [step for step in steps.list_setup_steps(session.context) if step.state == MISSING]
@@ -92,11 +92,11 @@ def _say_end(session: CommandSession) -> None:
         session.output.line("Or go on here: lifeboat setup")
 
 
-# Without ------------------------------------------------------------------------------------------------------------
+# Without questions --------------------------------------------------------------------------------------------------
 
 
 def _without_questions(session: CommandSession) -> int:
-    """Agents that were found are protected, the key is made, the service is installed where it can be."""
+    """Protect the found agents, create the key, and install the service where possible."""
     did: list[JsonObject] = []
     for offer in steps.discover_agents(session.context).open:
         did.append(_done(["agents", "add", offer.workspace]))
@@ -110,7 +110,7 @@ def _without_questions(session: CommandSession) -> int:
 
 
 def _done(words: list[str]) -> JsonObject:
-    """A command that was run, and how it failed. `list_left_out` names what of an agent it did not capture."""
+    """Return a command that was run, and its error. `left_out` names what of an agent it did not capture."""
     import shlex
 
     did: JsonObject = {"command": shlex.join(["lifeboat", *words]), "error": None, "left_out": {}}
@@ -123,7 +123,7 @@ def _done(words: list[str]) -> JsonObject:
 
 
 def _key_made(session: CommandSession) -> JsonObject:
-    """The key alone: its words are shown where somebody sees them."""
+    """Create the key without its words, which are only shown on a terminal."""
     did: JsonObject = {"command": "lifeboat keys init", "error": None, "left_out": {}}
     try:
         session.context.keys().ensure()
@@ -133,7 +133,7 @@ def _key_made(session: CommandSession) -> JsonObject:
 
 
 def _tell(session: CommandSession, did: list[JsonObject]) -> None:
-    """How each step stands, and what was done now."""
+    """Print the state of each step, and what was done now."""
     found = steps.list_setup_steps(session.context)
     document = {"steps": [step.to_json() for step in found], "next": steps.find_next_command(found), "did": did}
     session.output.document(document, lambda: _print(session, found, did))

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def take_over_from_alf(session: CommandSession, *, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool) -> int:
-    """Take over every agent that the client knows; return the exit status. Raises NoAlfClient, HostedHistoryError."""
+    """Take over every agent that the client knows, and return the exit status. Raises NoAlfClient,
+    HostedHistoryError."""
     from lifeboat_core.exchange import alf_client, alf_taking_over
     from lifeboat_core.exchange.alf_service import HostedService
     from lifeboat_daemon.work.operations import discover
@@ -75,7 +76,7 @@ def _print(session: CommandSession, folder: Path, taken: list[TakenAgent], probl
 
 
 def _sentence(one: TakenAgent) -> str:
-    """What became of an agent."""
+    """Describe what became of an agent."""
     name = one.name or one.id
     place = "in no folder that was found" if one.workspace is None else path_text(str(one.workspace))
     states = count_text(len(one.sequences), "earlier state", "earlier states")

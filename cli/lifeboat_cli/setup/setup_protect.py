@@ -1,4 +1,4 @@
-"""`lifeboat setup`: the agents on this machine made safe, step by step; what is done already is only told."""
+"""`lifeboat setup`: protect the agents on this machine step by step. Finished steps are only reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STORE = ("--store", str(StoreKind.PASSPHRASE))
 
 
 def protect_agents(session: CommandSession) -> None:
-    """All steps in their order; each may be skipped."""
+    """Run all steps in order. Each may be skipped."""
     for number, (title, run) in enumerate(
         (
             ("Agents on this machine", set_up_agents),
@@ -32,7 +32,7 @@ def protect_agents(session: CommandSession) -> None:
 
 
 def set_up_agents(session: CommandSession) -> None:
-    """Each that was found and is not protected is offered; where none was found, its folder is asked for."""
+    """Offer each found agent that is not protected. If none was found, ask for its folder."""
     found = steps.discover_agents(session.context)
     for problem in found.problems:
         session.output.warn(problem)
@@ -52,7 +52,8 @@ def set_up_agents(session: CommandSession) -> None:
 
 
 def set_up_key(session: CommandSession) -> None:
-    """The key made where there is none, put behind a passphrase where it would lie open, its words shown and proven."""
+    """Create the key if there is none, wrap it with a passphrase if it would be unprotected, and show and prove its
+    words."""
     key, words = steps.check_key_ready(session.context), steps.check_words_proven(session.context)
     session.output.line(key.text)
     if key.state == MISSING and session.context.keys().key_id is not None:
@@ -72,7 +73,7 @@ def set_up_key(session: CommandSession) -> None:
 
 
 def _would_lie_open(session: CommandSession) -> bool:
-    """Whether only the mode of a file protects the key, or would protect a new one."""
+    """Return whether only a file mode protects the key, or would protect a new one."""
     keys, around = session.context.keys(), session.context.environment
     if keys.key_id is not None:
         return keys.store is StoreKind.FILE
@@ -88,7 +89,7 @@ def _wants_passphrase(session: CommandSession) -> bool:
 
 
 def set_up_remote(session: CommandSession) -> None:
-    """Asked for where there is none; then everything is brought there."""
+    """Ask for a remote if there is none, then push everything to it."""
     step = steps.check_remote_ready(session.context)
     session.output.line(step.text)
     if step.state != DONE and ask_remote(session, optional=True) is not None:
@@ -96,7 +97,7 @@ def set_up_remote(session: CommandSession) -> None:
 
 
 def set_up_service(session: CommandSession) -> None:
-    """The service at every login, or the daemon until this computer ends where nothing starts services."""
+    """Install the service, or start the daemon until shutdown if nothing on this system starts services."""
     step = steps.check_service_ready(session.context)
     session.output.line(step.text)
     if step.state != MISSING or step.command is None:

@@ -1,4 +1,4 @@
-"""Questions of `lifeboat setup`, and the single commands that it runs: each is shown as it would be typed."""
+"""Questions of `lifeboat setup`, and the single commands that it runs. Each is shown as it would be typed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from lifeboat_keys.words_in_texts import holds_recovery_words
 
 
 def attempt_command(session: CommandSession, *words: str, secret: str | None = None) -> LifeboatError | None:
-    """Run `lifeboat WORDS` here, with what it says. `ask_secret` is a line of its standard input, which nobody sees.
+    """Run `lifeboat WORDS` here, with its output. `secret` is a line for its standard input, which is not displayed.
 
-    The error that it ended with, which was said; one that speaks for itself where it ended with another status.
+    Return the error that it ended with, which was printed; a general error if it ended with another status.
     """
     session.output.verbatim(f"$ {shlex.join(('lifeboat', *words))}")
     try:
@@ -37,7 +37,8 @@ def attempt_command(session: CommandSession, *words: str, secret: str | None = N
 
 
 def retry_until_done(run: Callable[[], LifeboatError | None]) -> bool:
-    """Whether something was done at last; after each failure a person says whether to try once more."""
+    """Run something until it succeeds or the user stops. Return whether it succeeded. The user decides after each
+    failure."""
     while run() is not None:
         if not ask_yes_no("Try again?", default=False):
             return False
@@ -45,7 +46,7 @@ def retry_until_done(run: Callable[[], LifeboatError | None]) -> bool:
 
 
 def read_json_answer(*words: str) -> JsonObject:
-    """What `lifeboat WORDS --json` answers. Raises what it raises."""
+    """Return the document of `lifeboat WORDS --json`. Raises what the command raises."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         _run((*words, "--json"))
@@ -81,18 +82,18 @@ def _stdin(line: str | None) -> Iterator[None]:
 
 
 def print_heading(session: CommandSession, text: str) -> None:
-    """Where in the way it is."""
+    """Print the heading of a step."""
     session.output.line()
     session.output.line(text, style="bold")
 
 
 def ask_yes_no(question: str, *, default: bool = True) -> bool:
-    """What somebody says to a question; an empty answer is the default."""
+    """Ask a yes-or-no question. An empty answer is the default."""
     return click.confirm(line_text(question), default=default, err=True)
 
 
 def ask_choice(session: CommandSession, question: str, answers: Sequence[str], *, default: str = "1") -> int | None:
-    """Which of some answers, from 0; None for an empty answer where `default` is ""."""
+    """Ask for one of some answers and return its index, or None for an empty answer if `default` is ""."""
     for number, said in enumerate(answers, 1):
         session.output.line(f"  {number}  {said}")
     numbers = [str(number) for number in range(1, len(answers) + 1)]
@@ -102,7 +103,7 @@ def ask_choice(session: CommandSession, question: str, answers: Sequence[str], *
 
 
 def ask_text(question: str, default: str = "", allowed: Sequence[str] = ()) -> str:
-    """A line; with `allowed` one of these, or the default."""
+    """Ask for a line. With `allowed`, it must be one of these or the default."""
     while True:
         given = str(click.prompt(line_text(question), default=default, show_default=bool(default), err=True)).strip()
         if _is_misplaced(given):
@@ -112,7 +113,7 @@ def ask_text(question: str, default: str = "", allowed: Sequence[str] = ()) -> s
 
 
 def ask_secret(question: str) -> str:
-    """A line that is not shown while it is typed; "" where nothing was."""
+    """Ask for a line without echo. Return "" for an empty one."""
     while True:
         given = str(
             click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True)
@@ -122,7 +123,8 @@ def ask_secret(question: str) -> str:
 
 
 def _is_misplaced(given: str) -> bool:
-    """Return whether an answer holds the words of a key, and say so: it is asked for again and goes nowhere."""
+    """Return whether an answer contains recovery words, and say so. The question is repeated and the answer
+    discarded."""
     if not holds_recovery_words(given):
         return False
     click.echo("These are recovery words. They do not belong here and were not kept.", err=True)

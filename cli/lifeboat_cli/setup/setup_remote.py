@@ -1,4 +1,4 @@
-"""`lifeboat setup`: a second copy, asked for in the three forms that there are."""
+"""`lifeboat setup`: ask for a remote in one of its three forms."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.machine.typed_folders import parse_existing_folder, parse_whole_path
 from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes.sealed.folder_kind import make_folder_url
 
 _KINDS = (
     "another machine, with the join line that it says",
@@ -19,10 +20,10 @@ _KINDS = (
 
 
 def ask_remote(session: CommandSession, *, optional: bool) -> str | None:
-    """Return the name of the second copy that was made known, None where the user wants none.
+    """Return the name of the remote that was added, or None if the user wants none.
 
-    With `optional` an empty answer skips it, and a folder may be a new one. Otherwise an agent comes from it, so its
-    folder has to be there.
+    With `optional`, an empty answer skips it, and a folder may be new. Otherwise an agent is restored from it, so its
+    folder must exist.
     """
     by_folder = partial(_by_folder, must_exist=not optional)
     while True:
@@ -58,7 +59,7 @@ def _by_folder(session: CommandSession, name: str, *, must_exist: bool) -> Lifeb
     if not folder:
         return LifeboatError("no folder was named")
     try:
-        url = (parse_existing_folder(folder) if must_exist else parse_whole_path(folder)).as_uri()
+        url = make_folder_url(parse_existing_folder(folder) if must_exist else parse_whole_path(folder))
     except BadSetting as error:
         session.output.error(error)
         return error

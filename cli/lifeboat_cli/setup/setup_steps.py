@@ -1,4 +1,5 @@
-"""The steps that make agents safe, and how each of them stands: what `lifeboat setup` tells and goes on with."""
+"""The steps that protect agents, and the state of each: `lifeboat setup` reports them and continues with the missing
+ones."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ _ADD = "lifeboat agents add FOLDER"
 
 
 class SetupStep(msgspec.Struct, frozen=True):
-    """One step. `state` is done, missing, or skipped: it cannot be done here, or is not wanted. `command` does it; None
-    where nothing is to be done. `action` says what the command of the service does, "" for other steps."""
+    """One step. `state` is done, missing, or skipped: it is impossible here, or not wanted. `command` performs it; None
+    if nothing is to be done. `action` says what the command of the service does, "" for other steps."""
 
     name: str
     state: str
@@ -42,7 +43,7 @@ class SetupStep(msgspec.Struct, frozen=True):
 
 
 class SetupDiscovery(msgspec.Struct, frozen=True):
-    """What a look around this machine found. `open` are agents that are neither protected nor dismissed."""
+    """The result of a discovery. `open` are agents that are neither protected nor dismissed."""
 
     all: tuple[AgentOffer, ...]
     open: tuple[AgentOffer, ...]
@@ -51,7 +52,7 @@ class SetupDiscovery(msgspec.Struct, frozen=True):
 
 
 def list_setup_steps(context: Context) -> list[SetupStep]:
-    """Every step in its order. Reads only, but for the note of which agents were found."""
+    """Return every step in order. It only reads, except that it notes which agents were found."""
     found = discover_agents(context)
     return [
         check_agents_found(found),
@@ -64,7 +65,7 @@ def list_setup_steps(context: Context) -> list[SetupStep]:
 
 
 def find_next_command(steps: list[SetupStep]) -> str | None:
-    """The command of the first step that is missing."""
+    """Return the command of the first missing step."""
     return next((step.command for step in steps if step.state == MISSING and step.command), None)
 
 
@@ -72,7 +73,7 @@ def find_next_command(steps: list[SetupStep]) -> str | None:
 
 
 def discover_agents(context: Context) -> SetupDiscovery:
-    """Raises ConfigError."""
+    """Look for agents on this machine. Raises ConfigError."""
     from lifeboat_daemon.work.operations import discover
 
     looked = discover.look_for_agents(context)
@@ -82,7 +83,7 @@ def discover_agents(context: Context) -> SetupDiscovery:
 
 
 def check_agents_found(found: SetupDiscovery) -> SetupStep:
-    """Whether there is any agent to protect."""
+    """Return the step of finding an agent to protect."""
     if found.all:
         names = join_names([one.name for one in found.all])
         was = count_text(len(found.all), "agent was", "agents were")
@@ -93,7 +94,7 @@ def check_agents_found(found: SetupDiscovery) -> SetupStep:
 
 
 def check_agents_protected(found: SetupDiscovery) -> SetupStep:
-    """Whether every agent that was found and not dismissed is protected."""
+    """Return the step of protecting every agent that was found and not dismissed."""
     if found.open:
         names = join_names([one.name for one in found.open])
         text = f"{names} {'is' if len(found.open) == 1 else 'are'} not protected."
@@ -110,7 +111,7 @@ def check_agents_protected(found: SetupDiscovery) -> SetupStep:
 
 
 def check_key_ready(context: Context) -> SetupStep:
-    """Whether there is a key, and it can be used; one that is locked is there."""
+    """Return the step of creating a usable key. A locked key counts as existing."""
     status = context.keys().status()
     if status.key_id is None and status.state != KeyState.ERROR:
         return SetupStep(KEY, MISSING, "There is no key yet.", "lifeboat keys init")
@@ -127,7 +128,7 @@ def check_key_ready(context: Context) -> SetupStep:
 
 
 def check_words_proven(context: Context) -> SetupStep:
-    """Whether somebody wrote the words down and proved it."""
+    """Return the step of writing down and proving the words."""
     status = context.keys().status()
     if status.proven_at is not None:
         return SetupStep(WORDS, DONE, f"Its 24 words were proven on {time_text(status.proven_at)}.")
@@ -135,11 +136,11 @@ def check_words_proven(context: Context) -> SetupStep:
     return SetupStep(WORDS, MISSING, said if status.key_id else "Its 24 words come with it.", "lifeboat keys init")
 
 
-# Where copies go, and who makes them --------------------------------------------------------------------------------
+# Remotes and service ------------------------------------------------------------------------------------------------
 
 
 def check_remote_ready(context: Context) -> SetupStep:
-    """Whether there is a copy off this disk."""
+    """Return the step of having a copy off this disk."""
     names = [one.name for one in remotes.list_usable_remotes(context)]
     if names:
         return SetupStep(SECOND_COPY, DONE, f"What is captured goes to {join_names(names)} too.")
@@ -147,7 +148,7 @@ def check_remote_ready(context: Context) -> SetupStep:
 
 
 def check_service_ready(context: Context) -> SetupStep:
-    """Whether changes are captured unasked, from every login on."""
+    """Return the step of capturing changes automatically after every login."""
     state, runs = units.inspect_unit(context), daemon_lifecycle.inspect_daemon(context).running
     if state.installed and state.ours and state.program_found:
         return SetupStep(SERVICE, DONE, "The service starts at every login and captures every change.")
@@ -163,7 +164,7 @@ def check_service_ready(context: Context) -> SetupStep:
 
 
 def split_command_words(command: str) -> list[str]:
-    """The words behind `lifeboat` of a command that is to be run."""
+    """Return the words after `lifeboat` of a command that is to be run."""
     return shlex.split(command)[1:]
 
 

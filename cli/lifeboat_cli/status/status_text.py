@@ -1,4 +1,4 @@
-"""How everything stands, for people."""
+"""Print the status for people."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _MOST_OFFERS = 3
 
 
 def print_status_view(session: CommandSession, seen: StatusView) -> None:
-    """The verdict, the agents, what is to be known of each, the key and the service. What is wrong beside the agents
-    goes to standard error."""
+    """Print the verdict, the agents with what matters about each, the key and the service. General problems go to
+    standard error."""
     for problem in list_problems(seen):
         session.output.warn(problem)
     print_agent_statuses(session, seen)
 
 
 def list_problems(seen: StatusView) -> list[str]:
-    """What is wrong beside the agents."""
+    """Return the problems that concern no single agent."""
     return [*seen.status.problems, *([] if seen.silent is None else [seen.silent])]
 
 
 def print_agent_statuses(session: CommandSession, seen: StatusView) -> None:
-    """`print_status_view` without what is wrong beside the agents."""
+    """Print the status without the general problems."""
     output, found = session.output, seen.status
     output.line(found.verdict, style="bold")
     if found.agents:
@@ -71,7 +71,7 @@ def _show_table(session: CommandSession, shown: list[AgentStatus]) -> None:
 
 
 def _show_remotes(session: CommandSession, shown: list[AgentStatus]) -> None:
-    """Each agent at each second copy, where there is one."""
+    """Print each agent at each remote, if there is one."""
     rows = [
         (
             one.name,
@@ -89,14 +89,14 @@ def _show_remotes(session: CommandSession, shown: list[AgentStatus]) -> None:
 
 def _show_key(session: CommandSession, seen: StatusView) -> None:
     key = seen.status.key
-    if key.state == OK or not seen.status.agents:  # else it is a reason of every agent
+    if key.state == OK or not seen.status.agents:  # Otherwise it is a reason of every agent.
         session.output.line(key.note or f"key: {key.state}")
     if key.key_id is not None and key.proven_at is None:
         session.output.line(NEVER_PROVEN)
 
 
 def _show_service(session: CommandSession, seen: StatusView) -> None:
-    """That it runs is told by what it does; that it does not run has to be said."""
+    """Print a line if the service does not run. While it runs, its results show it."""
     if seen.daemon.get("running"):
         since = seen.daemon.get("started_at")
         session.output.line(f"service: runs{f' since {time_text(since)}' if since else ''}")
@@ -105,7 +105,7 @@ def _show_service(session: CommandSession, seen: StatusView) -> None:
 
 
 def describe_age(session: CommandSession, moment: str | None) -> str:
-    """`3 minutes ago`, in one piece, or `never`."""
+    """Return `3 minutes ago`, without line breaks, or `never`."""
     if moment is None:
         return "never"
     return f"{age_text((session.context.clock.now() - times.parse_time(moment)).total_seconds())} ago".replace(

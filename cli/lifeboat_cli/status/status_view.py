@@ -1,4 +1,4 @@
-"""One look at how everything stands: what this command finds, and what only the daemon knows."""
+"""Collect the status: what this command finds, and what only the daemon knows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from lifeboat_daemon.control.daemon_client import connect_if_running
 
 @dataclass(frozen=True, slots=True)
 class StatusView:
-    """`status` holds the agents that were asked for, all or one. `daemon` is the object of `status --json`; `silent`
-    says why a daemon that is there did not answer. `purges`: those that are not done everywhere."""
+    """The collected status. `status` has the requested agents, all or one. `daemon` is the object of `status --json`;
+    `silent` says why an existing daemon did not answer. `purges` are those that are not finished everywhere."""
 
     status: Status
     daemon: JsonObject
@@ -37,7 +37,7 @@ class StatusView:
 
 
 def view_status(session: CommandSession, name: str | None) -> StatusView:
-    """Look now. Vaults and workspaces are looked at here, because what the daemon knows of them may be a moment old.
+    """Collect the status now. Vaults and workspaces are read here, because the daemon's knowledge may be a moment old.
     Raises UnknownAgent, AmbiguousAgent."""
     context = session.context
     chosen = None if name is None else agents.find_agent(context, name)
@@ -59,7 +59,7 @@ def _daemon(told: StatusAnswer) -> JsonObject:
 
 
 def _told(session: CommandSession) -> tuple[StatusAnswer | None, str | None]:
-    """What the daemon tells; and why it tells nothing although it is there."""
+    """Return the daemon's answer, and why an existing daemon did not answer."""
     try:
         client = connect_if_running(session.context.home, session.context.files)
         if client is None:

@@ -1,7 +1,7 @@
-"""`lifeboat status --watch`: the status again whenever something changes, until Ctrl+C.
+"""`lifeboat status --watch`: print the status again after every change, until Ctrl+C.
 
-The daemon tells when there is something new; without one this command looks every few seconds, and says so once. On a
-terminal the screen is drawn anew, elsewhere every change is one line.
+The daemon reports changes. Without a daemon, this command checks every few seconds, and says so once. On a terminal the
+screen is redrawn; elsewhere every change is one line.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from lifeboat_core.texts.human_text import time_text
 from lifeboat_daemon.control.daemon_client import DaemonClient, connect_if_running
 
 WITHOUT_DAEMON = 5.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 AGES = 30.0
-"""Seconds after which ages have grown enough to be drawn anew."""
+"""Seconds after which displayed ages are refreshed."""
 GATHER = 0.2
-"""Seconds in which events gather before there is another look."""
+"""Seconds in which events are collected before the next check."""
 
 
 def watch_status(
@@ -40,7 +40,7 @@ def watch_status(
     pause: float = WITHOUT_DAEMON,
     is_over: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Show, until Ctrl+C (which is how it ends, and no failure) or until `is_over` says so after a look. `pause` is in
+    """Print until Ctrl+C, which is the normal end, or until `is_over` returns True after a check. `pause` is in
     seconds. Raises UnknownAgent, AmbiguousAgent."""
     news = _StatusEvents(session, pause)
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(news), _page(session) as page:
@@ -52,11 +52,11 @@ def watch_status(
     return 0
 
 
-# When to look again ---------------------------------------------------------------------------------------------
+# Waiting for changes --------------------------------------------------------------------------------------------
 
 
 class _StatusEvents:
-    """Waits for something to happen: for events of the daemon, or, without one, for time to pass."""
+    """Waits for changes: for events of the daemon or, without one, for some time."""
 
     def __init__(self, session: CommandSession, pause: float) -> None:
         self._session = session
@@ -66,7 +66,7 @@ class _StatusEvents:
         self._has_said = False
 
     def wait(self) -> str | None:
-        """Return when it is time to look again; something to say about it, once. "" takes back what was said."""
+        """Wait until the next check is due. Return a remark to print, once; "" withdraws the former one."""
         if self._client is None:
             return "" if self._connect() else self._without_daemon()
         self._has_said = False
@@ -100,7 +100,7 @@ class _StatusEvents:
         return True
 
     def close(self) -> None:
-        """Listen no more."""
+        """Close the connection."""
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -114,7 +114,7 @@ def _listen(client: DaemonClient, events: queue.SimpleQueue[bool]) -> None:
     events.put(False)
 
 
-# How it is shown ------------------------------------------------------------------------------------------------
+# Display --------------------------------------------------------------------------------------------------------
 
 
 class _StatusPage(Protocol):
@@ -133,7 +133,7 @@ def _page(session: CommandSession) -> Iterator[_StatusPage]:
 
 
 class _StatusScreen:
-    """A terminal, drawn anew. (Rich's `Live` would put its own picture into everything that is captured here.)"""
+    """A terminal that is redrawn. (Rich's `Live` would insert its display into everything that is captured here.)"""
 
     def __init__(self, session: CommandSession) -> None:
         self._session = session
@@ -157,7 +157,7 @@ class _StatusScreen:
 
 
 class _StatusLines:
-    """A file or a pipe: one line for every agent that is another than before."""
+    """A file or a pipe: one line for every agent whose status changed."""
 
     def __init__(self, session: CommandSession) -> None:
         self._session = session

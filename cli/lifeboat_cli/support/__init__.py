@@ -1,1 +1,1 @@
-"""What a report of a fault holds: versions and the support bundle."""
+"""The parts of a fault report: versions and the support bundle."""

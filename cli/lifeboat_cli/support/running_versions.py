@@ -1,4 +1,4 @@
-"""Which versions a program runs with: what a report of a fault has to say."""
+"""Versions that a fault report has to contain."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LIBRARIES = (
     *("click", "cryptography", "httpx", "keyring", "msgspec", "pynacl", "textual", "watchdog"),
     *("pyrage", "starlette", "uvicorn", "psycopg", "obstore"),
 )
-"""Those that decide what is written, and those of the extras `archive`, `server` and `scale`."""
+"""Libraries that determine what is written, and those of the extras `archive`, `server` and `scale`."""
 
 
 def running_versions() -> dict[str, object]:
-    """Versions of the program, of Python, of the platform and of libraries; None for a library of an extra that is not
-    installed."""
+    """Return the versions of the program, of Python, of the platform and of libraries; None for a library of an extra
+    that is not installed."""
     return {
         "version": metadata.version(PROGRAM),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -32,7 +32,7 @@ def running_versions() -> dict[str, object]:
 
 
 def version_lines() -> list[str]:
-    """The same for a person."""
+    """Return the versions for people."""
     found = running_versions()
     libraries = found["libraries"]
     assert isinstance(libraries, dict)

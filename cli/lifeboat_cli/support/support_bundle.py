@@ -1,8 +1,7 @@
-"""What a person sends to somebody who helps: how everything stands, and nothing that is theirs.
+"""The bundle that a user sends for support: the state of the system without any user data.
 
-Every field is a number, a time, a version, or a word of this program. Nothing is copied from a message, a name or a
-path: agents are numbered, files are counted, reasons are told by their kind. So there is nothing to clean afterwards,
-and a text that says more than it should has no way in.
+Every field is a number, a time, a version, or a word of this program. No message, name or path is copied: agents are
+numbered, files are counted, reasons are reported by kind. Therefore nothing has to be removed afterwards.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ _DISTRIBUTION = "agent-lifeboat"
 _NOT_TOLD, _OTHER = "(set, not told)", "(other)"
 _LAYERS = ("raw", "artifacts", "memory", "history", "lifeboat")
 _OWN_WORDS = frozenset({"clock", "conditions", "copies", "disk"})
-"""Checks whose results are made of this program's words and of figures alone."""
+"""Checks whose results consist of words of this program and of figures only."""
 _VARIABLES = ("LIFEBOAT_HOME", "LIFEBOAT_DEBUG", "LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE", "LIFEBOAT_PASSPHRASE_FILE")
 
 
 @dataclass(frozen=True, slots=True)
 class BundlePart:
-    """One file of the bundle; `what` says for people what is in it."""
+    """One file of the bundle; `what` describes it for people."""
 
     name: str
     what: str
@@ -59,7 +58,8 @@ class BundlePart:
 
 
 def gather_bundle_parts(context: Context) -> list[BundlePart]:
-    """Everything that goes into a bundle. One that cannot be gathered says so instead; nothing is left out silently."""
+    """Gather every file of the bundle. A file that cannot be gathered contains the error instead, so nothing is left
+    out silently."""
     gathered: tuple[tuple[str, str, Callable[[Context], JsonObject]], ...] = (
         ("versions.json", "versions of Lifeboat, Python and libraries, and the system", _versions),
         ("settings.json", "settings, without texts that you wrote", _settings),
@@ -74,7 +74,7 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
 
 
 def write_support_bundle(context: Context, target: Path) -> list[BundlePart]:
-    """Write a bundle that only its owner can read; what it holds. Raises FileExists, ExchangeError."""
+    """Write a bundle that only its owner can read, and return its parts. Raises FileExists, ExchangeError."""
     with create_file(context.files, target) as stream:
         found = gather_bundle_parts(context)
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -91,7 +91,7 @@ def _or_error(gather: Callable[[Context], JsonObject], context: Context) -> Json
 
 
 def _error_word(error: Exception) -> str:
-    """What went wrong, without the message: that may name a file."""
+    """Return the kind of an error without its message, which may name a file."""
     return error.code if isinstance(error, LifeboatError) else type(error).__name__
 
 
@@ -137,7 +137,7 @@ def _settings(context: Context) -> JsonObject:
 
 
 def _setting(value: SettingValue) -> JsonObject:
-    """A figure or a switch is told; a text that somebody wrote may be a path or a command."""
+    """Return a figure or a switch. A text may be a path or a command, so it is left out."""
     told = value.source == DEFAULT or isinstance(value.value, bool | int | float)
     return {"name": value.name, "source": value.source, "value": value.value if told else _NOT_TOLD}
 
@@ -153,7 +153,7 @@ def _findings(context: Context) -> JsonObject:
 def _finding(one: doctor.DoctorCheckResult, numbers: dict[str, str]) -> JsonObject:
     found: JsonObject = {"check": one.check, "title": one.title, "level": str(one.finding.level)}
     found["agent"] = numbers.get(one.finding.subject)
-    # A check that could not be made has its title as its subject, and says what the system said.
+    # A check that failed has its title as its subject, and its result may contain system messages.
     own = one.check in _OWN_WORDS and one.finding.subject != one.title
     return found | ({"result": one.finding.result} if own else {})
 
@@ -193,7 +193,7 @@ def _remotes(context: Context) -> JsonObject:
 
 
 def _runtime(context: Context, name: str) -> str:
-    """A runtime that this program knows; another name was written by hand."""
+    """Return the name of a runtime that this program knows. An unknown name was written by a user."""
     return name if any(adapter.runtime == name for adapter in context.adapters()) else _OTHER
 
 
@@ -218,7 +218,7 @@ def _service(context: Context) -> JsonObject:
 
 
 def _daemon(context: Context, found: control_methods.DaemonStatus | None) -> JsonObject:
-    """What the daemon counted; agents by the numbers that they have everywhere here."""
+    """Return the daemon's counts, with agents by the numbers that they have in all files."""
     if found is None:
         return {"ticks": None, "watched": {}, "jobs": {}}
     numbers = {agent.id: _number(at) for at, agent in enumerate(list_agents(context), start=1)}
@@ -238,7 +238,7 @@ def _daemon(context: Context, found: control_methods.DaemonStatus | None) -> Jso
 
 
 def _unit(context: Context) -> JsonObject:
-    """The unit without its paths."""
+    """Return the state of the unit without its paths."""
     found = units.inspect_unit(context).to_json()
     switches = ("installed", "ours", "current", "program_found", "enabled", "running", "lingering")
     named = {name: found[name] for name in ("manager", *switches)}
@@ -303,7 +303,7 @@ def _home(context: Context) -> JsonObject:
     for place, path in _below(context.home.folder):
         try:
             found = path.lstat()
-        except FileNotFoundError:  # The daemon is at work.
+        except FileNotFoundError:  # The daemon may change files meanwhile.
             continue
         counted[place, stat.filemode(found.st_mode), _owner(found)] += 1
     return {
@@ -317,7 +317,8 @@ def _home(context: Context) -> JsonObject:
 
 
 def _below(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every path with the folder of the home that it lies in; no name that is not this program's own."""
+    """Yield every path with the top-level folder of the home that contains it, without names that are not this
+    program's own."""
     yield ".", folder
     for parent, folders, names in os.walk(folder):
         top = Path(parent).relative_to(folder).parts[:1]

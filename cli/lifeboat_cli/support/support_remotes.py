@@ -1,10 +1,9 @@
-"""Second copies as a support bundle tells of them: figures, switches and words of this program. No name, no address, no
-token, no message."""
+"""Describe remotes for a support bundle: figures, switches and words of this program. No name, address, token or
+message."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
@@ -16,7 +15,7 @@ from lifeboat_daemon.service.event_log import safe_kind
 
 
 def describe_remotes(context: Context, numbers: Mapping[str, str]) -> JsonObject:
-    """All second copies by number. `numbers`: what agents are called here, by id."""
+    """Return all remotes by number. `numbers` are the numbers of agents, by id."""
     return {
         f"remote-{at}": _remote(context, config, numbers)
         for at, config in enumerate(remote_registry.list_remotes(context), start=1)
@@ -24,9 +23,8 @@ def describe_remotes(context: Context, numbers: Mapping[str, str]) -> JsonObject
 
 
 def _remote(context: Context, config: RemoteConfig, numbers: Mapping[str, str]) -> JsonObject:
-    scheme = urlsplit(config.url).scheme
     return {
-        "kind": scheme if scheme in remote_kinds.list_schemes() else None,
+        "kind": remote_kinds.find_scheme(config.url),
         "usable": config.problem is None,
         "optional": config.optional,
         "sealed": config.sealed,

@@ -1,1 +1,1 @@
-"""What every command uses: its session, output, tables, questions."""
+"""What every command uses: session, output, tables, questions."""

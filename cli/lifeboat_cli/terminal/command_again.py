@@ -1,4 +1,4 @@
-"""The command that is running, as it is typed again with more options: what an error names as its fix."""
+"""The running command with more options, as an error names it as its fix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS = "lifeboat.words"
 
 
 def remember_command(context: click.Context, words: Sequence[str]) -> None:
-    """Keep the words of the command line for `write_command_again`."""
+    """Store the words of the command line for `write_command_again`."""
     context.meta[_WORDS] = tuple(words)
 
 
@@ -25,7 +25,7 @@ def write_command_again(*options: str) -> str:
 
 
 def _without(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Leave out options that are given anew, with the value of those that have one."""
+    """Remove options that are given again, with their values."""
     kept: list[str] = []
     skips_value = False
     for word in words:

@@ -1,4 +1,4 @@
-"""What every command needs: the home it works on, and a voice."""
+"""What every command needs: the home it works on, and its output."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents.locks import LockPatience
@@ -37,9 +38,9 @@ class CommandSession:
 def session_command(
     function: Callable[Concatenate[CommandSession, Parameters], Result],
 ) -> Callable[..., Result]:
-    """Give a command `--json` and a Session as its first argument.
+    """Give a command `--json` and a CommandSession as its first argument.
 
-    Opening the session rolls an interrupted restore forward first: whoever starts next finishes it.
+    Opening the session first finishes an interrupted restore.
     """
     return _with_session(function, open_session)
 
@@ -47,7 +48,8 @@ def session_command(
 def examining_command(
     function: Callable[Concatenate[CommandSession, Parameters], Result],
 ) -> Callable[..., Result]:
-    """`session_command` for what examines a home: it makes none, where a name that was mistyped would be found well."""
+    """Like `session_command`, for commands that examine a home. It does not create a home: for a mistyped path, a new
+    home would be examined."""
     return _with_session(function, _open_existing)
 
 
@@ -74,12 +76,12 @@ def _open_existing(*, as_json: bool) -> CommandSession:
 
 
 def is_json_wanted() -> bool:
-    """Whether `--json` stands before the command."""
+    """Return whether `--json` was given before the command."""
     return bool(click.get_current_context().find_root().params.get("as_json"))
 
 
-def _with_names(fix: str | None, options: dict[str, Any]) -> str | None:
-    """The command that helps, with the agent, the file or the second copy that this command was given."""
+def _with_names(fix: str | None, options: JsonObject) -> str | None:
+    """Return a fix with the agent, file or remote that this command was given."""
     for option, word in (("agent", "AGENT"), ("file", "FILE"), ("remote", "NAME")):
         given = options.get(option)
         if fix is not None and given is not None:
@@ -88,15 +90,13 @@ def _with_names(fix: str | None, options: dict[str, Any]) -> str | None:
 
 
 def can_ask(session: CommandSession) -> bool:
-    """Whether there is a person to answer a question."""
+    """Return whether a user can answer a question."""
     return not session.output.as_json and sys.stdin is not None and sys.stdin.isatty()
 
 
 def ask_confirmation(session: CommandSession, question: str, *, otherwise: str) -> None:
-    """Ask before something that is not easily taken back; a no ends the command.
-
-    Raises ConsentNeeded, with `otherwise` as its message, where nobody can be asked.
-    """
+    """Ask before an action that is hard to undo; a no ends the command. Raises ConsentNeeded, with `otherwise` as its
+    message, if no user can be asked."""
     if not can_ask(session):
         raise ConsentNeeded(otherwise, fix="the same command with --yes")
     click.confirm(line_text(question), abort=True, err=True)
@@ -104,7 +104,7 @@ def ask_confirmation(session: CommandSession, question: str, *, otherwise: str) 
 
 @contextmanager
 def explain_interruption(session: CommandSession, sentence: str) -> Iterator[None]:
-    """What Ctrl-C leaves of work in several steps: another command goes on with it."""
+    """Print a sentence if Ctrl-C interrupts work of several steps that another command continues."""
     try:
         yield
     except KeyboardInterrupt:
@@ -113,8 +113,8 @@ def explain_interruption(session: CommandSession, sentence: str) -> Iterator[Non
 
 
 def open_session(*, as_json: bool) -> CommandSession:
-    """Find the home, and finish what a crash interrupted: that waits for nobody. A rotation that cannot be finished now
-    is said, and stops no command."""
+    """Find the home, and finish what a crash interrupted without waiting for a lock. If a rotation cannot be finished
+    now, print that and continue."""
     context = Context.open()
     output = CommandOutput(as_json=as_json)
     for sentence in crash_recovery.rebuild_lost(context):

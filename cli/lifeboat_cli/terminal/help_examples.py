@@ -1,4 +1,4 @@
-"""What the help says that pages of documentation say too: examples under a command, and which commands there are."""
+"""Examples and the list of commands, which both the help and the documentation show."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ HEADING = "Examples:"
 
 
 def format_examples(*commands: str) -> str:
-    """The epilog of a command: each example as it is typed, in a line of its own."""
+    """Return the epilog of a command: each example as it is typed, in a line of its own."""
     return "\n".join(("\b", HEADING, *(f"  {command}" for command in commands)))
 
 
 def parse_examples(epilog: str | None) -> list[str]:
-    """The commands of such an epilog."""
+    """Return the commands of such an epilog."""
     lines = (epilog or "").splitlines()
     return [line.strip() for line in lines[lines.index(HEADING) + 1 :]] if HEADING in lines else []
 
 
 def walk_commands(words: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    """Every command that can be typed and is not hidden, in the order of the help, with its words."""
+    """Yield every command that can be typed and is not hidden, in the order of the help, with its words."""
     if not isinstance(command, click.Group):
         yield words, command
         return

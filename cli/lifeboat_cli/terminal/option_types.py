@@ -1,4 +1,4 @@
-"""What is named on the command line, with the names that a shell offers for it."""
+"""Types of arguments and options, with completion of names in the shell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = Callable[[click.Context], Iterable[str]]
 
 
 class NameOption(click.ParamType[str]):
-    """Text that is one of some names, or means one of them. The shell is offered the names; nothing is checked here."""
+    """A name or something equivalent. The shell completes the names; nothing is checked here."""
 
     def __init__(self, name: str, names: Names) -> None:
         self.name = name
@@ -25,7 +25,7 @@ class NameOption(click.ParamType[str]):
         return str(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """A home that cannot be read offers nothing: a shell is no place for an error."""
+        """Return the matching names, or nothing if the home cannot be read: a completion must not print an error."""
         try:
             found = list(self._names(ctx))
         except (LifeboatError, OSError):
@@ -34,7 +34,7 @@ class NameOption(click.ParamType[str]):
 
 
 class TextOption(click.ParamType[str]):
-    """Text that may stand in a memory, which is UTF-8."""
+    """Text that a memory may contain, which is UTF-8."""
 
     name = "text"
 
@@ -45,7 +45,7 @@ class TextOption(click.ParamType[str]):
 
 
 class DurationOption(click.ParamType[int]):
-    """Seconds, written as `30m`, `2h` or `7d`; never none."""
+    """Seconds, written as `30m`, `2h` or `7d`; never 0."""
 
     name = "time"
 
@@ -61,7 +61,7 @@ class DurationOption(click.ParamType[int]):
 
 
 class SizeOption(click.ParamType[int]):
-    """Bytes, written as `100KB`, `50MB` or `2GB`; never none."""
+    """Bytes, written as `100KB`, `50MB` or `2GB`; never 0."""
 
     name = "size"
 
@@ -84,7 +84,7 @@ def _agents(ctx: click.Context) -> Iterable[str]:
 
 
 def _moments(ctx: click.Context) -> Iterable[str]:
-    """The sequences of the agent that was named before, newest first."""
+    """Return the sequences of the agent named earlier on the line, newest first."""
     from lifeboat_core.agents import agent
     from lifeboat_core.home.context import Context
 

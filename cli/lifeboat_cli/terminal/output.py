@@ -1,4 +1,4 @@
-"""What a command says, and where: the result to standard output, everything else to standard error."""
+"""The output of a command: the result to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from lifeboat_core.texts import readable_json
 from lifeboat_core.texts.safe_text import block_text, cell_text, json_text, line_text
 
 listener: Callable[[StepProgress], None] | None = None
-"""Who hears in place of a terminal how far this process's command is: a command server."""
+"""Receives the progress of this process's command instead of a terminal; set by a command server."""
 _BETWEEN_FIGURES = 0.2
 """Seconds."""
 
 
 class _PatientConsole(Console):
-    """Rich ends the process with 1 when the reader has gone; that is no failure here."""
+    """A console that raises ReaderGone for a broken pipe. Rich would end the process with 1, but a closed reader is not
+    an error."""
 
     def on_broken_pipe(self) -> None:
         raise ReaderGone
 
 
 class CommandOutput:
-    """One command's voice. `as_json`: one document on standard output, no people's text."""
+    """The output of one command. `as_json`: one document on standard output, no text for people."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -41,35 +42,35 @@ class CommandOutput:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the result is read by a person: no file and no log keeps it."""
+        """Whether a person reads the result, so that no file or log stores it."""
         return self.console.is_terminal
 
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
-        """The result: `value` as JSON, or whatever `text` prints."""
+        """Print the result: `value` as JSON, or what `text` prints."""
         if self.as_json:
             _write(readable_json.encode_pretty_json(value))
         else:
             text()
 
     def json_line(self, value: JsonObject) -> None:
-        """One of several documents, each on a line of its own, at once: what is told while it happens."""
+        """Print one of several documents on its own line and flush: an event while it happens."""
         _write(readable_json.encode_json(value), at_once=True)
 
     def line(self, text: object = "", *, style: str = "") -> None:
-        """Print a sentence; on a terminal it is broken between words. A line break in it is written as an escape."""
+        """Print a sentence, wrapped between words on a terminal. Line breaks in it are escaped."""
         _say(self.console, line_text(text), style)
 
     def verbatim(self, text: object) -> None:
-        """Print a line for copying, such as a command: it is not broken but by the terminal."""
+        """Print a line for copying, such as a command. Only the terminal wraps it."""
         self.console.print(Text(line_text(text)))
 
     def block(self, text: object) -> None:
-        """Print a text of several lines, as it is: a file, a difference, a memory. Nothing of Lifeboat's own stands in
-        it, and no name but those that `name_text` made."""
+        """Print a text of several lines unchanged: a file, a difference, a memory. It must not contain text of Lifeboat
+        itself, or names other than results of `name_text`."""
         self.console.print(Text(block_text(text)))
 
     def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-        """Columns without borders, as wide as the terminal; one line a row where there is no terminal."""
+        """Print columns without borders, as wide as the terminal. Without a terminal, each row is one line."""
         cells = [[cell_text(cell) for cell in row] for row in rows]
         header, *lines = format_table(columns, cells, _width(self.console))
         self.console.print(Text(header, style="bold"))
@@ -77,7 +78,7 @@ class CommandOutput:
             self.console.print(Text(line))
 
     def note(self, text: object) -> None:
-        """A remark for people, on standard error, in every mode."""
+        """Print a remark for people on standard error, in every mode."""
         _say(self.notes, line_text(text), "dim")
 
     def warn(self, text: object) -> None:
@@ -85,8 +86,8 @@ class CommandOutput:
 
     @contextmanager
     def progress(self, description: str) -> Iterator[Tell]:
-        """How far long work is, while it runs: a bar on standard error, or figures for whoever listens. `description`
-        stands where the yielded function is told no words."""
+        """Show the progress of long work: a bar on standard error, or figures for the listener. `description` is used
+        while the yielded function receives no words."""
         if listener is not None:
             seldom = ThrottledProgress(listener, _BETWEEN_FIGURES)
             steps = ProgressSteps(description, seldom)
@@ -98,7 +99,7 @@ class CommandOutput:
             yield tell
 
     def error(self, error: LifeboatError) -> None:
-        """What failed, why, and the command that helps."""
+        """Print the title, cause and fix of an error."""
         if self.as_json:
             document = {
                 "code": error.code,
@@ -116,7 +117,7 @@ class CommandOutput:
 
 
 def _write(document: bytes, *, at_once: bool = False) -> None:
-    """Raises ReaderGone."""
+    """Write to standard output. Raises ReaderGone."""
     try:
         sys.stdout.write(json_text(document.decode()) + "\n")
         if at_once:

@@ -1,4 +1,4 @@
-"""Words and pages: from where they are read, and where they are written so that nobody else reads them."""
+"""Read private texts such as recovery words, and write them so that no other user can read them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Write = Callable[[str], None]
 
 
 def refuse_mixture(session: CommandSession, target: Path | None) -> None:
-    """Raises UsageError where a text and a JSON document would both go to standard output."""
+    """Raise UsageError if a text and a JSON document would both go to standard output."""
     if target == DASH and session.output.as_json:
         raise click.UsageError("Standard output is for the JSON document: name a file.")
 
@@ -30,10 +30,8 @@ def refuse_mixture(session: CommandSession, target: Path | None) -> None:
 def open_destination(
     session: CommandSession, target: Path | None, *, force: bool | None = None
 ) -> Iterator[Write | None]:
-    """Where a text goes: nowhere, to standard output, or into a file that only you can read, whole or not at all.
-
-    `force` is None where nobody can ask to replace a file. Raises FileExists, ExchangeError.
-    """
+    """Open the destination of a text: nothing, standard output, or a file that only its owner can read, written
+    atomically. `force` is None if the user cannot ask to replace a file. Raises FileExists, ExchangeError."""
     from lifeboat_core.exchange.new_file import create_file
 
     if target is None:
@@ -46,12 +44,12 @@ def open_destination(
 
 
 def read_private_text(file: Path) -> str:
-    """The text of a file, or of standard input: of what `read_first_line` left of it."""
+    """Return the text of a file, or of what `read_first_line` left of standard input."""
     data = sys.stdin.buffer.read() if file == DASH else file.read_bytes()
     return data.decode("utf-8-sig", errors="replace")
 
 
 def read_first_line() -> str:
-    """The next line of standard input without its end; what follows stays there for `read_private_text`."""
+    """Return the next line of standard input without its end. The rest is left for `read_private_text`."""
     data = b"" if sys.stdin is None else sys.stdin.buffer.readline(_LONGEST_LINE)
     return data.decode("utf-8-sig", errors="replace").rstrip("\r\n")

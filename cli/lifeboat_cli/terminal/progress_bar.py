@@ -1,4 +1,4 @@
-"""How far long work is, on a terminal: a bar with what was done, its pace, and what is left."""
+"""Show the progress of long work on a terminal: a bar with counts, pace, and time left."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_progress_bar(console: Console, description: str) -> Iterator[Tell]:
-    """A bar while work runs; gone when it is through. Nothing where there is no terminal."""
+    """Show a bar while work runs and remove it afterwards. Without a terminal, show nothing."""
     if not console.is_terminal:
         yield tell_nobody
         return
@@ -36,7 +36,7 @@ def show_progress_bar(console: Console, description: str) -> Iterator[Tell]:
 
 
 def describe_pace(told: StepProgress) -> str:
-    """`120 of 4.1k, 35/s, 2 min left`: as much of it as is known."""
+    """Return `120 of 4.1k, 35/s, 2 min left`, as much of it as is known."""
     parts = []
     if told.done:
         parts.append(
@@ -51,7 +51,7 @@ def describe_pace(told: StepProgress) -> str:
 
 
 def abbreviate_number(number: float) -> str:
-    """A number of files or of bytes, in few letters."""
+    """Abbreviate a number of files or bytes."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             return f"{number / size:.1f}{letter}"

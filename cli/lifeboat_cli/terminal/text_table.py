@@ -1,4 +1,4 @@
-"""Columns and sentences that fit a terminal: broken between words and between the parts of a path, never within."""
+"""Tables and sentences that fit a terminal, wrapped between words and between the parts of a path."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from lifeboat_core.texts.human_text import NO_BREAK
 
 GAP = "  "
 LEAST = 14
-"""No column gives more than leaves it this wide, unless it is narrow anyway or the line would be too long all the same:
-then as much as leaves room for its head."""
+"""The width to which columns may be shrunk, unless a column is narrower anyway. If the line would still be too long,
+columns shrink to the width of their header."""
 _SPACES = " " + NO_BREAK
 _COARSE = re.compile(r"[^ /]*/+|[^ /]+ *| +")
-"""What is torn apart last in a cell: a word, or a part of a path with its slash."""
+"""Cells are broken last inside of these pieces: a word, or a part of a path with its slash."""
 _FINE = re.compile(rf"[^ {NO_BREAK}/._-]*[/._-]+|[^ {NO_BREAK}/._-]+[ {NO_BREAK}]*|[ {NO_BREAK}]+")
-"""The same for a column that still does not fit: also between the parts of a file name, and of a date and its time."""
+"""The pieces for a column that still does not fit: also the parts of a file name, and of a date and its time."""
 
 
 def format_table(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
-    """The lines of a table, the header first. `width` None: as wide as it is, one line a row (for pipes and files)."""
+    """Return the lines of a table, the header first. `width` None: natural width, one line per row (for pipes and
+    files)."""
     cells = [list(columns), *(list(row) for row in rows)]
     widths = [max(cell_len(row[number]) for row in cells) for number in range(len(columns))]
     if width is not None:
@@ -45,7 +46,8 @@ def _longest(text: str, pieces: re.Pattern[str]) -> int:
 
 
 def _shrunk(widths: list[int], floors: list[int], room: int) -> list[int]:
-    """Take from the widest column that can still give, a cell at a time. What cannot fit is left too wide."""
+    """Shrink the widest column that can still be shrunk, one character at a time. A table that cannot fit stays too
+    wide."""
     widths = list(widths)
     while sum(widths) > room:
         able = [number for number, width in enumerate(widths) if width > floors[number]]
@@ -73,7 +75,7 @@ def _broken(text: str, width: int) -> list[str]:
 
 
 def _cut(piece: str, width: int) -> list[str]:
-    """A piece that is longer than a line, in lines."""
+    """Break a piece that is longer than a line."""
     parts = [""]
     for letter in piece:
         if cell_len(parts[-1] + letter.rstrip(_SPACES)) > width:
@@ -94,7 +96,8 @@ def _filled(pieces: Iterable[str], width: int) -> list[str]:
 
 
 def wrap_sentence(text: str, width: int | None) -> list[str]:
-    """A text broken between words; further lines stand under the first. A word that is too long stays whole."""
+    """Wrap a text between words. Continuation lines are aligned with the first. A word that is too long is not
+    broken."""
     if width is None:
         return text.split("\n")
     lines = []

@@ -1,6 +1,6 @@
-"""A key's words on a terminal: shown, asked for, typed; on a screen of their own that is gone when it is left.
+"""Show and ask for a key's words on a separate screen of the terminal, which is cleared when it is left.
 
-Everything here goes to standard error, which is the terminal: a result that is piped elsewhere never holds a word.
+Everything goes to standard error, which is the terminal, so redirected output never contains a word.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from lifeboat_keys.recovery import bip39_words, word_challenge
 
 TRIES = 3
 _WIDTH, _HEIGHT = 72, 14
-"""What a screen needs to hold all words at once; on a smaller one they would scroll out of sight for good."""
+"""The screen size that shows all words at once. On a smaller one they would scroll into the history."""
 
 
 def has_terminal(output: CommandOutput) -> bool:
-    """Whether there is a person at a terminal who may see words and answer."""
+    """Return whether a user at a terminal can read words and answer."""
     return not output.as_json and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
 def show_key_words(output: CommandOutput, key_words: Sequence[str], key_id: str) -> None:
-    """All words, until they are written down."""
+    """Show all words until they are written down."""
     with _private_screen(output):
         output.note(f"These 24 words are your key {key_id}. Write them on paper, with their numbers.")
         output.note("Whoever has them has the key; without them and without this machine nobody has.")
@@ -36,14 +36,14 @@ def show_key_words(output: CommandOutput, key_words: Sequence[str], key_id: str)
 
 
 def ask_three_words(output: CommandOutput, key_words: Sequence[str]) -> bool:
-    """Ask for three of them; whether all were right. Each may be answered three times."""
+    """Ask for three words and return whether all were right. Each can be answered three times."""
     with _private_screen(output):
         output.note("Now three of them, from the paper.")
         return all(_answered(output, key_words, place) for place in word_challenge.choose_places())
 
 
 def type_words(output: CommandOutput) -> UserKey:
-    """The key of the words that somebody types: one a line, or several. Only Ctrl-C ends it without a key."""
+    """Return the key of typed words, one or several per line. Only Ctrl-C ends it without a key."""
     with _private_screen(output):
         output.note("Type the 24 words in their order, one at a time or all at once. Ctrl-C stops.")
         found = _typed(output)
@@ -76,7 +76,7 @@ def _typed(output: CommandOutput) -> list[str]:
 
 
 def _corrected(output: CommandOutput, found: list[str]) -> list[str]:
-    """The same words but for one."""
+    """Return the words with one of them replaced."""
     number, _, word = _ask("Which one is wrong? Its number and the right word, like 7 abandon").partition(" ")
     place, right = number.strip(".):"), bip39_words.split_words(word)
     if not (place.isdigit() and 1 <= int(place) <= len(found) and len(right) == 1):
@@ -102,7 +102,7 @@ def _pause(question: str) -> None:
 
 
 def _sheet(output: CommandOutput, key_words: Sequence[str]) -> list[str]:
-    """No word and its number are on two lines, however narrow the terminal is."""
+    """Format the words so that a word and its number are never on different lines."""
     return bip39_words.format_word_sheet(key_words, columns=max(1, min(4, output.notes.width // bip39_words.CELL)))
 
 
@@ -113,7 +113,7 @@ def _lines(output: CommandOutput, *lines: str) -> None:
 
 @contextmanager
 def _private_screen(output: CommandOutput) -> Iterator[None]:
-    """The terminal's alternate screen, which keeps nothing. A terminal that has none, or too small a one, is named."""
+    """Use the terminal's alternate screen, which keeps no history. Say so if the terminal has none or is too small."""
     console = output.notes
     fits = console.width >= _WIDTH and console.height >= _HEIGHT
     switched = fits and not console.is_dumb_terminal and console.set_alt_screen(True)

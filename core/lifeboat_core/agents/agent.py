@@ -6,10 +6,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.errors import AmbiguousAgent, ConfigError, UnknownAgent
@@ -101,7 +103,7 @@ def _optional_time(value: Any) -> str | None:
     return times.to_text(moment)
 
 
-def _to_document(agent: Agent) -> dict[str, Any]:
+def _to_document(agent: Agent) -> JsonObject:
     wanted = {
         "id": agent.id,
         "name": agent.name,
@@ -223,7 +225,9 @@ def find_agent(context: Context, text: str) -> Agent:
             return found[0]
         if found:
             raise AmbiguousAgent(f"{text!r} is {' and '.join(agent.id for agent in found)}; name the id")
-    raise UnknownAgent(f"no agent has the name, id or workspace {text!r}")
+    similar = get_close_matches(text, [agent.name for agent in agents if agent.name], n=1)
+    suggestion = f"; did you mean {similar[0]!r}?" if similar else ""
+    raise UnknownAgent(f"no agent has the name, id or workspace {text!r}{suggestion}")
 
 
 def _by_id(agent: Agent, text: str) -> bool:

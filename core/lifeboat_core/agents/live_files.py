@@ -7,11 +7,11 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from lifeboat_adapters.stable_reads import sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
 from lifeboat_alf.seams.file_operations import FileOperations, read_all
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_core.capture import sqlite_files
 from lifeboat_core.capture.file_capture import LARGEST
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.restore.wanted_contents import WantedFile
 
 

@@ -15,12 +15,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from filelock import FileLock, Timeout
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all
 from lifeboat_core.errors import Busy
 from lifeboat_core.system_refusals import convert_system_error
@@ -172,7 +173,7 @@ def _holder_text(context: Context, note: Path) -> str:
     return "another process holds it"
 
 
-def _holder(context: Context, note: Path) -> dict[str, Any]:
+def _holder(context: Context, note: Path) -> JsonObject:
     """What the note says; nothing where it says nothing that can be read."""
     try:
         holder = json_codec.decode_json(read_all(context.files, note))

@@ -13,10 +13,10 @@ import os
 import tomllib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents.agent import Agent, list_agents
@@ -40,7 +40,7 @@ class AgentOffer(msgspec.Struct, frozen=True):
     name: str
     workspace: str
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return msgspec.structs.asdict(self)
 
 

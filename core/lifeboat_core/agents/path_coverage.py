@@ -6,18 +6,18 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from lifeboat_adapters.contract import CaptureRoot
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_shapes import as_object
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import ignore_file, not_captured, root_scan
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.capture.root_scan import HeldRoots, RootScan
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import count_text
@@ -48,7 +48,7 @@ class PathCoverage:
     lost: tuple[str, ...] = ()
     stale: str = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         return asdict(self)
 
 

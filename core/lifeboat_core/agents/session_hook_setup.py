@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lifeboat_adapters.contract import HookSupport
 from lifeboat_adapters.errors import HookUnavailable
 from lifeboat_adapters.session_hook_plan import HookOrder, HookPlan
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
@@ -49,11 +50,11 @@ def find_own_program(context: Context) -> tuple[str, ...]:
 
 def plan_hook(context: Context, agent: Agent, *, remove: bool = False) -> HookPlan:
     """What would be done. Raises NoHook, which names what counts without a hook, and what `locate` raises."""
-    adapter, installation = context.adapter(agent.runtime), context.installation(agent)
+    installation, hook = context.installation(agent), context.adapter(agent.runtime).hook
     if remove:
-        return adapter.unhook(installation, make_hook_order(context, agent))
+        return HookPlan() if hook is None else hook.remove(installation, make_hook_order(context, agent))
     with _fallback_named(context, agent):
-        return adapter.hook(installation, make_hook_order(context, agent))
+        return _hook_of(context, agent).install(installation, make_hook_order(context, agent))
 
 
 def install_hook(context: Context, agent: Agent) -> HookPlan:
@@ -80,9 +81,17 @@ def remove_hook(context: Context, agent: Agent) -> HookPlan:
 
 def find_hook_problem(context: Context, agent: Agent) -> str:
     """Why the end of a session is not told, "" when it is. Raises what `plan_hook` raises."""
-    adapter, installation = context.adapter(agent.runtime), context.installation(agent)
+    installation = context.installation(agent)
     with _fallback_named(context, agent):
-        return adapter.hook_problem(installation, make_hook_order(context, agent))
+        return _hook_of(context, agent).problem(installation, make_hook_order(context, agent))
+
+
+def _hook_of(context: Context, agent: Agent) -> HookSupport:
+    """Return the hook of an agent's runtime. Raises HookUnavailable."""
+    hook = context.adapter(agent.runtime).hook
+    if hook is None:
+        raise HookUnavailable(f"{agent.runtime} does not tell when a session ends")
+    return hook
 
 
 @contextlib.contextmanager

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from lifeboat_adapters.contract import Adapter
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_vault.vault import Vault
 
 _DECISION, _GAPS = "withheld", "gaps"
@@ -24,6 +26,12 @@ def list_withheld_paths(vault: Vault) -> frozenset[str]:
 def make_row_name(path: str, name: str) -> str:
     """What a row of the runtime's databases is noted as, by the archive path of its file and what tells it there."""
     return f"{path}#{name}"
+
+
+def list_row_names(adapter: Adapter, path: str, values: JsonObject) -> tuple[str, ...]:
+    """Return what identifies a row in its file: its names for the runtime, its first value without databases."""
+    databases = adapter.databases
+    return (str(next(iter(values.values()), "")),) if databases is None else databases.row_names(path, values)
 
 
 def list_withheld_rows(vault: Vault, prefix: str) -> dict[str, frozenset[str]]:

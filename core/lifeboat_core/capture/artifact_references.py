@@ -1,4 +1,5 @@
-"""Which memories speak of which artifact (ALF §3.1.9 `referenced_by`), at a cost that follows what changed."""
+"""Maintain which memories mention which artifact (ALF §3.1.9 `referenced_by`), at a cost that depends on the changes
+only."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ MOST_MEMORIES = 1000
 
 
 def find_file_names(text: str) -> set[str]:
-    """What could be the name or path of a file in a text."""
+    """Return what may be the name or path of a file in a text."""
     if _WORTH_A_LOOK.search(text) is None:
         return set()
     found = {next(filter(None, match.groups()), "") for match in _NAMES.finditer(text)}
@@ -26,7 +27,7 @@ def find_file_names(text: str) -> set[str]:
 
 
 def is_name_of_artifact(name: str, path: str) -> bool:
-    """Whether a name in a text means an artifact (by archive path): its file name, or the end of its path."""
+    """Return whether a name in a text means an artifact: its file name, or the end of its archive path."""
     artifact = path.removeprefix(archive_layout.ARTIFACTS).casefold()
     return f"/{artifact}".endswith(f"/{name.casefold()}")
 
@@ -34,8 +35,7 @@ def is_name_of_artifact(name: str, path: str) -> bool:
 def update_references(
     overlay: Overlay, db: StateDb, written: dict[str, set[str]], dropped: dict[str, set[str]]
 ) -> None:
-    """Bring `referenced_by` of the artifacts up to date. `written` and `dropped`: `find_file_names` texts, by record
-    id."""
+    """Update `referenced_by` of the artifacts. `written` and `dropped` have the file names in texts, by record id."""
     fresh = _new_artifacts(overlay)
     gained: dict[str, list[str]] = {}
     for record_id, names in written.items():
@@ -49,7 +49,7 @@ def update_references(
 
 
 def _new_artifacts(overlay: Overlay) -> dict[str, list[str]]:
-    """The artifacts that the head does not have, by file name (folded)."""
+    """Return the artifacts that the head does not have, by case-folded file name."""
     found: dict[str, list[str]] = {}
     for path, put in overlay.puts.items():
         if put is not None and path.startswith(archive_layout.ARTIFACTS) and overlay.old(path) is None:
@@ -58,7 +58,7 @@ def _new_artifacts(overlay: Overlay) -> dict[str, list[str]]:
 
 
 def _artifacts(db: StateDb, names: set[str], fresh: Mapping[str, list[str]]) -> set[str]:
-    """The artifacts that names mean: those of the head and `fresh` ones."""
+    """Return the artifacts that names mean, among those of the head and `fresh` ones."""
     found: set[str] = set()
     for name in names:
         last = base_name_of(name).casefold()
@@ -73,7 +73,7 @@ def base_name_of(path: str) -> str:
 
 
 def _memories_naming(db: StateDb, path: str) -> Iterator[str]:
-    """Memories of the head that name a file which is new: one question to the search index."""
+    """Yield the memories of the head that mention a new file, with one query to the search index."""
     db.fill_words()
     query = f'"{base_name_of(path).replace(chr(34), " ")}"'
     rows = db.connection.execute(

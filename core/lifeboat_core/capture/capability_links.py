@@ -1,7 +1,8 @@
-"""Which capability needs which credential: written on both, so that an importer can wire them up (ALF §3.2.6, §3.4.2).
+"""Record which capability needs which credential, on both sides, so that an importer can connect them (ALF §3.2.6,
+§3.4.2).
 
-A capability lists `credential_ids`, a credential the names in `capabilities_granted`; one of no capability in
-particular has no such field. What an archive said stays until one of its ends goes. A link says nothing new about who
+A capability lists `credential_ids`, a credential the names in `capabilities_granted`; a credential of no particular
+capability has no such field. Links from an archive stay until one of their ends is removed. A link does not change who
 the agent is: the identity keeps its version.
 """
 
@@ -21,13 +22,14 @@ from lifeboat_core.capture.overlay import Overlay
 from lifeboat_core.state import state_documents as documents
 
 DECISION = "links"
-"""Where the vault keeps the links that captures made: [[capability, credential id]]. Others came with an archive."""
+"""The vault's decision that stores the links that captures made: [[capability, credential id]]. Other links came with
+an archive."""
 
 _IDS, _NAMES = "credential_ids", "capabilities_granted"
 
 
 class CapabilityLink(NamedTuple):
-    """A capability, by its name in lower case, and the id of a credential it needs."""
+    """A capability, by its lower-case name, and the id of a credential that it needs."""
 
     capability: str
     credential_id: str
@@ -35,21 +37,21 @@ class CapabilityLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkChange:
-    """`made` links were made by captures before, `links` hold now; `gone` are ends that went since."""
+    """`made` are links that captures made before, `links` the current ones, `gone` the ends that were removed since."""
 
     made: frozenset[CapabilityLink]
     links: frozenset[CapabilityLink]
     gone: frozenset[str]
 
     def keeps(self, link: CapabilityLink) -> bool:
-        """Whether a link that is there stays."""
+        """Return whether an existing link stays."""
         return link in self.links or not (link in self.made or self.gone & set(link))
 
 
 def find_needed_links(
     needs: Iterable[CredentialNeed], credentials: Mapping[str, JsonObject]
 ) -> frozenset[CapabilityLink]:
-    """The links from what capabilities need to the credentials, by id, that are called so."""
+    """Return the links from needs of capabilities to the credentials, by id, whose labels match."""
     return frozenset(
         CapabilityLink(need.capability.casefold(), credential_id)
         for need in needs
@@ -63,8 +65,8 @@ def _is_met(need: CredentialNeed, label: str) -> bool:
 
 
 def describe_unmet_needs(state: State) -> list[str]:
-    """What capabilities of a state need and the state does not hold, for people: a warning, never an error (ALF
-    §10.5.1)."""
+    """Return warnings about credentials that capabilities of a state need and the state lacks (ALF §10.5.1: never an
+    error)."""
     known = documents.load_credentials(state)
     return [
         f"the capability {capability['name']} needs the credential {wanted}, which is not there"
@@ -75,26 +77,22 @@ def describe_unmet_needs(state: State) -> list[str]:
 
 
 def find_link_ends(identity: JsonObject, credentials: Iterable[JsonObject]) -> frozenset[str]:
-    """What links can hold on to: names in lower case, and ids."""
+    """Return what links can connect: lower-case capability names, and credential ids."""
     names = {each["name"].casefold() for each in documents.list_capabilities(identity)}
     return frozenset(names | {str(each.get("id")) for each in credentials})
 
 
 def write_links(capabilities: list[JsonObject], credentials: list[JsonObject], change: LinkChange) -> None:
-    """Write the links on both sides, in place; a field that would be empty goes. Both ends of `change.links` are
-    there."""
+    """Write the links into both sides, in place, and remove fields that become empty. Both ends of `change.links` must
+    exist."""
     names = {each["name"].casefold(): each["name"] for each in capabilities}
     for capability in capabilities:
         name = capability["name"].casefold()
         ids = [one.credential_id for one in change.links if one.capability == name]
-        _write(capability, _IDS, ids, partial(_of_capability, name), change)
+        _write(capability, _IDS, ids, partial(CapabilityLink, name), change)
     for credential in credentials:
         granted = [names[one.capability] for one in change.links if one.credential_id == credential["id"]]
         _write(credential, _NAMES, granted, partial(_of_credential, credential["id"]), change)
-
-
-def _of_capability(name: str, credential_id: str) -> CapabilityLink:
-    return CapabilityLink(name, credential_id)
 
 
 def _of_credential(credential_id: str, name: str) -> CapabilityLink:
@@ -104,7 +102,8 @@ def _of_credential(credential_id: str, name: str) -> CapabilityLink:
 def _write(
     item: JsonObject, field: str, wanted: list[str], link_of: Callable[[str], CapabilityLink], change: LinkChange
 ) -> None:
-    """What stays keeps its order, new links follow. A list that nobody understands is left alone."""
+    """Set the list in `field`: existing values keep their order, new ones follow. A list in an unknown form is not
+    changed."""
     before = item.get(field, [])
     if not isinstance(before, list) or not all(isinstance(value, str) for value in before):
         return
@@ -120,8 +119,11 @@ def _write(
 def update_links(
     overlay: Overlay, needs: Iterable[CredentialNeed], places: Mapping[str, str], memory: list[list[str]] | None
 ) -> list[list[str]] | None:
-    """Write the links into the documents of an overlay. `places` are the archive paths of the credentials that capture
-    cut, by id; `memory` is the vault's decision `links`, and so is what is returned: None when it stays."""
+    """Write the links into the documents of an overlay.
+
+    `places` are the archive paths of the credentials that capture cut, by id. `memory` is the vault's decision `links`;
+    the result is its new value, None when it does not change.
+    """
     identity, listed = (
         documents.parse_document(overlay.read(archive_layout.IDENTITY)),
         documents.parse_document(overlay.read(archive_layout.CREDENTIALS)),
@@ -143,11 +145,11 @@ def update_links(
 
 
 def _is_at_home(credential: JsonObject, path: str) -> bool:
-    """Whether a credential was cut where it is configured: a copy in a note has the same label."""
+    """Return whether a credential was cut where it is configured; a copy in a note has the same label."""
     return str(credential.get("label", "")).partition(": ")[0] == path.rpartition("/")[2]
 
 
 def _put(overlay: Overlay, path: str, document: JsonObject) -> None:
-    """Only what says something else: another program's document keeps its bytes."""
+    """Put a document only if it says something else, so that another program's document keeps its bytes."""
     if document != documents.parse_document(overlay.read(path)):
         overlay.put(path, overlay.meta(path) or {}, json_codec.encode_json(document))

@@ -1,4 +1,4 @@
-"""What a capture says about itself."""
+"""The report of a capture."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ CAPTURE = "capture"
 """The kind of a sequence that a capture makes."""
 
 LAST_CAPTURE = "last_capture"
-"""The fact of `state.db` that says how the last capture went."""
+"""The fact of `state.db` that describes the last capture."""
 
 FAILED = "failed"
-"""In that fact: why it came to nothing, None when it did not."""
+"""Member of that fact: why the capture failed, None when it did not."""
 
 PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ = "pending", "not_captured", "over_limit", "limit_fix", "unread"
 KINDS = "pending_kinds"
-"""In that fact: what is not in the newest sequence (see `not_captured`)."""
+"""Members of that fact: what is not in the newest sequence (see `not_captured`)."""
 
 MOST_REASONS = 20
 UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
 LATE, KEPT_OUT = "changed and is captured later", "is not captured"
-"""Why the present version of a file is not kept, for people."""
+"""Why the present version of a file is not captured, for users."""
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
 
@@ -33,16 +33,17 @@ CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
 class CaptureReport:
     """One capture of one agent.
 
-    `outcome`: `captured` (a new sequence), `unchanged`, or `root_missing` (the workspace is gone, emptied or another
-    folder: nothing was captured). `sequence` is the head afterwards, None in an empty vault. `records` counts
-    created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes` what the vault grew by.
-    The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
-    read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
-    Of these, `late` have their turn later, the first in `due_in` seconds, and `over_limit` have none until the user
-    raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out`
-    counts places in live files where lies what was purged, and what is left out of every capture; `purged_again` those
-    where a purged value is in other words, and captured (`purge.again`). `absent` says of `root_missing` what
-    is missing.
+    `outcome` is `captured` (a new sequence), `unchanged`, or `root_missing` (the workspace was removed, emptied or
+    replaced: nothing was captured; `absent` says what is missing). `sequence` is the head afterwards, None in an empty
+    vault. `records` counts created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes`
+    is the growth of the vault.
+
+    The mappings name files with the reason: `unread` (the last version stays), `unstable` (changed while being read),
+    `waiting` (may hold secrets and does not parse), `left_out` (not captured at all, or not in this version). Of the
+    latter, `late` are due later, the first in `due_in` seconds, and `over_limit` wait until the user raises a limit
+    with the command `limit_fix`. `no_room` says why large files are not captured now. `kept_out` counts places in live
+    files that have purged text and are left out of every capture; `purged_again` those where a purged value stands in
+    other words and is captured (`purge.again`).
     """
 
     agent_id: str
@@ -76,7 +77,7 @@ class CaptureReport:
 
     @property
     def pending(self) -> int:
-        """How many files are not kept in their present version."""
+        """Return how many files are not captured in their present version."""
         named = (self.unread, self.unstable, self.waiting, self.late, self.over_limit)
         return self.unread_files + sum(map(len, named))
 
@@ -92,7 +93,7 @@ class CaptureReport:
         return {code: count for code, count in counts.items() if count}
 
     def stale_files(self) -> dict[str, str]:
-        """Return every file whose present version is not kept, with the reason."""
+        """Return every file whose present version is not captured, with the reason."""
         left_out = {path: why for path, why in self.left_out.items() if path not in self.skipped}
         unread = {path: f"{words}: {why}" for words, files in self._unreadable() for path, why in files.items()}
         return left_out | unread
@@ -101,8 +102,8 @@ class CaptureReport:
         return (UNREAD, self.unread), (UNSTABLE, self.unstable), (WAITING, self.waiting)
 
     def not_captured(self, command: str = "") -> list[str]:
-        """Which files are not kept in their present version and why, for people; not all where they are many. `command`
-        shows the rest."""
+        """Return sentences about the files that are not captured in their present version, at most `MOST_REASONS` of
+        them. `command` shows the rest."""
         named = *self._unreadable(), (KEPT_OUT, self.over_limit), (LATE, self.late)
         rest = f": {command}" if command else ""
         found = [f"{path_text(path)} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
@@ -110,13 +111,13 @@ class CaptureReport:
         return [*found[:MOST_REASONS], *more, *(f"{each}{rest}" for each in self._capped())]
 
     def _capped(self) -> list[str]:
-        """One sentence for the files of folders of which only so much is kept."""
+        """Return one sentence for the files that caps of folders left out."""
         named = self.late.keys() | self.over_limit.keys() | self.skipped.keys()
         count = len(self.left_out.keys() - named)
         return [f"{count_text(count, 'file')} in folders with a limit not kept as they are now"] if count else []
 
     def leave_out(self, path: str, why: str, *, wait: float | None = None, fix: str | None = None) -> None:
-        """Note a file over a limit; with `wait` one that may be captured after so many seconds."""
+        """Note a file over a limit, or with `wait` one that can be captured after this many seconds."""
         self.left_out[path] = why
         if wait is None:
             self.over_limit[path] = why
@@ -131,11 +132,11 @@ class CaptureReport:
 
     @property
     def complete(self) -> bool:
-        """Whether everything that should be kept was kept in its present version."""
+        """Return whether everything that should be captured was captured in its present version."""
         return self.outcome != ROOT_MISSING and not (self.unread or self.unstable or self.waiting)
 
     def to_json(self) -> JsonObject:
-        """The shape of one agent in `lifeboat sync --json` (state, name and remotes are added there)."""
+        """Return one agent of `lifeboat sync --json` (without state, name and remotes, which `sync_json` adds)."""
         return {
             "id": self.agent_id,
             "outcome": self.outcome,

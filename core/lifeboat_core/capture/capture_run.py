@@ -1,4 +1,4 @@
-"""One capture, from the lock to the caches: what is new in an agent's workspace becomes one signed sequence."""
+"""Run one capture, from the lock to the caches: what is new in an agent's workspace becomes one signed sequence."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from lifeboat_core.capture.capture_work import SHARING, CaptureWork, locate_stag
 from lifeboat_core.capture.known_installation import is_workspace_accepted, remember_installation
 from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
 from lifeboat_core.capture.secret_cutter import EXPOSED
-from lifeboat_core.capture.sequence_commit import SEEN_AT, commit_sequence
+from lifeboat_core.capture.sequence_commit import SEEN_AT, commit_sequence, refuse_conflicts
 from lifeboat_core.capture.workspace_survey import IGNORE, MOUNTS, ROOT, RULES, WorkspaceSurvey, survey_workspace
 from lifeboat_core.errors import Busy, DiskFull, UnexpectedError
 from lifeboat_core.home.context import Context
@@ -60,10 +60,10 @@ def capture_agent(
 ) -> CaptureReport:
     """Capture what changed in an agent's workspace; nothing in the workspace is written.
 
-    `kind` is the kind of the sequence (capture, restore, adopt); `full` reads every file whatever its stat says.
-    `paced` leaves large files for later that were captured a short time ago (`artifacts.interval`).
-    Raises Busy, SystemRefused, DiskFull, and what the vault, the keys and the adapter raise; what cannot be read is in
-    the report.
+    `kind` is the kind of the sequence (capture, restore, adopt). `full` reads every file whatever its stat says.
+    `paced` postpones large files that were captured a short time ago (`artifacts.interval`). Raises Busy,
+    SystemRefused, DiskFull, and what the vault, the keys and the adapter raise. Files that cannot be read are in the
+    report.
     """
     with convert_system_errors(), agent_lock(context, agent.id, "capture"), context.vault(agent.id) as vault:
         try:
@@ -75,20 +75,17 @@ def capture_agent(
 
 
 def _note_failure(context: Context, agent: Agent, vault: Vault, error: Exception) -> None:
-    """So that `status` says it too. What stopped the capture may stop this as well: then only the command said it."""
-    with contextlib.suppress(OSError, sqlite3.Error), StateDb.open(context.home.state_file(agent.id), vault.id) as db:
-        db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: _why(error)})
-
-
-def _why(error: Exception) -> str:
+    """Store the failure for `status`. If the same cause prevents that, only the command reports it."""
     known = convert_error(error)
-    return f"{known.title}: {known.message}" if isinstance(known, UnexpectedError) else known.message
+    why = f"{known.title}: {known.message}" if isinstance(known, UnexpectedError) else known.message
+    with contextlib.suppress(OSError, sqlite3.Error), StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+        db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: why})
 
 
 def _with_any_caches(
     context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool, paced: bool
 ) -> CaptureReport:
-    """With the caches as they are, or anew when they are damaged."""
+    """Capture with the present caches, and again with new ones if they are damaged or a redaction came meanwhile."""
     try:
         with contextlib.suppress(RedactedMeanwhile):
             return _with_caches(context, agent, vault, kind, full=full, paced=paced)
@@ -101,7 +98,7 @@ def _with_any_caches(
 
 
 def _complete_keys(context: Context) -> None:
-    """What this machine can make again by itself never stops a capture. Raises NoKey when the user's key was lost."""
+    """Create missing keys that this machine can make by itself. Raises NoKey when the user's key was lost."""
     keys = context.keys()
     if keys.is_complete:
         _ = keys.device
@@ -111,7 +108,8 @@ def _complete_keys(context: Context) -> None:
 
 
 def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool, paced: bool) -> CaptureReport:
-    """Raises sqlite3.DatabaseError when the caches are damaged: what they hold is in the vault and the workspace."""
+    """Capture with the caches of `state.db`. Raises sqlite3.DatabaseError when they are damaged; the vault and the
+    workspace have all that they hold."""
     with StateDb.open(context.home.state_file(agent.id), vault.id) as db, _without_collector():
         report = _run(CaptureSession.begin(context, agent, vault, db, kind, paced=paced), full=full)
         if not db.is_lasting:
@@ -123,7 +121,7 @@ def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, ful
 
 
 def capture_into(context: Context, agent: Agent, vault: Vault, db: StateDb) -> CaptureReport:
-    """A complete read of a workspace into a given vault: a copy for an export or a comparison. The caller holds the
+    """Read a workspace completely into a given vault: a copy for an export or a comparison. The caller holds the
     agent's lock. Raises what `capture_agent` raises."""
     with _without_collector():
         return _run(CaptureSession.begin(context, agent, vault, db, CAPTURE), full=True)
@@ -131,7 +129,8 @@ def capture_into(context: Context, agent: Agent, vault: Vault, db: StateDb) -> C
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """A capture makes many small objects and no cycles: looking for some took a third of a large agent's first one."""
+    """Disable garbage collection: a capture makes many small objects and no cycles, and collecting took a third of a
+    large agent's first capture."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -148,13 +147,13 @@ def _run(session: CaptureSession, *, full: bool) -> CaptureReport:
         return session.report
     reach_crash_point(CrashPoint.CAPTURE_SCANNED)
     work = CaptureWork(session, seen)
-    _clear_staging(session)  # of a capture that was ended half-way
+    _clear_staging(session)  # left by a killed capture
     try:
         work.read()
         reach_crash_point(CrashPoint.CAPTURE_READ)
         lines: Iterable[record_lifecycle.RecordStep] = work.derive()
         if session.head is not None:
-            lines = list(lines)  # not many, and the guard judges all of them together
+            lines = list(lines)  # they are few, and the guard judges all of them together
         reach_crash_point(CrashPoint.CAPTURE_DERIVED)
         row = _commit(session, work, lines)
     finally:
@@ -168,8 +167,8 @@ def _run(session: CaptureSession, *, full: bool) -> CaptureReport:
 
 @contextlib.contextmanager
 def _said_once_committed(report: CaptureReport, row: SequenceRow | None) -> Iterator[None]:
-    """What was committed is captured, also when what makes the next capture quick cannot be written any more: then the
-    report warns. Raises what happens before a commit."""
+    """Turn an error after the commit into a warning: the sequence exists, only the caches are incomplete. Errors before
+    the commit, and damaged caches, are raised."""
     try:
         yield
     except (OSError, sqlite3.Error, VaultFull, VaultUnusable) as error:
@@ -197,6 +196,7 @@ def _commit(
         found = dict.fromkeys(sorted(work.cutter.exposed), session.head.number)
         session.vault.set(EXPOSED, former | found, kind="secrets")
         memory_search.erase_index(session.db)
+    refuse_conflicts(overlay, session.agent.runtime)
     row = commit_sequence(
         session.context,
         session.vault,
@@ -206,7 +206,6 @@ def _commit(
         time=session.now,
         counts=work.counts,
         purges=session.purges,
-        runtime=session.agent.runtime,
     )
     if row is not None:
         report.outcome, report.sequence, report.delta_bytes = CAPTURED, row.number, row.bytes
@@ -214,7 +213,8 @@ def _commit(
 
 
 def _cache(session: CaptureSession, seen: WorkspaceSurvey, work: CaptureWork, row: SequenceRow | None) -> None:
-    """Keep what makes the next capture quick. After the commit: whoever is stopped here has only a slower one."""
+    """Store what makes the next capture quick. This runs after the commit: if it is interrupted, the next capture is
+    only slower."""
     memory = work.cutter.changed_memory()
     if memory is not None:
         session.vault.set(SECRETS, memory, kind="secrets")
@@ -251,7 +251,7 @@ def _cache(session: CaptureSession, seen: WorkspaceSurvey, work: CaptureWork, ro
 
 
 def _note_kept_out(session: CaptureSession, work: CaptureWork) -> None:
-    """Where lies what was purged, for `status`; and the end of the filter once there is none any more."""
+    """Store where purged text is in live files, for `status`, and end the filter when there is none any more."""
     if not session.keep_out:
         return
 
@@ -265,7 +265,7 @@ def _note_kept_out(session: CaptureSession, work: CaptureWork) -> None:
 
 
 def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
-    """End a hold once a restore, or a user, has brought back the memories or files that were removed."""
+    """End a hold once a restore, or the user, brought back the memories or files that were removed."""
     held, report = session.report.held, session.report
     if held is None:
         return
@@ -274,14 +274,14 @@ def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
         return
     vault, previous = session.vault, int(held["previous"])
     if session.kind == CAPTURE and row.number == previous + 1:
-        return  # this capture is the loss itself: what it brings beside it brings nothing back
+        return  # this capture is the loss itself, so new files in it are not the lost ones
     limits = MassRemovalLimits(session.setting("held.share"), session.setting("held.minimum"))
     names = _file_paths if of_files else _memory_ids
     if of_files:
         before = _file_paths(session, previous)
     else:
         before = {each.record["id"] for each in visible_records(vault.state(previous))}
-    # Losses of earlier captures may have added up to it: the last one alone can be below the minimum.
+    # Earlier losses may have added up to this one: the last loss alone can be below the minimum.
     is_kept = any(each.number == previous + 1 for each in vault.sequences())
     lost = len(before - names(session, previous + 1)) if is_kept else limits.minimum
     if mass_loss_guard.is_loss_over(before, names(session, row.number), lost, limits):
@@ -291,8 +291,8 @@ def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
 
 
 def _memory_ids(session: CaptureSession, number: int) -> set[str]:
-    """The ids of every memory of a sequence. What comes back with another time of its file is a new version of the
-    memory, with an id of its own."""
+    """Return the ids of every version of every memory of a sequence. A memory that comes back with another file time is
+    a new version, with an id of its own."""
     return {one for each in visible_records(session.vault.state(number)) for one in each.chain_ids}
 
 
@@ -303,7 +303,7 @@ def _file_paths(session: CaptureSession, number: int) -> set[str]:
 
 
 def _note(session: CaptureSession, row: SequenceRow | None) -> None:
-    """What `status` shows of the last capture; written only when it says something new."""
+    """Store what `status` shows of the last capture, if it changed."""
     report = session.report
     known = session.db.get(LAST_CAPTURE) or {}
     said: JsonObject = {
@@ -322,8 +322,8 @@ def _note(session: CaptureSession, row: SequenceRow | None) -> None:
 
 
 def _not_captured(report: CaptureReport, known: JsonObject, name: str) -> JsonObject:
-    """What `not_captured.parse_not_captured` reads. While the workspace is missing, what the last look at it found
-    stays known: after a loss it says what no restore brings back."""
+    """Return what `parse_not_captured` reads. While the workspace is missing, the last known result stays: it says what
+    no restore brings back."""
     if report.outcome == ROOT_MISSING:
         return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ, KINDS) if name in known}
     return {

@@ -1,4 +1,4 @@
-"""What one capture works with, and what it reports."""
+"""The inputs and the report of one capture."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from lifeboat_vault.vault import SequenceRow, Vault
 
 @dataclass(frozen=True, slots=True)
 class CaptureSession:
-    """One capture of one agent. `head` and `state` are None before the first sequence; `now` never goes back.
-    `keep_out` knows lines that were purged; `purges` counts those that were known when the head was looked at.
-    `paced`: nobody asked for this capture, so large files have their turn."""
+    """One capture of one agent. `head` and `state` are None before the first sequence; `now` is never before the head.
+    `keep_out` filters purged text; `purges` is the number of redactions known when the head was read. `paced`: the user
+    did not ask for this capture, so large files can wait."""
 
     context: Context
     agent: Agent
@@ -43,7 +43,7 @@ class CaptureSession:
     def begin(
         cls, context: Context, agent: Agent, vault: Vault, db: StateDb, kind: str, *, paced: bool = False
     ) -> CaptureSession:
-        """Look at the head, and bring the look-ups in `db` up to it."""
+        """Read the head, and update the look-ups in `db` to it."""
         purges, keep_out = len(vault.redactions), KeepOut.of(context, vault)
         head = vault.head()
         state = vault.state() if head is not None else None
@@ -57,11 +57,11 @@ class CaptureSession:
         return self.config.get(name, self.agent.settings).value
 
     def stable_id(self, *parts: str) -> str:
-        """An id that the same vault always makes for the same thing. Its time is that of the agent's id."""
+        """Return an id that this vault always makes for the same parts. Its time is that of the agent's id."""
         milliseconds = int(self.agent.id.replace("-", "")[:12], 16)
         return ids.mint_id(self.vault.seed, times.to_text(times.from_nanoseconds(milliseconds * 1_000_000)), *parts)
 
     def missing(self, reason: str) -> None:
-        """The workspace is not there: nothing is captured."""
+        """Report that the workspace is missing and nothing is captured."""
         self.report.outcome = ROOT_MISSING
         self.report.absent = reason

@@ -1,18 +1,19 @@
-"""From a look to a draft: reads what changed, derives documents and memories from it, raises the flag of the guard."""
+"""Turn a scan into a draft: read what changed, derive documents and memories from it, and check for losses."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import DerivationContext, Installation
+from lifeboat_adapters.stable_reads.file_reading import has_usual_rights
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_names import to_archive_name
 from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import partitions
@@ -31,20 +32,17 @@ from lifeboat_core.capture import (
     secret_lookalikes,
     sequence_commit,
 )
-from lifeboat_core.capture.archive_names import to_archive_name
 from lifeboat_core.capture.capture_report import CAPTURE
 from lifeboat_core.capture.capture_session import CaptureSession
 from lifeboat_core.capture.derived_documents import IDENTITY, DerivedDocuments
 from lifeboat_core.capture.file_capture import FileCapture
-from lifeboat_core.capture.file_reading import has_usual_rights
 from lifeboat_core.capture.known_installation import is_workspace_accepted
 from lifeboat_core.capture.large_artifacts import ArtifactLimits, LargeArtifacts
 from lifeboat_core.capture.memory_capture import MemoryCapture, MemoryLookup, MemoryOrigin, MemoryOutcome
 from lifeboat_core.capture.row_capture import RowCapture
 from lifeboat_core.capture.row_cuts import FILE as ROWS
 from lifeboat_core.capture.runtime_tables import CapturedTables, RuntimeTables
-from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
-from lifeboat_core.capture.secret_cutter import SecretCutter
+from lifeboat_core.capture.secret_cutter import CutDecisions, SecretCutter
 from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 from lifeboat_core.history import vault_quota
 from lifeboat_core.machine import clock_trust
@@ -53,18 +51,18 @@ from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.vault import SequenceRow
 
 Measures = tuple[list[SequenceRow], int, datetime, LossLimits]
-"""What the guard measures a loss by."""
+"""The inputs by which the guard measures a loss."""
 
 FORGOTTEN = "forgotten"
 """The vault's decision that lists memories the user dropped although a file holds them."""
 
 SHARING = "sharing"
-"""Where `state.db` keeps whose the rest of what agents have in common was."""
+"""The fact of `state.db` that says which part of the files that agents share was this agent's."""
 
 
 class CaptureWork:
-    """One capture's work. What it finds out is in the session's overlay and report; `counts` is that in numbers;
-    `tree` and `stored` say what the caches have to learn, `links` what the vault has to."""
+    """The work of one capture. Its results are in the session's overlay and report; `counts` has them in numbers;
+    `tree` and `stored` have what the caches must store, `links` what the vault must."""
 
     def __init__(self, session: CaptureSession, seen: WorkspaceSurvey) -> None:
         self._session, self._seen = session, seen
@@ -78,12 +76,9 @@ class CaptureWork:
             session.context.keys(),
             session.agent.id,
             session.overlay,
-            session.vault.get(SECRETS),
+            CutDecisions.of(session.vault),
             session.now,
             session.keep_out,
-            withheld_items.load_gap_paths(session.vault),
-            session.vault.get(secret_lookalikes.DECISION),
-            session.vault.get(secret_lookalikes.UNCUT),
         )
         self._databases = RuntimeTables(session, seen, self.cutter)
         self.tree = FileCapture(
@@ -130,7 +125,7 @@ class CaptureWork:
         report.skipped = found.skipped
         report.left_out.update(found.refused)
         everything = not self._seen.trusted or self.cutter.is_outdated
-        # What the stores of the runtime hold is known before the first file is cut.
+        # Secrets in stores of the runtime have to be known before the first file is cut.
         again = self.tree.withheld | self.cutter.holders_of_shut()
         waiting = any(path.startswith(self._databases.prefix) for path in again)
         stored = self._databases.read(everything=everything or waiting)
@@ -156,7 +151,8 @@ class CaptureWork:
         self.rows.read(changed=rows_changed, everything=self.tree.reads_everything)
 
     def _take_back_changed(self, settled: Iterable[multi_file_stores.MultiFileStore]) -> None:
-        """A store that was written while it was read is of no one state, nor is one of which a large file waits."""
+        """Undo the capture of stores that were written while they were read, or of which a large file waits: they would
+        mix several states."""
         report = self._session.report
         for store in settled:
             is_new = any(found.path in self.tree.changed for found in store.files)
@@ -172,22 +168,22 @@ class CaptureWork:
             self.tree.take_back_removals(store.name, self._seen.known)
 
     def _shared_anew(self) -> tuple[str, ...]:
-        """The prefixes of files that agents have in common, when another part of them is this agent's than before; also
-        while values in them could not be opened: the key may be there by now."""
+        """Return the prefixes of files that agents share, if this agent's part of them changed, or while values in them
+        could not be opened, because the key may be there now."""
         is_same = self._seen.installation.sharing == (self._session.db.get(SHARING) or "")
         if is_same and not self.cutter.holds_locked():
             return ()
         return tuple(root.prefix for root in self._seen.roots[1:])
 
     def _learned(self, stored: CapturedTables | None) -> bool:
-        """Whether a secret that was not known before turned up in a store: it may stand in any file."""
+        """Return whether a store holds a new secret, which may be in any file."""
         return stored is not None and self.cutter.learn(stored.secrets())
 
     # What follows from them -------------------------------------------------------------------------------------
 
     def derive(self) -> Iterator[RecordStep]:
-        """The lines to write. Documents come first: memories carry the identity's version and the principal's id. When
-        the last line was taken, overlay, report and counts are complete."""
+        """Yield the record lines to write. Documents come first, because memories carry the identity's version and the
+        principal's id. Overlay, report and counts are complete after the last line."""
         session, changed = self._session, self.tree.changed
         first = session.head is None
         head = self._taken_over(sequence_commit.read_head(session.overlay))
@@ -207,27 +203,31 @@ class CaptureWork:
         self._count()
 
     def _named(self) -> Installation:
-        """The installation, with names that do not repeat a secret: the agent itself writes them."""
+        """Return the installation with known secrets masked in its names, because the agent itself writes them."""
         found, cutter = self._seen.installation, self.cutter
         version = None if found.version is None else cutter.without_values(found.version)
         return replace(found, name=cutter.without_values(found.name), version=version)
 
     def _link(self, *, first: bool) -> None:
-        """Say which capability needs which credential, when anything that this follows from has changed."""
+        """Link capabilities with credentials, if anything that this depends on has changed."""
         session, adapter = self._session, self._seen.adapter
         said = {archive_layout.IDENTITY, archive_layout.CREDENTIALS} & session.overlay.puts.keys()
         reads = [one.reads for one in adapter.derivations() if one.document == IDENTITY]
         if not (first or said or any(read(path) for read in reads for path in self.tree.changed)):
             return
         identity = session.overlay.read(archive_layout.IDENTITY)
-        needs = adapter.needs(session.overlay, json_codec.decode_json(identity)) if identity else []
+        needs = (
+            adapter.credentials.needs(session.overlay, json_codec.decode_json(identity))
+            if identity and adapter.credentials is not None
+            else []
+        )
         self.links = capability_links.update_links(
             session.overlay, needs, self.cutter.places(), session.vault.get(capability_links.DECISION)
         )
 
     def _taken_over(self, head: JsonObject) -> JsonObject:
-        """An agent that comes from another runtime is one of this runtime from now on. What that one left is kept, and
-        how old it is."""
+        """Update the head document of an agent that comes from another runtime. The files of that runtime stay, with
+        the sequence of their last capture."""
         agent, runtime = head.get("agent", {}), self._seen.adapter.runtime
         former = agent.get("source_runtime", runtime)
         if former != runtime:
@@ -241,7 +241,8 @@ class CaptureWork:
         return head
 
     def _keep_version(self, head: JsonObject, former: str) -> None:
-        """Which identity the files of another runtime tell of: as long as it is that one, they need not be made."""
+        """Note which identity version the files of the former runtime describe. While it is current, they need not be
+        rendered again."""
         identity = self._session.overlay.read(archive_layout.IDENTITY)
         if identity is not None:
             known = head.get("raw_identity")
@@ -258,8 +259,8 @@ class CaptureWork:
         return ledger
 
     def _seal(self, ledger: PartitionLedger) -> None:
-        """Past periods close, but only when the clock can be believed, and by what it says: the time of a sequence may
-        be that of a clock which was ahead."""
+        """Close past periods, but only when the clock is trusted, and by the clock itself: the time of a sequence may
+        come from a clock that was ahead."""
         context = self._session.context
         if clock_trust.is_clock_trusted(context, self._session.head):
             now = times.parse_time(min(self._session.now, context.now()))
@@ -275,7 +276,7 @@ class CaptureWork:
         prefix = archive_layout.raw_prefix(self._seen.adapter.runtime)
         lookup = MemoryLookup(
             session.state,
-            self._with_content(),
+            (lambda text: []) if session.state is None else session.vault.records_with_content,
             db.winner,
             partial(db.is_listed, prefix=prefix),
             partial(db.unlisted_of, prefix=prefix),
@@ -290,11 +291,8 @@ class CaptureWork:
                 session.overlay, session.db, self.outcome.written, self.outcome.dropped
             )
 
-    def _with_content(self) -> Callable[[str], list[str]]:
-        return (lambda text: []) if self._session.head is None else self._session.vault.records_with_content
-
     def _described(self, head: JsonObject) -> JsonObject:
-        """The head document with what does not follow from a derivation; what one said stands."""
+        """Return the head document with the fields that no derivation sets."""
         runtime, version = self._seen.adapter.runtime, self._named().version
         name = self.cutter.without_values(self._session.agent.name)
         about = {"id": self._session.agent.id, "name": name, "source_runtime": runtime}
@@ -307,8 +305,7 @@ class CaptureWork:
         return head
 
     def _describe_rights(self, head: JsonObject) -> None:
-        """The rights of the folders that hold everything else. Those of the runtime's own folder stay as they were said
-        while it is not there."""
+        """Set the rights of the root folders. Those of the state directory stay as they were while it is not there."""
         if self._session.head is None and os.name != "nt":
             head[RIGHTS] = ALL
         held = self._seen.scan.files
@@ -338,7 +335,8 @@ class CaptureWork:
     # The guard --------------------------------------------------------------------------------------------------
 
     def guard(self) -> None:
-        """Hold what removes so much that it looks like an accident: pin what was before, say it. Captured it is."""
+        """Mark the capture as held if its loss looks like an accident, and pin the sequence before it. The capture is
+        committed anyway."""
         session = self._session
         session.report.held = session.vault.get(mass_loss_guard.DECISION)
         if session.head is None or session.kind != CAPTURE or session.report.held is not None:
@@ -357,7 +355,8 @@ class CaptureWork:
     def _judge(self) -> str | None:
         session, counts = self._session, self.outcome.counts
         before = session.db.connection.execute("select count(*) from memory").fetchone()[0]
-        held = {path: _memories_in(entry.meta if entry else None) for path, entry in self._old_entries()}
+        old = {path: session.overlay.old(path) for path in self.outcome.lost}
+        held = {path: _memories_in(entry.meta if entry else None) for path, entry in old.items()}
         left = {path: _memories_in(session.overlay.meta(path)) for path in self.outcome.lost}
         if (sizes := self.rows.sizes()) is not None:
             held[sizes[0]], left[sizes[0]] = sizes[1:]
@@ -386,7 +385,7 @@ class CaptureWork:
         return iter(()) if head is None else head.entries(prefix)
 
     def _measures(self) -> Measures:
-        """Return what the guard measures a loss by: earlier sequences, the one to count from, the time, the limits."""
+        """Return earlier sequences, the one to count from, the time, and the limits."""
         session = self._session
         accepted = (session.vault.get(mass_loss_guard.ACCEPTED) or {}).get("sequence", -1)
         verified = session.vault.last_verified()
@@ -394,13 +393,10 @@ class CaptureWork:
         since = max(accepted, -1 if verified is None else verified)
         return list(session.vault.sequences()), since, times.parse_time(session.now), limits
 
-    def _old_entries(self) -> list[tuple[str, Any]]:
-        return [(path, self._session.overlay.old(path)) for path in self.outcome.lost]
-
 
 def _set(head: JsonObject, name: str, value: str) -> None:
-    """Say something in the head document, or nothing. What it says already keeps its place: another order of the same
-    would be a change."""
+    """Set or remove a field of the head document. An existing field keeps its position, because another order would be
+    a change."""
     if value:
         head[name] = value
     else:
@@ -412,5 +408,5 @@ def _memories_in(meta: JsonObject | None) -> int:
 
 
 def locate_staging(session: CaptureSession) -> Path:
-    """Where cut copies of large files wait for the commit."""
+    """Return the folder where cut copies of large files wait for the commit."""
     return session.context.home.state_folder / f"{session.agent.id}.staged"

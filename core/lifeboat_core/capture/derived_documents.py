@@ -1,7 +1,7 @@
-"""Documents that an adapter derives from files: identity, principals, and what the manifest says of the runtime.
+"""Derive documents from files: identity, principals, and what the manifest says about the runtime.
 
-A derivation runs only when a file it reads has changed. Ids and versions are this module's: a document that says the
-same keeps its version, one that says something else gets the next, and the one before stays in `history/`.
+A derivation runs only when a file that it reads has changed. This module assigns ids and versions: an unchanged
+document keeps its version, a changed one gets the next, and the former one stays in `history/`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
 class DerivedDocuments:
-    """One capture's derived documents. `head` is the manifest's head document, changed in place."""
+    """The derived documents of one capture. `head` is the manifest's head document, changed in place."""
 
     def __init__(self, overlay: Overlay, about: DerivationContext, now: str, head: JsonObject) -> None:
         self._overlay = overlay
@@ -34,7 +34,7 @@ class DerivedDocuments:
         self._head = head
 
     def derive(self, derivations: Iterable[Derivation], changed: set[str], *, everything: bool) -> None:
-        """Run what has to run."""
+        """Run the derivations whose files changed, or all with `everything`."""
         for derivation in derivations:
             if everything or any(derivation.reads(path) for path in changed):
                 self._run(derivation)
@@ -60,18 +60,18 @@ class DerivedDocuments:
             self._head.pop(name, None)
 
     def document(self, path: str) -> JsonObject | None:
-        """A document as it is going to be; None also for one of which a purge left nothing."""
+        """Return a document as this capture leaves it; None also for one that a purge emptied."""
         data = self._overlay.read(path)
         document: JsonObject | None = json_codec.decode_json(data) if data else None
         return unwrap_document(path, document) if document else None
 
     def identity_version(self) -> int | None:
-        """The version that new memories are made under."""
+        """Return the identity version that new memories are made under."""
         identity = self.document(archive_layout.IDENTITY)
         return None if identity is None else identity_version(identity)
 
     def primary(self) -> str | None:
-        """The id of the first human principal."""
+        """Return the id of the first human principal."""
         principals = _principals_in(self.document(archive_layout.PRINCIPALS))
         return next((one["id"] for one in principals if one.get("principal_type") == "human"), None)
 
@@ -114,7 +114,7 @@ class DerivedDocuments:
                 self._keep_profile(profile)
 
     def _keep_profile(self, profile: JsonObject) -> None:
-        """Keep a profile in the history, under its own id where that can be the name of a folder."""
+        """Keep a profile in the history under its own id, if that can be a folder name."""
         profile_id = as_text(profile.get("id"))
         if _NAME.fullmatch(profile_id):
             self._put(archive_layout.profile_history(profile_id, identity_version(profile)), profile)
@@ -138,7 +138,7 @@ class DerivedDocuments:
 
 
 def _principals_in(document: JsonObject | None) -> list[JsonObject]:
-    """The principals of a document that have an id."""
+    """Return the principals of a document that have an id."""
     return [one for one in objects_in((document or {}).get("principals")) if as_text(one.get("id"))]
 
 

@@ -1,4 +1,4 @@
-"""One capture's work on files: what changed since the last one is read, cut and put into the overlay."""
+"""Capture files: read what changed since the last capture, cut secrets, and put the result into the overlay."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 from lifeboat_adapters.contract import CaptureRoot
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_alf.archive import archive_layout
+from lifeboat_adapters.stable_reads import file_reading, sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
+from lifeboat_alf.archive import archive_layout, archive_names
+from lifeboat_alf.archive.media_types import guess_media_type
 from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_alf.states import entry_metas
 from lifeboat_core.agents.name_conflicts import find_conflicts, list_parents
-from lifeboat_core.capture import archive_names, file_reading, secret_lookalikes, sqlite_files
+from lifeboat_core.capture import secret_lookalikes
 from lifeboat_core.capture.capture_report import CaptureReport
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
-from lifeboat_core.capture.folder_caps import FolderCaps
-from lifeboat_core.capture.large_artifacts import LargeArtifacts
-from lifeboat_core.capture.media_types import guess_media_type
+from lifeboat_core.capture.large_artifacts import FolderCaps, LargeArtifacts
 from lifeboat_core.capture.overlay import Overlay
 from lifeboat_core.capture.root_scan import FILE, FOLDER, LINK, RootScan, ScannedEntry
 from lifeboat_core.capture.scan_cache import KnownFile
@@ -35,18 +35,20 @@ from lifeboat_core.purge.keep_out import LEFT_OUT, KeepOut
 
 RACY_NS = 2_000_000_000
 LARGEST = 64 << 20
-"""Bytes of a file that is no large artifact. A sparse file of terabytes costs its writer nothing, and whoever reads it
-everything."""
+"""Maximum bytes of a file that is not a large artifact. A sparse file of terabytes costs its writer nothing and its
+reader everything."""
 
 
 @dataclass(slots=True)
 class FileCapture:
-    """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
-    the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
-    secrets of what is no file of the tree; `secret_lookalikes` is what looks like a secret in any file, `unread` the
-    form of files that are not looked into; `share` and `matters` are the adapter's; `withheld` are paths whose absence
-    is no deletion; `keep_out` knows what was purged, and `let_in` is the command that captures again what it leaves
-    out; `runtime` is the one whose workspace it is."""
+    """The files of one capture.
+
+    `changed` are archive paths whose entry changed or was removed; `seen` and `unseen` update the stat cache.
+    `attachment_id` mints the id of a new artifact by its path. `elsewhere` returns secrets outside the file tree.
+    `lookalikes` and `unread` are what `secret_lookalikes` stores. `share` and `matters` are those of the adapter.
+    `withheld` are paths whose absence is not a deletion. `keep_out` filters purged text, and the command `let_in`
+    captures again what it leaves out.
+    """
 
     files: FileOperations
     overlay: Overlay
@@ -84,8 +86,8 @@ class FileCapture:
         anew: tuple[str, ...] = (),
         rows_follow: bool = False,
     ) -> None:
-        """Read what changed, drop what is gone. With `everything`, every file is read; those below the prefixes `anew`
-        in any case. `rows_follow`: something will be cut although no file changed."""
+        """Read what changed and drop what was removed. With `everything`, read every file; read those below the
+        prefixes `anew` in any case. `rows_follow`: something will be cut although no file changed."""
         self._everything = everything
         self._caps = FolderCaps.of_roots(roots)
         shut = self.cutter.holders_of_shut()
@@ -108,7 +110,7 @@ class FileCapture:
         self._drop_conflicting(scan)
 
     def take_back(self, found: ScannedEntry) -> bool:
-        """Let a file stay as the head has it, as if it had not been looked at. False for one with secrets: they were
+        """Undo the capture of a file, so that it stays as in the head. Return False for a file with secrets, which were
         sealed for its new version."""
         put, old = self.overlay.puts.get(found.path), self.overlay.old(found.path)
         if (put is not None and entry_metas.CUTS in put.meta) or (old is not None and entry_metas.CUTS in old.meta):
@@ -120,7 +122,7 @@ class FileCapture:
         return True
 
     def take_back_removals(self, folder: str, known: dict[str, KnownFile]) -> None:
-        """Keep what went from a folder, as if it had not been looked at. Not a file with secrets: they were let go."""
+        """Undo the removals in a folder, except of files with secrets, whose credentials were released."""
         for name in [name for name in self.unseen if name.startswith(folder)]:
             path = known[name].path
             old = self.overlay.old(path)
@@ -131,13 +133,13 @@ class FileCapture:
 
     @property
     def reads_everything(self) -> bool:
-        """Whether a secret that may stand anywhere, or the lack of a cache, has every file read."""
+        """Return whether every file is read, because of a new secret or missing caches."""
         return self._everything
 
     def _read_all(self, suspects: dict[str, ScannedEntry], known: dict[str, KnownFile]) -> bool:
-        """Read and put files; True when a secret that was not known before turned up, which may stand anywhere.
+        """Read and put files; return whether a new secret was found, which may be in any file.
 
-        All secrets are known before the first file is cut. Large files come last, one in memory at a time.
+        All secrets are learned before the first file is cut. Large files come last, one in memory at a time.
         """
         contents: list[tuple[str, ScannedEntry, file_reading.FileContent, list[FileSecret]]] = []
         large: list[tuple[str, ScannedEntry]] = []
@@ -158,8 +160,8 @@ class FileCapture:
         return self._news
 
     def _look_for_known(self, unchanged: Iterable[ScannedEntry]) -> None:
-        """Read again what holds secrets: a print finds a value that stands alone, not one in the middle of a word, as
-        tokens stand in addresses."""
+        """Read unchanged files that hold secrets again: a print finds a value that stands alone, but not one inside a
+        word, such as a token in an address."""
         holders = set(self.cutter.places().values())
         for found in unchanged:
             if found.kind == FILE and found.path in holders and not self._is_large(found):
@@ -195,7 +197,8 @@ class FileCapture:
     def _own_share(
         self, found: ScannedEntry, content: file_reading.FileContent, secrets: list[FileSecret]
     ) -> tuple[file_reading.FileContent, list[FileSecret]] | None:
-        """What of a file is this agent's. The secrets of the others are known as well: they may stand in its notes."""
+        """Return this agent's part of a file. Secrets of other agents in it are learned too, because they may be in
+        this agent's notes."""
         try:
             data = self.share(found.path, content.data)
         except (UnparsableSecrets, AdapterError) as error:
@@ -221,7 +224,7 @@ class FileCapture:
         return reason is not None
 
     def _read(self, found: ScannedEntry) -> file_reading.FileContent | None:
-        """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
+        """Return the bytes of a file; None, with the reason in the report, when its last version has to stay."""
         try:
             content = self._content(found, self._limit_of(found))
             data = self.keep_out.cut_file(found.path, content.data)
@@ -242,12 +245,13 @@ class FileCapture:
         return self.large.is_large(found, has_limit_of_the_user=self._has_limit_of_the_user(found))
 
     def _has_limit_of_the_user(self, found: ScannedEntry) -> bool:
-        """Whether it is in a folder of which files of any size are kept, up to what the user sets."""
+        """Return whether a file is in a capped folder that accepts any size up to the user's limit."""
         cap = self._caps.of(found)
         return cap is not None and cap.size is None
 
     def _limit_of(self, found: ScannedEntry) -> int:
-        """How large a file may be. Those that the runtime itself reads may have 64 MB also where the user sets less."""
+        """Return the maximum size of a file. Files that the runtime itself reads may have 64 MB even if the user's
+        limit is lower."""
         cap, most = self._caps.of(found), self.large.limits.max_file
         if cap is not None:
             return most if cap.size is None else cap.size
@@ -262,7 +266,7 @@ class FileCapture:
         self.report.leave_out(found.path, refusal.why, fix=self.large.fix_of(refusal))
 
     def _content(self, found: ScannedEntry, limit: int) -> file_reading.FileContent:
-        """Raises OverLimit, Unstable, OSError."""
+        """Read a file, or a database in one committed state. Raises OverLimit, Unstable, OSError."""
         may_be_one = sqlite_files.may_be_database(found.key.size, has_log=found.has_log)
         if may_be_one and sqlite_files.is_database(self.files, found.real):
             return sqlite_files.read_database(self.files, found.real, limit, self.staging / "database")
@@ -306,7 +310,7 @@ class FileCapture:
         secrets: list[FileSecret],
         known: dict[str, KnownFile],
     ) -> None:
-        """`known`: what the caches say about files."""
+        """Cut a file and put it into the overlay. `known` is the stat cache."""
         matters = self.matters(found.path, content.data)
         if matters is not None and self.cutter.holds_what_matters(found.path, matters):
             self._remember(name, found._replace(key=content.key))
@@ -322,8 +326,10 @@ class FileCapture:
             meta[entry_metas.RECORDS] = old[entry_metas.RECORDS]
         if cuts:
             meta[entry_metas.CUTS] = cuts
-        if content.is_share and "mtime_ns" in old and self._head_has(found.path, data):
-            meta["mtime_ns"] = old["mtime_ns"]  # only what another agent has of the file changed
+        if content.is_share and "mtime_ns" in old:
+            in_head = self.overlay.old(found.path)
+            if in_head is not None and self.overlay.holds(in_head, data):
+                meta["mtime_ns"] = old["mtime_ns"]  # only another agent's part of the file changed
         data, meta = self._as_it_is_held(found.path, data, meta)
         changed = self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
@@ -333,12 +339,8 @@ class FileCapture:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
 
-    def _head_has(self, path: str, data: bytes) -> bool:
-        old = self.overlay.old(path)
-        return old is not None and self.overlay.holds(old, data)
-
     def _as_it_is_held(self, path: str, data: bytes, meta: JsonObject) -> tuple[bytes, JsonObject]:
-        """Bytes and time that the head has of a database, where only the counters in its header differ."""
+        """Return bytes and time of the head for a database that differs only in the counters of its header."""
         old = self.overlay.old(path) if data.startswith(sqlite_files.HEADER) else None
         if old is None or old.size != len(data) or entry_metas.CUTS in meta:  # cuts are sealed for these very bytes
             return data, meta
@@ -350,20 +352,20 @@ class FileCapture:
     def _may_differ(
         self, name: str, found: ScannedEntry, content: file_reading.FileContent, known: dict[str, KnownFile]
     ) -> bool:
-        """Whether a file can be another one than at the last capture, by its stat; by the time in the vault where the
-        caches say nothing."""
+        """Return whether a file may have changed since the last capture, by its stat, or by the time in the vault when
+        the caches have none."""
         if name in known and known[name].key.inode >= 0:
             return content.key != found.key or self._differs(found, known[name])
         return (self.overlay.meta(found.path) or {}).get("mtime_ns") != str(content.key.mtime_ns)
 
     def _note_unread(self, path: str) -> None:
-        """Remember what of a file the search for known secrets did not look into."""
+        """Note which part of a file could not be searched for known secrets."""
         self.unread.pop(path, None)
         if form := self.cutter.unread.get(path):
             self.unread[path] = form
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
-        """Name what merely looks like a secret: it may be one, nobody alters it."""
+        """Report what merely looks like a secret, without changing it."""
         self.lookalikes.pop(path, None)
         if found := secret_lookalikes.find_lookalike_places(original, kept):
             self.lookalikes[path] = found
@@ -386,7 +388,7 @@ class FileCapture:
         self.seen[name] = KnownFile(found.path, found.key, racy)
 
     def _forget_former_path(self, name: str, found: ScannedEntry, known: dict[str, KnownFile]) -> None:
-        """The same file under another archive path: it became an artifact, or is none any more."""
+        """Remove the former archive path of a file that became an artifact, or is none any more."""
         former = known.get(name)
         if former is not None and former.path != found.path:
             self._remove(former.path)
@@ -406,10 +408,10 @@ class FileCapture:
                 self.report.unstable[one.path] = "it came back while the folder was read"
 
     def _is_gone(self, name: str, one: KnownFile, scan: RootScan, roots: list[CaptureRoot]) -> bool:
-        """Ignored now, or the system says that there is nothing of this name."""
+        """Return whether a file is ignored now, or the system confirms that it does not exist."""
         root = next(root for root in roots if name.startswith(root.prefix))
         relative = name[len(root.prefix) :]
-        # A folder above that was found as a file or a link holds nothing any more.
+        # If a folder above is a file or a link now, nothing below it exists any more.
         if stat.S_ISDIR(one.key.mode) or _was_skipped(root.prefix + archive_names.to_archive_name(relative)[0], scan):
             return True
         if any(parent in scan.found and scan.found[parent].kind != FOLDER for parent in list_parents(name)):
@@ -424,8 +426,8 @@ class FileCapture:
         return stat.S_ISDIR(found.st_mode)
 
     def _was_only_described(self, one: KnownFile) -> bool:
-        """A large artifact that came with an archive as a description (ALF §3.1.9) and never lay in this workspace: its
-        absence is no deletion."""
+        """Return whether a large artifact came with an archive as a description only (ALF §3.1.9) and was never in this
+        workspace, so that its absence is not a deletion."""
         entry = self.overlay.old(one.path) if one.key.inode < 0 else None
         attachment = as_object(entry.meta.get(entry_metas.ATTACHMENT)) if entry is not None else {}
         return bool(attachment.get("tier") == 3 and self.overlay.old_body(one.path) is None)
@@ -437,22 +439,22 @@ class FileCapture:
         self._note(path, self.overlay.remove(path))
 
     def _release(self, path: str) -> None:
-        """Forget what a file held that is none any more."""
+        """Forget the secrets and lookalikes of a file."""
         self.cutter.release(path)
         self.lookalikes.pop(path, None)
         self.unread.pop(path, None)
 
     def _drop_conflicting(self, scan: RootScan) -> None:
-        """Drop what cannot stand beside what is there now, also where its absence alone is no deletion: what lay there
-        before a name became a file, a link or a folder. Without caches every path is looked at: the newest state can be
-        one that an earlier release captured."""
+        """Remove entries that conflict with what is there now, such as a file where a folder is, even if their absence
+        alone is not a deletion. Without caches every path is checked, because an earlier release may have captured such
+        a state."""
         there = {one.path for one in scan.found.values()}
         for path, other in find_conflicts(self.overlay, self.runtime, None if self._everything else self.changed):
             self._remove(other if path in there and other not in there else path)
 
     def _differs(self, found: ScannedEntry, known: KnownFile | None) -> bool:
-        """Whether a file has to be read. One whose time is as young as the last look could have changed since; of
-        large ones the next change will tell."""
+        """Return whether a file has to be read. A file whose time was too recent at the last scan may have changed
+        since; large ones are read at their next change."""
         if known is None or known.path != found.path:
             return True
         return known.key != found.key or (known.racy and not self._is_large(found))
@@ -460,8 +462,8 @@ class FileCapture:
     def put_rows(
         self, tables: dict[str, tuple[bytes, list[FileSecret]]], former: Iterable[str], kept: Container[str] = ()
     ) -> None:
-        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it. Those of
-        `kept` stay as the head has them."""
+        """Put the rows of the runtime's databases, a file for each table, with their secrets cut. Tables in `kept` stay
+        as in the head."""
         for path, (data, secrets) in ((path, found) for path, found in tables.items() if path not in kept):
             body, cuts = self.cutter.cut(path, data, secrets)
             self._note(path, self.overlay.put(path, {entry_metas.CUTS: cuts} if cuts else {}, body))

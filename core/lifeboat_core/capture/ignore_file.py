@@ -1,8 +1,8 @@
-"""`.lifeboatignore`: what the user does not want kept, in the form of a gitignore file.
+"""Match paths against `.lifeboatignore`, which lists what the user does not want captured, in gitignore syntax.
 
-Understood: comments, blank lines, `!` (take back), a trailing `/` (folders only), a leading or inner `/` (from the
-workspace on, else at any depth), `*`, `?`, `[...]`, `**`. The last line that fits decides; nothing below an ignored
-folder can be taken back.
+Supported: comments, blank lines, `!` (include again), a trailing `/` (folders only), a leading or inner `/` (anchored
+at the workspace, else at any depth), `*`, `?`, `[...]`, `**`. The last matching line decides. Nothing below an ignored
+folder can be included again.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from lifeboat_alf.memory.mass_removal import IGNORE_FILE
 
 FILE_NAME = IGNORE_FILE
 LARGEST = 1 << 18
-"""Bytes of such a file."""
+"""Maximum size of the file in bytes."""
 MOST_LINES = 1000
-"""Every rule is asked about every name."""
+"""Every rule is checked against every name, so their number is limited."""
 
 
 class IgnoreRule(NamedTuple):
-    """One line: a pattern for each part of the relative path, None for `**` (any number of parts)."""
+    """One line of the file. `parts` has a pattern for each part of the relative path, None for `**` (any number of
+    parts)."""
 
     parts: tuple[re.Pattern[str] | None, ...]
     ignore: bool
     folders_only: bool
 
     def fits(self, names: list[str]) -> bool:
-        """Whether a path's parts are what the pattern says. `reach` holds how many names the pattern so far may have
-        used, so that no pattern costs more than its length times the path's."""
+        """Return whether the pattern matches a path. `reach` has the numbers of names that the pattern can have used so
+        far, which limits the cost to pattern length times path length."""
         reach = {0}
         for number, part in enumerate(self.parts):
             if part is not None:
                 reach = {used + 1 for used in reach if used < len(names) and part.fullmatch(names[used])}
             elif reach:
-                # At the end `**` means what lies below, not the folder itself.
+                # At the end, `**` matches everything below the folder, but not the folder itself.
                 first = min(reach) + (number > 0 and number == len(self.parts) - 1)
                 reach = set(range(first, len(names) + 1))
         return len(names) in reach
@@ -48,7 +49,7 @@ class IgnoreFile:
     rules: tuple[IgnoreRule, ...] = field(default=())
 
     def matches(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a path (relative, `/`) is ignored by a line of its own; folders are asked before their contents."""
+        """Return whether a line ignores this path (relative, `/`). The walk checks folders before their contents."""
         names = path.split("/")
         for rule in reversed(self.rules):
             if (is_folder or not rule.folders_only) and rule.fits(names):
@@ -57,7 +58,7 @@ class IgnoreFile:
 
 
 def parse_ignore_file(text: str) -> IgnoreFile:
-    """The rules in a text. Lines that are no usable pattern match nothing, as in git."""
+    """Return the rules in a text. Lines that are not valid patterns match nothing, as in git."""
     return IgnoreFile(tuple(rule for line in text.splitlines() if (rule := _rule(line)) is not None))
 
 
@@ -83,7 +84,7 @@ _PIECES = re.compile(r"(?P<star>\*+)|\?|(?P<set>\[[!^]?\]?[^\]/]*\])|\\(?P<quote
 
 
 def _split(glob: str) -> list[str]:
-    """The parts of a pattern; several `**` in a row are one."""
+    """Return the parts of a pattern, with consecutive `**` merged."""
     parts: list[str] = []
     for part in glob.split("/"):
         if part and not (part == "**" and parts[-1:] == ["**"]):
@@ -92,8 +93,8 @@ def _split(glob: str) -> list[str]:
 
 
 def _part(glob: str) -> re.Pattern[str] | None:
-    """One part as an expression. What follows a `*` is taken where it fits first, and never elsewhere (an atomic
-    group): within one name that finds every fit, and a row of stars costs no more than one."""
+    """Return one part as a regular expression. Text after a `*` is matched at its first place only (atomic group):
+    within one name that finds every match, and consecutive stars cost no more than one."""
     if glob == "**":
         return None
     chunks = [""]

@@ -1,7 +1,7 @@
-"""Captured rows whose absence from the runtime's databases is no deletion.
+"""Keep captured rows whose absence from the runtime's databases is not a deletion.
 
-Two reasons: their database is not there, empty or without the table; or a restore did not write them, as most rows of
-a runtime that only its own commands may write.
+There are two cases: their database is missing, empty or has no such table; or a restore did not write them, as with
+most rows that only the runtime's own commands may write.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 
 @dataclass(slots=True)
 class KeptRows:
-    """`files` are paths whose last version stays, with the reason. `waiting` are lines by path that join what was read;
-    `arrived` names of withheld rows that wait no more."""
+    """`files` are paths whose last version stays, with the reason. `waiting` are captured lines by path that are added
+    to what was read. `arrived` are names of withheld rows that are there now."""
 
     files: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, list[bytes]] = field(default_factory=dict)
@@ -33,7 +33,8 @@ class KeptRows:
 def find_kept_rows(
     session: CaptureSession, seen: WorkspaceSurvey, prefix: str, tables: Mapping[str, bytes]
 ) -> KeptRows:
-    """Compare what was read with the head. Raises RuntimeDatabaseError for a database that cannot be read now."""
+    """Compare the rows that were read with the head. Raises RuntimeDatabaseError for a database that cannot be read
+    now."""
     kept, names = KeptRows(), withheld_items.list_withheld_rows(session.vault, prefix)
     if session.state is None or is_workspace_accepted(session):
         kept.arrived.update(withheld_items.make_row_name(path, name) for path, each in names.items() for name in each)
@@ -42,7 +43,8 @@ def find_kept_rows(
         if entry.path.endswith(MEMORIES):
             continue
         body = session.overlay.old_body(entry.path) or b""
-        reason = seen.adapter.unreadable_rows(seen.installation, entry.path, body)
+        databases = seen.adapter.databases
+        reason = databases.unreadable_rows(seen.installation, entry.path, body) if databases is not None else ""
         if reason:
             kept.files[entry.path] = f"{reason}; its rows stay as they were captured; {advise_on_missing(session)}"
         elif entry.path in names:
@@ -61,7 +63,8 @@ def _wait(
     now: bytes,
     names: frozenset[str],
 ) -> None:
-    """Sort the withheld rows of a file into those that are there, maybe under another name, and those that wait."""
+    """Divide the withheld rows of a file into those that are in the database, maybe under another name, and those still
+    missing."""
     known = {name for line in now.split(b"\n") for name in _names(seen.adapter, path, line)}
     waiting: list[bytes] = []
     spans: list[tuple[int, int]] = []
@@ -75,7 +78,7 @@ def _wait(
         at += len(line) + 1
     kept.arrived.update(withheld_items.make_row_name(path, name) for name in names - still)
     if _is_cut((session.overlay.meta(path) or {}).get(entry_metas.CUTS, ()), spans):
-        # A line with cuts cannot be put beside new ones: which credential a cut is depends on all of the file.
+        # A line with cuts cannot be added to new ones: credentials are sealed with the digest of the whole file.
         kept.files[path] = (
             f"{len(waiting)} rows that the last restore could not write wait in it; {advise_on_missing(session)}"
         )
@@ -88,6 +91,6 @@ def _is_cut(cuts: list[JsonObject], spans: list[tuple[int, int]]) -> bool:
 
 
 def _names(adapter: Adapter, path: str, line: bytes) -> tuple[str, ...]:
-    """The names of a row, none for what is no row: the head may come from an archive."""
+    """Return the names of a row, none for a line that is not a row, as an imported archive may contain."""
     values = next(rows_of(line), None)
-    return () if values is None else adapter.row_names(path, values)
+    return () if values is None else withheld_items.list_row_names(adapter, path, values)

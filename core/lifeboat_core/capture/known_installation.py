@@ -1,8 +1,8 @@
-"""The runtime around a workspace: as it stands or, while it cannot be found, as it was when it last could.
+"""Locate the runtime around a workspace, or recall where it last was while it cannot be located.
 
-A configuration that does not parse, a folder that is not mounted: for a moment the workspace stands alone. That is an
-error, and an error is no deletion: what is held of the runtime stays as it is until the runtime is found again, or
-the user says that the workspace stands alone from now on (`lifeboat agents accept`).
+A configuration that does not parse or a folder that is not mounted makes a workspace stand alone for a while. That is
+an error and not a deletion: what was captured of the runtime stays until the runtime is found again, or the user says
+that the workspace stands alone from now on (`lifeboat agents accept`).
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ from lifeboat_core.capture.capture_session import CaptureSession
 from lifeboat_vault.vault import SequenceRow, Vault
 
 DECISION = "installation"
-"""The vault's decision that keeps where the runtime of a workspace was last found."""
+"""The vault's decision that stores where the runtime of a workspace was last found."""
 
 AS_IT_STANDS = "as it stands"
-"""The vault's decision that names the head on top of which a workspace is taken that is not what was captured."""
+"""The vault's decision that names the head on top of which the user accepted a workspace that differs from what was
+captured."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownInstallation:
-    """Where the runtime is. `lost` says why it is where it was last found, not where it was found now."""
+    """Where the runtime is. `lost` says why this is the last known installation instead of the present one."""
 
     installation: Installation
     lost: str | None = None
 
 
 def find_installation(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None:
-    """None, with the outcome set, when there is no workspace. Raises AdapterError at first."""
+    """Return the installation of the agent's runtime; None, with the outcome set in the report, when there is no
+    workspace. Raises AdapterError before the first sequence."""
     found = _find(session, adapter)
     if found is None:
         return None
@@ -67,7 +69,8 @@ def _find(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None
 
 
 def _unrecognised(session: CaptureSession, error: NotAWorkspace) -> KnownInstallation | None:
-    """A folder that has lost every sign of an agent: taken when nothing is held of it, or the user said that it may."""
+    """Return the installation of a folder that shows no sign of an agent any more, if nothing of it was captured or the
+    user accepted it."""
     if session.head is None:
         raise error
     if session.vault.get(AS_IT_STANDS) is not None or _holds_nothing(session):
@@ -77,7 +80,7 @@ def _unrecognised(session: CaptureSession, error: NotAWorkspace) -> KnownInstall
 
 
 def _alone(agent: Agent) -> Installation:
-    """A workspace without a runtime around it, as an import leaves it before its first capture."""
+    """Return a workspace without a runtime around it, as an import leaves it before its first capture."""
     return Installation(agent.runtime, agent.workspace, agent.native_id, agent.name)
 
 
@@ -92,15 +95,15 @@ def advise_on_missing(session: CaptureSession) -> str:
 
 
 def remember_installation(vault: Vault, found: KnownInstallation, agent: Agent) -> None:
-    """Keep where the runtime is, for the day when it cannot be found, and whose workspace it is, for the day when the
-    agent's own file is lost."""
+    """Store where the runtime is, for a capture that cannot locate it, and the agent's name, in case the agent's own
+    file is lost."""
     if found.lost is None:
         vault.set(DECISION, {**_document(found.installation), "agent": agent.name}, kind=DECISION)
 
 
 def accept_workspace(vault: Vault, head: SequenceRow | None, time: str, *, was_missing: bool) -> None:
-    """The user says that the workspace is right as it stands: alone, if no runtime is around it, and with what lies in
-    it, if the last capture found it `was_missing`."""
+    """Record that the user accepts the workspace as it is: alone if no runtime is around it, and with its present
+    contents if the last capture found it `was_missing`."""
     known = vault.get(DECISION)
     if known is not None:
         vault.set(DECISION, {**known, "state_dir": None}, kind="accepted")
@@ -109,12 +112,12 @@ def accept_workspace(vault: Vault, head: SequenceRow | None, time: str, *, was_m
 
 
 def forget_installation(vault: Vault) -> None:
-    """The workspace is another folder from now on: what was around the old one says nothing about it."""
+    """Forget the installation, because the agent's workspace is another folder from now on."""
     vault.set(DECISION, None, kind=DECISION)
 
 
 def is_workspace_accepted(session: CaptureSession) -> bool:
-    """Whether the user said of this very head that the workspace may be taken whatever is missing in it."""
+    """Return whether the user accepted the workspace on top of this very head, whatever is missing in it."""
     accepted = session.vault.get(AS_IT_STANDS)
     return session.head is not None and accepted is not None and accepted["sequence"] == session.head.number
 
@@ -137,8 +140,8 @@ def _known(session: CaptureSession) -> Installation | None:
 
 
 def recall_installation(vault: Vault, agent: Agent) -> Installation | None:
-    """Where the runtime of a workspace was last found; None when none ever was, or `accept_workspace` said that it is
-    none."""
+    """Return where the runtime of a workspace was last found; None when it never was, or when the user accepted that
+    there is none."""
     document = vault.get(DECISION)
     if document is None:
         return None

@@ -1,15 +1,18 @@
-"""Large artifacts: which of them are captured now, within the limits for artifacts and the room of the vault."""
+"""Decide which large artifacts this capture reads, within the artifact limits and the quota of the vault."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import NamedTuple
 
+from lifeboat_adapters.contract import CaptureRoot, FolderCap
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import times
 from lifeboat_core.capture.root_scan import FILE, ScannedEntry
+from lifeboat_core.capture.scan_cache import KnownFile
 from lifeboat_core.history.vault_quota import VaultQuota
 from lifeboat_core.texts.human_text import quote_argument, size_text, time_text
 
@@ -18,8 +21,8 @@ PACED_SIZE = 50 << 20
 
 @dataclass(frozen=True, slots=True)
 class ArtifactLimits:
-    """What is kept of artifacts: sizes in bytes, `interval` between two captures of a large file that nobody asks for:
-    of one over 50 MB it is longer, so that reading it always takes the same share of a processor."""
+    """Limits for artifacts. Sizes are in bytes. `interval` is the time between two unrequested captures of a large
+    file; for files over 50 MB it grows with the size, so that reading always takes the same share of a processor."""
 
     threshold: int
     max_file: int
@@ -27,13 +30,13 @@ class ArtifactLimits:
     interval: timedelta
 
     def wait_for(self, size: int) -> timedelta:
-        """How long a file of so many bytes is left alone after a capture."""
+        """Return how long a file of this size is not captured again."""
         return self.interval * max(1.0, size / PACED_SIZE)
 
 
 class ArtifactRefusal(NamedTuple):
-    """Why a large file is not taken now. `wait` says in how many seconds it may be, None for a limit; `fix` is the
-    setting that helps, with its value."""
+    """Why a large file is not captured now. `wait` is the number of seconds until it can be, None for a limit; `fix` is
+    the setting that helps, with its value."""
 
     why: str
     wait: float | None = None
@@ -42,7 +45,7 @@ class ArtifactRefusal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LargeArtifact:
-    """A large artifact, or a file of a capped folder, that is captured now."""
+    """A large artifact, or a file of a capped folder, that this capture reads."""
 
     size: int
     captured_at: str
@@ -50,9 +53,9 @@ class LargeArtifact:
 
 @dataclass(slots=True)
 class LargeArtifacts:
-    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path;
-    `measure` looks how much room the vault has; `new` is what is captured now, `no_room` why something was not for want
-    of it."""
+    """The large files of one capture of `agent`. `before` has size and time of the last capture by archive path;
+    `measure` returns the room in the vault; `new` is what this capture reads; `no_room` says why something was left out
+    for lack of room."""
 
     limits: ArtifactLimits
     before: Mapping[str, tuple[int, str]]
@@ -68,14 +71,15 @@ class LargeArtifacts:
         return may_be and found.kind == FILE and found.key.size > self.limits.threshold
 
     def captured_at(self, path: str) -> str | None:
-        """When the version that is held was captured."""
+        """Return when the stored version was captured."""
         return self.before[path][1] if path in self.before else None
 
     def take(self, path: str, size: int) -> None:
         self.new[path] = LargeArtifact(size, self.now)
 
     def reason_against(self, found: ScannedEntry, *, anyhow: bool) -> ArtifactRefusal | None:
-        """Why a large file is not taken now; None when it is. `anyhow`: however short ago it was captured."""
+        """Return why a large file is not captured now; None when it is. With `anyhow`, ignore how recently it was
+        captured."""
         size, limits = found.key.size, self.limits
         if size > limits.max_file:
             return self.too_large(size)
@@ -99,22 +103,59 @@ class LargeArtifacts:
         return ArtifactRefusal(why, wait.total_seconds())
 
     def too_large(self, size: int) -> ArtifactRefusal:
-        """Why a file of so many bytes is not taken before the user raises the limit."""
+        """Return the refusal of a file of this size until the user raises the limit."""
         raised = f"artifacts.max_file {_raised(size)}"
         return ArtifactRefusal(f"{size_text(size)}, larger than artifacts.max_file", fix=raised)
 
     def fix_of(self, refusal: ArtifactRefusal) -> str | None:
-        """The command that makes room for a file, None where there is none."""
+        """Return the command that makes room for a file, None when there is none."""
         return (
             None if refusal.fix is None else f"lifeboat config set {refusal.fix} --agent {quote_argument(self.agent)}"
         )
 
     def _shortage(self, size: int) -> str | None:
-        """Looked up once, and only for a large file: notes and credentials are always taken."""
+        """Measure the room once, and only for a large file: notes and credentials are always captured."""
         self._room = self._room or self.measure()
         return self._room.shortage(size + sum(one.size for one in self.new.values()))
 
 
 def _raised(size: int) -> str:
-    """A limit for so many bytes, with room to grow by half."""
+    """Return a limit for this many bytes, with room to grow by half."""
     return f"{-(-size * 3 // (2 << 20))}MB"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderCaps:
+    """The caps of all roots, each with the prefix of the native names that it applies to."""
+
+    by_prefix: tuple[tuple[str, FolderCap], ...] = ()
+
+    @classmethod
+    def of_roots(cls, roots: Iterable[CaptureRoot]) -> FolderCaps:
+        return cls(tuple((root.prefix + cap.folder, cap) for root in roots for cap in root.caps))
+
+    def of(self, found: ScannedEntry) -> FolderCap | None:
+        return next((cap for prefix, cap in self.by_prefix if found.native.startswith(prefix)), None)
+
+    def over(
+        self, suspects: Mapping[str, ScannedEntry], known: Mapping[str, KnownFile], there: Collection[str]
+    ) -> dict[str, str]:
+        """Return the new files for which a capped folder has no place left, with the reason. Files that are captured
+        already stay captured."""
+        found: dict[str, str] = {}
+        for prefix, cap in self.by_prefix:
+            below = (name for name, one in suspects.items() if name.startswith(prefix) and one.kind == FILE)
+            new = sorted(name for name in below if name not in known)
+            files = (name for name, one in known.items() if name.startswith(prefix) and not stat.S_ISDIR(one.key.mode))
+            held = sum(1 for name in files if name in there) if new else 0
+            found |= dict.fromkeys(new[max(cap.count - held, 0) :], f"more than {cap.count} files")
+        return found
+
+    def too_soon(self, found: ScannedEntry, captured_at: str | None, now: str) -> str | None:
+        """Return why another version of a file is not captured yet; None when it is due."""
+        cap = self.of(found)
+        if cap is None or captured_at is None:
+            return None
+        if times.parse_time(now) - times.parse_time(captured_at) >= timedelta(seconds=cap.seconds):
+            return None
+        return f"its version of {time_text(captured_at)} is; it changes all the time, and is taken once an hour"

@@ -1,4 +1,4 @@
-"""Cutting what looks like a secret out of the files and rows that the user names, and no longer cutting it."""
+"""Cut what looks like a secret out of the files and rows that the user names, and stop cutting it again."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from lifeboat_vault.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class CutLookalikes:
-    """What was `cut`, and what is `left` in clear, by name; `exposed` is the last kept sequence that has one of these
-    in clear, None where there is none."""
+    """What was `cut` and what is `left` in clear, by name. `exposed` is the last kept sequence that has one of the cut
+    values in clear, None when there is none."""
 
     report: CaptureReport
     cut: Places
@@ -38,8 +38,8 @@ class CutLookalikes:
 
 
 def cut_lookalikes(context: Context, agent: Agent, names: Iterable[str]) -> CutLookalikes:
-    """Cut what looks like a secret in these files and rows, as `doctor` names them, and capture at once. Raises
-    UnknownPath and what a capture raises."""
+    """Cut what looks like a secret in these files and rows, named as `doctor` names them, and capture immediately.
+    Raises UnknownPath and what a capture raises."""
     known = _read(context, agent)
     with context.vault(agent.id) as vault:
         entries = [entry.path for entry in vault.state().entries() if is_file(entry.meta)] if vault.head() else []
@@ -67,7 +67,7 @@ class UncutLookalikes:
 
 
 def uncut_lookalikes(context: Context, agent: Agent, names: Iterable[str]) -> UncutLookalikes:
-    """No longer cut these files and rows for their look, and capture at once. Values that were learned from them are
+    """Stop cutting these files and rows for their look, and capture immediately. Values learned from them are
     forgotten, unless another file that is cut has them too. Raises UnknownPath for what is not cut for its look, and
     what a capture raises."""
     with context.vault(agent.id) as vault:
@@ -84,7 +84,7 @@ def uncut_lookalikes(context: Context, agent: Agent, names: Iterable[str]) -> Un
 
 
 def _cut_for_looks(vault: Vault) -> list[str]:
-    """Return the files and rows that are cut for their look here, or were before the agent came to this machine."""
+    """Return the files and rows that are cut for their look, on this machine or before the agent came here."""
     decided = set(vault.get(secret_lookalikes.DECISION) or ())
     if vault.head() is None:
         return sorted(decided)
@@ -99,7 +99,7 @@ def _cut_for_looks(vault: Vault) -> list[str]:
 
 
 def _without_learned(memory: Any, names: Iterable[str]) -> Any:
-    """Return what the vault keeps of secrets without the prints that were learned from these files and rows."""
+    """Return the vault's memory of secrets without the prints learned from these files and rows."""
     values = (memory or {}).get("values", {})
     kept = {
         mark: known
@@ -130,7 +130,7 @@ def _read(context: Context, agent: Agent) -> dict[str, list[LookalikePlace]]:
 def _chosen(
     name: str, known: Iterable[str], otherwise: str = "is no file of the agent, and no row that the doctor names"
 ) -> str:
-    """The archive path of a name that a person gives. Raises UnknownPath."""
+    """Return the archive path that a user's name stands for. Raises UnknownPath."""
     found = [path for path in known if name in (path, file_name(path))]
     if not found:
         raise UnknownPath(f"{name_text(name)} {otherwise}")

@@ -1,7 +1,8 @@
-"""The guard: does what this capture removes look like an accident? It stops nothing here; it raises a flag.
+"""Decide whether what a capture removes looks like an accident. The capture is committed all the same and marked as
+held.
 
-Losses add up, since the last sequence that the user accepted or that was verified, and over one day: an accident in
-small steps is one too.
+Losses are added up since the last accepted or verified sequence, and over one day, because an accident can happen in
+small steps.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ PIN = "held"
 DAY = timedelta(days=1)
 MOST_OF_A_FILE = 0.8
 MEMORIES, FILES = "memories", "files"
-"""What a decision says was removed. One of an earlier release says nothing, and means memories."""
+"""What a decision says was removed. A decision of an earlier release has no such field and means memories."""
 
 
 class MemoryTurnover(NamedTuple):
-    """What this capture does: memories before it, created and deleted by it, lost by file, held before by file."""
+    """Memories before this capture, created and deleted by it, and by file: lost, `held` before and `left` after."""
 
     before: int
     created: int
@@ -36,7 +37,7 @@ class MemoryTurnover(NamedTuple):
 
 
 class FileTurnover(NamedTuple):
-    """What this capture does to the files of the workspace: how many there were before it, came and went."""
+    """Files of the workspace before this capture, created and removed by it."""
 
     before: int
     created: int
@@ -46,7 +47,8 @@ class FileTurnover(NamedTuple):
 def judge_memories(
     change: MemoryTurnover, rows: Iterable[SequenceRow], since: int, now: datetime, limits: MassRemovalLimits
 ) -> str | None:
-    """The reason to hold, in people's words; None when all is well. `since` is the last accepted or verified one."""
+    """Return the reason to hold for the user; None when the loss is small. `since` is the last accepted or verified
+    sequence."""
     if not change.deleted:
         return None
     for window, words in _windows(rows, since, now):
@@ -59,8 +61,8 @@ def judge_memories(
 def judge_files(
     change: FileTurnover, rows: Iterable[SequenceRow], since: int, now: datetime, limits: MassRemovalLimits
 ) -> str | None:
-    """As `judge_memories`, for the files of a workspace. Files that came make up for files that went: a folder was
-    renamed."""
+    """Return the reason to hold for the files of a workspace, as `judge_memories` does for memories. New files are
+    counted against removed ones, because a renamed folder removes and creates files."""
     if not change.deleted:
         return None
     for window, words in _windows(rows, since, now):
@@ -79,8 +81,8 @@ def _windows(rows: Iterable[SequenceRow], since: int, now: datetime) -> Iterator
 
 
 def is_loss_over(before: set[str], now: set[str], lost: int, limits: MassRemovalLimits) -> bool:
-    """Whether what was held is back: of the memories or files before the loss (ids, paths) fewer are missing than would
-    count, and fewer than the loss took. `now` has every id of each memory's chain."""
+    """Return whether the loss of a held sequence is undone: fewer of the memories or files before it are missing than
+    would be reported, and fewer than it took. `now` has every id of each memory's chain."""
     missing = len(before - now)
     return not missing or missing < min(lost, limits.minimum)
 
@@ -91,7 +93,8 @@ def _share(change: MemoryTurnover, window: list[SequenceRow], limits: MassRemova
     at_start = max(change.before + deleted - change.deleted - created, 1)
     if not is_memory_loss(at_start, created + change.created, deleted, limits):
         return None
-    return f"{deleted} of {at_start + created} memories were removed {words}"  # some came and went meanwhile
+    # counts memories that were created and removed in between
+    return f"{deleted} of {at_start + created} memories were removed {words}"
 
 
 def _count(row: SequenceRow, kind: str, name: str) -> int:
@@ -99,7 +102,8 @@ def _count(row: SequenceRow, kind: str, name: str) -> int:
 
 
 def _template(change: MemoryTurnover, limits: MassRemovalLimits) -> str | None:
-    """A file that held memories and is now nearly without any, as after a template was written over it."""
+    """Return the reason to hold when a file that held memories lost nearly all of them, as when a template overwrote
+    it."""
     for path, lost in sorted(change.lost.items()):
         before, after = change.held.get(path, 0), change.left.get(path, 0)
         if before >= limits.minimum and lost >= MOST_OF_A_FILE * before and 0 < after < before / 2:

@@ -1,5 +1,5 @@
-"""From changed files to memory records: asks the adapter for sections, matches them, and lets the format's life cycle
-say what each change means."""
+"""Turn changed files into memory records: the adapter splits them, `memory_matching` matches the sections, and the life
+cycle of the format defines each change."""
 
 from __future__ import annotations
 
@@ -14,13 +14,8 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_shapes import as_object, texts_in
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.memory import memory_records, record_lifecycle
-from lifeboat_alf.memory.record_lifecycle import RecordContext
-from lifeboat_alf.states import entry_metas
-from lifeboat_alf.states.agent_state import Record, State
-from lifeboat_core.capture import memory_matching
-from lifeboat_core.capture.artifact_references import find_file_names
-from lifeboat_core.capture.memory_matching import (
+from lifeboat_alf.memory import memory_matching, memory_records, record_lifecycle
+from lifeboat_alf.memory.memory_matching import (
     EDITED,
     REVIVED,
     SAME,
@@ -30,19 +25,23 @@ from lifeboat_core.capture.memory_matching import (
     HeldMemory,
     SectionMatch,
 )
+from lifeboat_alf.memory.record_lifecycle import RecordContext
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import Record, State
+from lifeboat_core.capture.artifact_references import find_file_names
 from lifeboat_core.capture.overlay import Overlay
 
 YOUNG = timedelta(days=30)
 PRIMARY = "{primary}"
 _OF_FORMATS = "x_"
-"""How fields begin that hold what one format knows of a memory; they follow from its text and place."""
+"""Prefix of fields that hold what one format knows about a memory. They follow from its text and place."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryLookup:
-    """What a capture needs to know of the past. `with_content`: ids whose record has exactly this text; `winner`: the
-    id that counts in a chain; `is_listed`, `unlisted_of`: see `StateDb`; `forgotten`: ids whose text stands in a file
-    although the user dropped them."""
+    """What a capture needs to know of the past. `with_content` returns the ids of records with exactly this text;
+    `winner` the id in force of a chain; `is_listed` and `unlisted_of` are those of `StateDb`; `forgotten` are ids that
+    the user dropped although their text is in a file."""
 
     head: State | None
     with_content: Callable[[str], list[str]]
@@ -55,19 +54,19 @@ class MemoryLookup:
         return None if self.head is None else self.head.record(record_id)
 
     def last(self, record_id: str) -> Record | None:
-        """The record that counts in a chain."""
+        """Return the record in force of a chain."""
         return self.record(self.winner(record_id))
 
     def is_unlisted(self, record_id: str) -> bool:
-        """Whether a memory is there and nothing holds it: it came with an archive, from another runtime."""
+        """Return whether a memory exists that no file lists, because it came with an archive from another runtime."""
         record = self.record(record_id)
         if record is None or self.winner(record_id) != record_id or self.is_listed(record_id):
             return False
-        # One that its user took for superseded stands in its file all the same.
+        # A memory that its user marked as superseded is still in its file.
         return memory_records.status_of(memory_records.parse_record(record.line)) in ("active", "superseded")
 
     def is_gone(self, record_id: str, now: datetime) -> bool:
-        """Whether a memory was deleted lately, or archived because its text was missing."""
+        """Return whether a memory was deleted recently, or archived because its text was missing."""
         last = self.last(record_id)
         if last is None:
             return False
@@ -81,18 +80,18 @@ class MemoryLookup:
 
 @dataclass(frozen=True, slots=True)
 class MemoryOrigin:
-    """Where new records come from: the runtime, its version, and whose namespace `{primary}` stands for."""
+    """Source of new records: the runtime, its version, and the principal that `{primary}` in a namespace stands for."""
 
     runtime: str
     runtime_version: str | None = None
     primary: str | None = None
 
     def file(self, path: str) -> str:
-        """The path as the runtime knows it."""
+        """Return the path as the runtime names it."""
         return path.removeprefix(f"raw/{self.runtime}/").removeprefix("artifacts/")
 
     def fields(self, path: str, section: MemorySection) -> JsonObject:
-        """The fields of a new record: what the adapter read, and where."""
+        """Return the fields of a new record: those from the adapter, plus source and namespace."""
         fields = dict(section.fields)
         source = {"runtime": self.runtime, "runtime_version": self.runtime_version, **fields.get("source", {})}
         fields["source"] = {**source, "origin_file": self.file(path)}
@@ -107,8 +106,8 @@ class MemoryOrigin:
 
 @dataclass(slots=True)
 class MemoryOutcome:
-    """What became of the memory in numbers, memories lost by file, and the names of files that new and former texts
-    speak of, by record id."""
+    """What a capture did to memories: counts, memories lost by file, and the file names in new and former texts, by
+    record id."""
 
     counts: Counter[str] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
@@ -116,21 +115,21 @@ class MemoryOutcome:
     dropped: dict[str, set[str]] = field(default_factory=dict)
 
     def drop(self, record_id: str, content: str) -> None:
-        """A text that is no memory any more."""
+        """Note a text that is not a memory any more."""
         names = find_file_names(content)
         if names:
             self.dropped[record_id] = names
 
     def write(self, record_id: str, content: str) -> None:
-        """A text that is a memory now."""
+        """Note a text that is a memory now."""
         names = find_file_names(content)
         if names:
             self.written[record_id] = names
 
 
 class MemoryCapture:
-    """One capture's work on the memory. `outcome` is complete when all steps were taken; `taken` are memories that came
-    from elsewhere or were gone, and that files hold from now on."""
+    """The memory changes of one capture. `outcome` is complete after all steps were consumed; `taken` are memories that
+    came from elsewhere or were gone, and that files hold from now on."""
 
     def __init__(
         self, overlay: Overlay, adapter: Adapter, scribe: RecordContext, origin: MemoryOrigin, lookup: MemoryLookup
@@ -147,10 +146,10 @@ class MemoryCapture:
         self.outcome = MemoryOutcome()
 
     def take(self, paths: Iterable[str]) -> Iterator[record_lifecycle.RecordStep]:
-        """Decide the records of changed files; the lines to write. The ids in each file's meta follow in the overlay.
+        """Yield the record lines of changed files, and write the record ids into each file's meta.
 
-        Files are compared with each other, for memories move between them. Without a head nothing can have moved: then
-        only one file at a time is in memory, however large the agent is.
+        Files are compared with each other, because memories move between them. Without a head nothing can have moved,
+        so only one file at a time is in memory.
         """
         every = sorted(set(paths))
         for group in [[path] for path in every] if self._lookup.head is None else [every]:
@@ -170,7 +169,7 @@ class MemoryCapture:
         self._sections.clear()
 
     def split(self, path: str, data: bytes | None) -> list[MemorySection]:
-        """The sections of a file that hold text, none for a file without memories."""
+        """Return the sections of a file that have text; none for a file without memories."""
         if data is None:
             return []
         sections = self._adapter.split(path, data.decode("utf-8", "replace")) or []
@@ -190,8 +189,8 @@ class MemoryCapture:
         return ChangedFile(path, [self._old(record_id) for record_id in listed], news)
 
     def _came(self, path: str) -> list[HeldMemory]:
-        """Memories that came with an archive and that a file may hold: those that came from a file of its name, and
-        those that were written into it under their label. Each belongs to one file."""
+        """Return memories from an archive that a file may hold: those from a file of its name, and those that were
+        written into it under their label. Each is given to one file only."""
         came = dict(self._lookup.unlisted_of(self._origin.file(path)))
         if any(section.memory is not None for section in self._sections[path]):
             labels = {label for section in self._sections[path] for label in section.heading[-1:]}
@@ -202,21 +201,21 @@ class MemoryCapture:
         return [HeldMemory(one, came[one], (self._adapter.label(one),)) for one in mine]
 
     def _is_rendered(self, file: ChangedFile) -> bool:
-        """Whether a file says only what a document of the archive says that it was written from, as a profile does."""
+        """Return whether a file only repeats a document of the archive that it was written from, as a profile does."""
         if not file.adopting or file.found or not file.new:
             return False
         return self._rendered.get(file.path) == self._overlay.read(file.path)
 
     @cached_property
     def _rendered(self) -> dict[str, bytes]:
-        """What the head is in files, by path, before it has any of this runtime."""
+        """Return the files that the head would be rendered to, by path, before it has any file of this runtime."""
         head = self._lookup.head
         if head is None or next(head.entries(archive_layout.raw_prefix(self._origin.runtime)), None) is not None:
             return {}
         return {made.path: made.data for made in self._adapter.render(head)}
 
     def _old(self, record_id: str) -> HeldMemory:
-        """A listed memory. One that is deleted although its file lists it was forgotten by the user."""
+        """Return a listed memory. A deleted one that its file still lists was forgotten by the user."""
         record, winner = self._lookup.record(record_id), self._lookup.winner(record_id)
         last = record if winner == record_id else self._lookup.record(winner)
         if record is None or last is None:
@@ -252,7 +251,7 @@ class MemoryCapture:
             self._overlay.set_meta(file.path, {**kept, entry_metas.RECORDS: ids} if ids else kept)
 
     def _section(self, path: str, place: int, match: SectionMatch | None) -> str:
-        """Write what one section needs; the id it stands under from now on."""
+        """Write the records of one section; return the id that the section has from now on."""
         section = self._sections[path][place]
         if match is None:
             return self._create(path, section)
@@ -264,11 +263,11 @@ class MemoryCapture:
         return self._revive(match.id) if match.how == REVIVED else match.id
 
     def _is_sealed(self, record_id: str) -> bool:
-        """Blank lines around a memory are no reason to append a successor to a period that has ended."""
+        """Return whether a memory's period has ended. Blank lines are no reason to append a successor to it."""
         return self._scribe.ledger.is_sealed(self._last(record_id).partition)
 
     def _says_otherwise(self, record_id: str, section: MemorySection) -> bool:
-        """Whether its source says something else of a memory whose text is the same: a pin, a zone."""
+        """Return whether the source changed a field, such as a pin, of a memory whose text is the same."""
         if not section.follows:
             return False
         record = memory_records.parse_record(self._last(record_id).line)
@@ -282,7 +281,7 @@ class MemoryCapture:
         return self._add(step, "created", section.text)
 
     def _wanted(self, path: str, fields: JsonObject) -> str | None:
-        """A memory's own day, else the file's time."""
+        """Return the memory's own day, else the time of its file."""
         observed = fields.get("temporal", {}).get("observed_at")
         if observed:
             return str(observed)
@@ -332,8 +331,8 @@ class MemoryCapture:
 
 
 def _edited_fields(old: JsonObject, section: MemorySection) -> JsonObject:
-    """What follows from the text alone. Type, category, namespace and source were fixed when the record was made, and
-    a tag that never stood in the text came from somewhere else."""
+    """Return the fields that follow from the text. Type, category, namespace and source are fixed when a record is
+    made, and a tag that was never in the text stays, because it came from elsewhere."""
     kept = [tag for tag in texts_in(old.get("tags")) if tag.casefold() not in str(old["content"]).casefold()]
     tags = list(dict.fromkeys([*kept, *section.fields.get("tags", [])]))
     fields: JsonObject = {"tags": tags or None, "confidence": section.fields.get("confidence")}

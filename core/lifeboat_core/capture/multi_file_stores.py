@@ -1,8 +1,7 @@
-"""Databases that are many files (LanceDB, LevelDB, DuckDB with its log): captured in one state, or not at all.
+"""Capture databases that consist of many files (LanceDB, LevelDB, DuckDB with its log) in one state, or not at all.
 
-They have no lock that another program could take. So nothing of a store is taken while it is being written, and what
-was read counts only if no file of it changed or went until the last one was read. A file that is new since then is in
-no list of the store yet, or the list has changed as well.
+They have no lock that another program could take. A store that is being written is skipped, and what was read is used
+only if no file of the store changed or went until the last one was read.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lifeboat_adapters.stable_reads.file_reading import key_of
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_core.capture.file_reading import key_of
 from lifeboat_core.capture.root_scan import FILE, RootScan, ScannedEntry
 
 SETTLED_NS = 1_000_000_000
@@ -30,11 +29,11 @@ class MultiFileStore:
 
 
 def hold_back_busy_stores(scan: RootScan, now_ns: int) -> list[MultiFileStore]:
-    """Take every store that is being written out of a scan: what is held of it stays, and it is named. Return the
-    other ones."""
+    """Remove every store that is being written from a scan: its captured version stays, and it is reported. Return the
+    other stores."""
     settled: list[MultiFileStore] = []
     for store in find_stores(scan):
-        # The time of a file is what its writer says, which may be in the future.
+        # The writer of a file chooses its time, which may be in the future.
         if all(abs(now_ns - found.key.mtime_ns) >= SETTLED_NS for found in store.files):
             settled.append(store)
             continue
@@ -47,7 +46,7 @@ def hold_back_busy_stores(scan: RootScan, now_ns: int) -> list[MultiFileStore]:
 
 
 def find_stores(scan: RootScan) -> list[MultiFileStore]:
-    """Return the stores among what a scan found, told by the names of their files."""
+    """Return the stores in a scan, recognised by the names of their files."""
     folders = set(_folders_of_stores(scan))
     stores: dict[str, MultiFileStore] = {}
     for name, found in scan.found.items():
@@ -78,7 +77,7 @@ def _folders_above(name: str) -> Iterator[str]:
 
 
 def is_unchanged(files: FileOperations, store: MultiFileStore) -> bool:
-    """Whether a store is as it was scanned; False for one that cannot be looked at."""
+    """Return whether a store is as it was scanned; False for one that cannot be examined."""
     try:
         return all(found.has_log or key_of(files.lstat(found.real)) == found.key for found in store.files)
     except OSError:

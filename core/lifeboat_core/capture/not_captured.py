@@ -1,4 +1,5 @@
-"""What of a workspace is not in the newest sequence, as the last capture found it."""
+"""Read which files of a workspace are not in the newest sequence in their present version, as the last capture
+found."""
 
 from __future__ import annotations
 
@@ -16,15 +17,14 @@ from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.system_refusals import convert_system_errors
 
 FILES = "not_captured_files"
-"""The fact of `state.db` that has the reason of every file whose present version is not kept, by archive path."""
+"""The fact of `state.db` with the reason for every file whose present version is not captured, by archive path."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotCaptured:
-    """Files whose present version is in no sequence. `named` has a sentence for each of the first ones, `count` says
-    how many there are. `over_limit` of them stay out until the user raises a limit, which the command `fix` does; None
-    where no command would. `unread` of them could not be read, as a database that is lost. `kinds` counts by the
-    code of the reason."""
+    """Files whose present version is in no sequence. `named` has a sentence for each of the first ones, `count` their
+    number. `over_limit` of them wait until the user raises a limit with the command `fix` (None when no command helps).
+    `unread` of them could not be read. `kinds` counts them by reason code."""
 
     named: tuple[str, ...] = ()
     count: int = 0
@@ -35,7 +35,7 @@ class NotCaptured:
 
 
 def parse_not_captured(captured: Mapping[str, Any]) -> NotCaptured:
-    """From the fact of `state.db` that says how the last capture went; nothing before the first."""
+    """Read the fact of `state.db` about the last capture; empty before the first one."""
     return NotCaptured(
         tuple(captured.get(NAMED) or ()),
         int(captured.get(PENDING) or 0),
@@ -47,7 +47,7 @@ def parse_not_captured(captured: Mapping[str, Any]) -> NotCaptured:
 
 
 def list_not_captured_files(context: Context, agent: Agent) -> dict[str, str]:
-    """Return why the present version of a file is not kept, by archive path, as far as that is known."""
+    """Return the reason for each file whose present version is not captured, by archive path, as far as it is known."""
     path = context.home.state_file(agent.id)
     try:
         with convert_system_errors():
@@ -60,8 +60,8 @@ def list_not_captured_files(context: Context, agent: Agent) -> dict[str, str]:
 
 
 def read_not_captured(context: Context, agent: Agent) -> NotCaptured:
-    """What the last capture of an agent left out; nothing where no capture is known. Says so where the caches that know
-    it cannot be read."""
+    """Return what the last capture of an agent left out. It is empty before the first capture, and says so when the
+    caches cannot be read."""
     path = context.home.state_file(agent.id)
     unknown = NotCaptured((f"{path} cannot be read, which says what the last capture left out",))
     try:

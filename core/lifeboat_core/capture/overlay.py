@@ -1,4 +1,4 @@
-"""The head with what this capture has changed so far: what derivations read, and what becomes the draft."""
+"""The head with the changes of this capture, which derivations read and which becomes the draft."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from lifeboat_vault.vault import EntryPut
 
 
 class Overlay:
-    """Entries by path, the changed ones over the head's. Nothing of the head is read before it is asked for.
+    """Entries by path: the changed ones on top of those of the head. Nothing of the head is read before it is needed.
 
     `head` is None before an agent's first sequence.
     """
 
     def __init__(self, head: State | None) -> None:
         self.head = head
-        # Asked once: of what is purged later the commit says that the capture has to begin anew.
+        # Read once: if something is purged later, the commit makes the capture start again.
         self._redactions = NONE if head is None else head.redactions
         self.puts: dict[str, EntryPut | None] = {}
 
     def old(self, path: str) -> Entry | None:
-        """The entry in the head, its meta as it reads after every purge."""
+        """Return the entry in the head, with its meta after all redactions."""
         entry = self.head.entry(path) if self.head is not None else None
         if entry is None or not self._redactions:
             return entry
         return entry._replace(meta=self._redactions.meta(entry.meta, entry.leaf.digest))
 
     def old_body(self, path: str) -> bytes | None:
-        """The head's bytes; None when there are none or they are not held. Those of a file may be damaged: that is for
-        `verify` to say, and must not keep its next version from being captured."""
+        """Return the head's bytes; None when there are none or they are not stored. Damaged bytes of a file count as
+        absent: `verify` reports them, and the next version can still be captured."""
         if self.head is None:
             return None
         try:
@@ -49,7 +49,7 @@ class Overlay:
             raise
 
     def meta(self, path: str) -> JsonObject | None:
-        """The meta as it is going to be; None for a path that will not be there."""
+        """Return the meta after this capture; None for a path that is removed."""
         if path in self.puts:
             put = self.puts[path]
             return None if put is None else put.meta
@@ -57,7 +57,7 @@ class Overlay:
         return None if entry is None else entry.meta
 
     def read(self, path: str) -> bytes | None:
-        """The bytes as they are going to be (`contract.Files`)."""
+        """Return the bytes after this capture (`contract.Files`)."""
         put = self.puts.get(path, EntryPut({}))
         if put is None:
             return None
@@ -66,13 +66,13 @@ class Overlay:
         return put.body.read_bytes() if isinstance(put.body, Path) else bytes_of(put)
 
     def paths(self, prefix: str) -> Iterator[str]:
-        """Paths that are going to be there, sorted (`contract.Files`)."""
+        """Yield the paths after this capture, sorted (`contract.Files`)."""
         old = {entry.path for entry in self.head.entries(prefix)} if self.head is not None else set()
         changed = {path for path in self.puts if path.startswith(prefix)}
         yield from sorted((old | changed) - {path for path in changed if self.puts[path] is None})
 
     def kinds(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield the paths that are going to be there, each with its kind (`name_conflicts.Entries`)."""
+        """Yield the paths after this capture, each with its kind (`name_conflicts.Entries`)."""
         for entry in self.head.entries(prefix) if self.head is not None else ():
             if entry.path not in self.puts:
                 yield entry.path, str(entry.meta.get("type", FILE))
@@ -81,8 +81,8 @@ class Overlay:
                 yield path, str(put.meta.get("type", FILE))
 
     def put(self, path: str, meta: JsonObject, body: bytes | None) -> bool:
-        """Set an entry; False when the head has the same already, but for the time: nothing follows from that. `body`
-        None keeps the bytes."""
+        """Set an entry. Return False when the head has the same, except for the time, because no memory depends on
+        that. `body` None keeps the bytes."""
         old = self.old(path)
         if old is not None and (body is None or self.holds(old, body)):
             if old.meta == meta:
@@ -94,13 +94,13 @@ class Overlay:
         return True
 
     def holds(self, entry: Entry, body: bytes) -> bool:
-        """Whether an entry of the head has exactly these bytes."""
+        """Return whether an entry of the head has exactly these bytes."""
         if entry.sha256 is not None or not self._redactions:
             return entry.size == len(body) and entry.sha256 == hashlib.sha256(body).hexdigest()
         return self._redactions.hold(entry.leaf, body)
 
     def set_meta(self, path: str, meta: JsonObject) -> None:
-        """Change only the meta of an entry that is there."""
+        """Change only the meta of an existing entry."""
         put = self.puts.get(path)
         if put is None or put.body is None:
             self.put(path, meta, None)
@@ -114,7 +114,7 @@ class Overlay:
             self.puts[path] = put._replace(body=file)
 
     def remove(self, path: str) -> bool:
-        """Drop an entry; False when it is not in the head."""
+        """Remove an entry; return False when it is not in the head."""
         self.puts.pop(path, None)
         if self.old(path) is None:
             return False
@@ -123,12 +123,12 @@ class Overlay:
 
 
 def bytes_of(put: EntryPut) -> bytes:
-    """The new bytes of an entry that has them in memory."""
+    """Return the new bytes of an entry that has them in memory."""
     if not isinstance(put.body, bytes):
         raise TypeError("this entry's bytes are not in memory")
     return put.body
 
 
 def without_time(meta: JsonObject) -> JsonObject:
-    """A meta without the time of its file: no memory follows from it."""
+    """Return a meta without the time of its file, because no memory depends on it."""
     return {key: value for key, value in meta.items() if key != "mtime_ns"}

@@ -1,4 +1,4 @@
-"""The scan: what lies in the roots of an agent now, by name and stat, without reading a byte of it."""
+"""List the files in the roots of an agent by name and stat, without reading any of them."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from typing import NamedTuple
 
 from lifeboat_adapters import exclusion_rules
 from lifeboat_adapters.contract import Adapter, CaptureRoot, Placement
-from lifeboat_alf.archive import archive_layout
+from lifeboat_adapters.stable_reads import sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import StatKey, has_usual_rights, key_of, read_file
+from lifeboat_alf.archive import archive_layout, archive_names
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, StrPath
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_core.capture import archive_names, sqlite_files
-from lifeboat_core.capture.file_reading import has_usual_rights, key_of, read_file
 from lifeboat_core.capture.ignore_file import FILE_NAME, LARGEST, IgnoreFile
-from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+from lifeboat_core.capture.scan_cache import OURS, KnownFile
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 DEEPEST = 200
-"""Folders in folders. No file system's paths reach much further, and a walk must not exhaust the stack."""
+"""Maximum nesting of folders. Paths of file systems reach little further, and a walk must not exhaust the stack."""
 
 
 NOT_REGULAR, FOREIGN_LINK = "not a regular file", "a hard link to a file of another user"
-"""Why something that has a name in a root is no file of the agent."""
+"""Why something with a name in a root is not captured."""
 
 
 class ScannedEntry(NamedTuple):
-    """One thing to keep. `native` is root prefix + relative name as the system spells it, `path` its archive path,
-    `real` where to open it, `name_hex` the original name when the archive path had to differ. `has_log`: it is a
-    database with a write-ahead log, whose size and time are part of `key`."""
+    """One thing to capture. `native` is the root prefix plus the relative name as the system spells it, `path` its
+    archive path, `real` the path to open, `name_hex` the original name if the archive path differs. `has_log`: a
+    database with a write-ahead log, whose size and time are included in `key`."""
 
     native: str
     path: str
@@ -47,15 +47,15 @@ class ScannedEntry(NamedTuple):
 
 
 class HeldRoots(FilesBeneath):
-    """The folders of roots, held open: what lies in them is reached without following a link. `folder_of` is the real
-    folder of each root, by its prefix."""
+    """The folders of the roots, held open, so that everything below is reached without following a link. `folder_of` is
+    the real folder of each root, by its prefix."""
 
     def __init__(self, files: FileOperations, roots: Iterable[CaptureRoot]) -> None:
         self.folder_of = {root.prefix: os.path.realpath(root.folder) for root in roots}
         super().__init__(files, self.folder_of.values(), remembers=True)
 
     def open_regular(self, path: StrPath) -> int:
-        """As the operation of `files`; a hard link to a file of another user is not opened. Raises OSError."""
+        """Open a regular file, but no hard link to a file of another user. Raises OSError."""
         descriptor = super().open_regular(path)
         try:
             root = next((folder for folder in self._folders if os.fspath(path).startswith(folder)), None)
@@ -67,22 +67,22 @@ class HeldRoots(FilesBeneath):
         return descriptor
 
     def identity_of(self, root: CaptureRoot) -> str:
-        """Device and inode of a root: one that was replaced as a whole has another one. Raises OSError."""
+        """Return device and inode of a root, which change if the whole folder is replaced. Raises OSError."""
         found = self.status_of(self.folder_of[root.prefix])
         return f"{found.st_dev}:{found.st_ino}"
 
     def read_ignore_file(self, root: CaptureRoot) -> bytes:
-        """The `.lifeboatignore` of a root. Raises OverLimit, Unstable, OSError."""
+        """Return the `.lifeboatignore` of a root. Raises OverLimit, Unstable, OSError."""
         return read_file(self, os.path.join(self.folder_of[root.prefix], FILE_NAME), LARGEST).data
 
 
 @dataclass(slots=True)
 class RootScan:
-    """The outcome. `files` reads what was found. `found` by native name; `skipped` archive paths with the reason;
-    `unread` archive prefixes (folders, ending with `/`) and files that could not be looked at, with the reason;
-    `held_back` those that are being written, in the same form; `missing_roots` prefixes whose folder is not there;
-    `mounts` folders (ending with `/`) that are other file systems; `beside` archive paths of what lies in the runtime's
-    own folder and was not asked for, with the reason: it may have been asked for before."""
+    """The result of a scan. `files` reads what was found. `found` is by native name. The other mappings give reasons:
+    `skipped` by archive path; `unread` by archive prefix (folders, ending with `/`) or file that could not be examined;
+    `held_back` in the same form, for files being written; `missing_roots` by prefix; `beside` by archive path, for what
+    lies in the state directory and is not captured, though it may have been before. `mounts` are folders (ending with
+    `/`) of other file systems."""
 
     files: HeldRoots
     found: dict[str, ScannedEntry] = field(default_factory=dict)
@@ -95,20 +95,20 @@ class RootScan:
     beside: dict[str, str] = field(default_factory=dict)
 
     def miss(self, mounts: Iterable[str]) -> None:
-        """File systems that were mounted before and are not now: what lay in them is not gone."""
+        """Mark file systems as unread that were mounted before and are not now: their files are not deleted."""
         for folder in set(mounts) - self.mounts:
             self.unread[folder] = "the file system that was here is not mounted"
             self.found.pop(folder.rstrip("/"), None)
 
     def keeps(self, native: str) -> bool:
-        """Whether a name that was not found lies where the scan could not look: it must count as still there."""
+        """Return whether a name that was not found lies where the scan could not look, so that it is not deleted."""
         if any(native.startswith(prefix) for prefix in self.missing_roots):
             return True
         return _is_among(native, self.unread) or _is_among(native, self.held_back)
 
 
 def _is_among(native: str, names: Mapping[str, str]) -> bool:
-    """Whether a name is one of some names, or lies below one of them that ends with `/`."""
+    """Return whether a name is one of these names, or lies below one that ends with `/`."""
     if native in names or f"{native}/" in names:
         return True
     return any(prefix.endswith("/") and native.startswith(prefix) for prefix in names)
@@ -116,7 +116,8 @@ def _is_among(native: str, names: Mapping[str, str]) -> bool:
 
 @dataclass(slots=True)
 class RootWalk:
-    """One walk over one root. `known` speeds up names that were placed before; empty when rules have changed."""
+    """One walk over one root. `known` saves placing names again; it is empty when the rules have changed. `status` is
+    the stat of the root folder."""
 
     files: HeldRoots
     root: CaptureRoot
@@ -126,7 +127,6 @@ class RootWalk:
     scan: RootScan
     is_workspace: bool
     status: os.stat_result = field(init=False)
-    """Of the root's folder."""
 
     def run(self) -> None:
         folder = self.files.folder_of[self.root.prefix]
@@ -141,7 +141,7 @@ class RootWalk:
         self._folder(folder, "")
 
     def _folder(self, real: str, relative: str) -> bool:
-        """Walk one folder; True when something in it is kept (or may be: it could not be read)."""
+        """Walk one folder; return whether something in it is captured, or may be because it could not be read."""
         if relative.count("/") > DEEPEST:
             self.scan.unread[self.root.prefix + relative] = f"nested deeper than {DEEPEST} folders"
             return True
@@ -167,7 +167,8 @@ class RootWalk:
         return kept
 
     def _skip_side_file(self, relative: str, beside: sqlite_files.SideFile) -> None:
-        """A log that does not fit its database damages it: what it says is read together with the database."""
+        """Skip a file that SQLite keeps beside a database. It is read together with the database, because a log that
+        does not match would damage it."""
         name, _ = archive_names.to_archive_name(relative)
         if beside.problem:
             self.scan.unread[self.root.prefix + relative] = beside.problem
@@ -227,7 +228,7 @@ class RootWalk:
             self.scan.mounts.add(f"{self.root.prefix}{relative}/")
         is_kept = self._folder(entry.path, relative + "/")
         path, name_hex = placed
-        # Of the runtime's own folder nothing is kept but what was asked for, and the folders that it lies in.
+        # In the state directory, only selected files and the folders around them are captured.
         if (not is_kept and self.root.only is None) or (is_kept and not has_usual_rights(status.st_mode)):
             native = self.root.prefix + relative
             key = StatKey(0, 0, 0, 0, status.st_mode)
@@ -235,14 +236,14 @@ class RootWalk:
         return is_kept or self.root.only is None
 
     def _placed(self, relative: str, *, is_folder: bool, is_file: bool = False) -> tuple[str, str | None] | None:
-        """Archive path and name of something to keep; None, with the reason noted, for the rest. Only regular files
-        are artifacts: a link belongs to the tree."""
+        """Return the archive path and name of something to capture; None, with the reason noted, for the rest. Only
+        regular files are artifacts."""
         name, name_hex = archive_names.to_archive_name(relative)
         path = self.root.prefix + name
         if not is_folder and not self._is_wanted(name):
             self._name_beside(name, is_folder=False)
             return None
-        if name.rpartition("/")[2].startswith(archive_names.OURS):
+        if name.rpartition("/")[2].startswith(OURS):
             self.scan.skipped[path + "/" * is_folder] = "a working folder of a restore"
             return None
         if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):
@@ -258,7 +259,7 @@ class RootWalk:
         return path, name_hex
 
     def _name_beside(self, name: str, *, is_folder: bool) -> None:
-        """Note what lies in the runtime's own folder and is not asked for."""
+        """Note what lies in the state directory and is not captured."""
         path = self.root.prefix + name
         reason = self.adapter.exclusion(path, is_folder=is_folder) or "not of this agent"
         self.scan.beside[path + "/" * is_folder] = reason
@@ -268,15 +269,15 @@ class RootWalk:
 
 
 def is_foreign_link(found: os.stat_result, root: os.stat_result) -> bool:
-    """Return whether a file has more than one name and another owner than the root that it is in.
+    """Return whether a file has more than one name and another owner than its root.
 
-    An agent with a user id of its own could otherwise link a file that only this user may read, and have it captured.
+    Otherwise an agent with its own user id could link a file that only this user may read, and have it captured.
     """
     return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and found.st_uid != root.st_uid
 
 
 def _key(entry: FolderEntry, log: FolderEntry | None) -> StatKey:
-    """Raises OSError."""
+    """Return the stat of an entry and its log. Raises OSError."""
     key = key_of(entry.stat(follow_symlinks=False))
     if log is not None:
         with contextlib.suppress(FileNotFoundError):
@@ -291,7 +292,7 @@ def _kind(mode: int) -> str | None:
 
 
 def may_hold(glob: str, folder: str) -> bool:
-    """Return whether a file below `folder` could fit a glob whose `*` crosses `/`."""
+    """Return whether a file below `folder` could match a glob whose `*` crosses `/`."""
     literal = re.split(r"[*?\[]", glob, maxsplit=1)[0]
     return literal.startswith(folder + "/") or (literal != glob and (folder + "/").startswith(literal))
 
@@ -303,8 +304,8 @@ def scan_roots(
     ignore: IgnoreFile,
     known: Mapping[str, KnownFile],
 ) -> RootScan:
-    """Walk all roots, or those that are held already. The first one is the workspace. Raises nothing for what cannot be
-    read: it is noted."""
+    """Scan all roots, of which the first is the workspace. Raises nothing: what cannot be read is noted in the
+    result."""
     held = files if isinstance(files, HeldRoots) else HeldRoots(files, roots)
     scan = RootScan(held)
     for number, root in enumerate(roots):

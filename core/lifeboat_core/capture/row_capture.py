@@ -1,27 +1,27 @@
-"""Memories that the runtime keeps as rows, in one capture: what differs is read, cut and decided on; what was there is
-remembered."""
+"""Capture the memories that the runtime keeps as rows: read and cut the changed ones, decide about their memories, and
+update the shadow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
+from lifeboat_adapters.contract import DatabaseSupport
+from lifeboat_adapters.errors import AdapterError, DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
 from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
-from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents import withheld_items
 from lifeboat_core.capture import row_cuts, secret_lookalikes
 from lifeboat_core.capture.capture_session import CaptureSession
 from lifeboat_core.capture.file_capture import FileCapture
 from lifeboat_core.capture.memory_capture import MemoryCapture, MemoryLookup, MemoryOrigin
 from lifeboat_core.capture.row_matching import DepartedRows, RowMemories, RowSource
-from lifeboat_core.capture.row_reading import BATCH, DifferingRow, Keep, RowDifferences, compare_rows
+from lifeboat_core.capture.row_reading import BATCH, DifferingRow, RowDifferences, compare_rows
 from lifeboat_core.capture.row_shadow import CAME, GONE, HELD, RowShadow, ShadowLine
 from lifeboat_core.capture.runtime_tables import RuntimeTables
 from lifeboat_core.capture.secret_cutter import SecretCutter
@@ -31,11 +31,11 @@ from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 from lifeboat_core.state.state_db import SHADOW
 
 RACY_NS = 2_000_000_000
-"""A database that was written so shortly before the look is compared again at the next one, whatever its stat says."""
+"""A database written this shortly before the scan is compared again by the next capture, whatever its stat says."""
 
 
 class RowLink(NamedTuple):
-    """The memory that a row is, "" for none; `marked` as in `ShadowLine`."""
+    """The memory of a row, "" for none; `marked` as in `ShadowLine`."""
 
     record: str
     marked: bool
@@ -43,7 +43,7 @@ class RowLink(NamedTuple):
 
 @dataclass(slots=True)
 class _VectorBatch:
-    """Vectors on their way into the overlay, a batch at a time. Each record has one at most."""
+    """Vectors that go into the overlay in batches. Each record has one at most."""
 
     changes: VectorChanges
     _changed: dict[str, bytes | None] = field(default_factory=dict)
@@ -63,9 +63,9 @@ class _VectorBatch:
 
 
 class RowCapture:
-    """One capture's work on the memory store. It is looked at before the files are read, read when all secrets are
-    known, and decided on after them. `arrived` are memories whose rows a restore left out,
-    and files of cuts, that wait no more."""
+    """The memory store of one capture. The calls are `look` before the files are read, `read` when all secrets are
+    known, and `take` after the files. `arrived` are memories whose rows a restore left out, and files of cuts, that are
+    there now."""
 
     def __init__(
         self,
@@ -93,10 +93,10 @@ class RowCapture:
     # Looking ----------------------------------------------------------------------------------------------------
 
     def look(self) -> bool:
-        """Whether the store may have changed since it was read."""
+        """Return whether the store may have changed since it was read."""
         fact, runtime = self._session.db.get(SHADOW) or {}, self._seen.adapter.runtime
         if {self._known.get("runtime", runtime), fact.get("runtime", runtime)} != {runtime}:
-            # The rows are those of another runtime, in which the agent lived before.
+            # The rows belong to another runtime, in which the agent lived before.
             self._has_left, self._known = True, {}
         if self._databases.stands_alone():
             return False
@@ -112,10 +112,11 @@ class RowCapture:
         return self._ask(stats) and not (is_believed and "stamp" in fact and fact == {**self._fact, "complete": True})
 
     def _ask(self, stats: JsonObject | None) -> bool:
-        """Have the adapter find the store; False when there is none, or it cannot be read now."""
+        """Let the adapter locate the store; return False when there is none or it cannot be read now."""
         self._was_asked = True
         try:
-            store = self._seen.adapter.memory_store(self._seen.installation)
+            databases = self._seen.adapter.databases
+            store = databases.memory_store(self._seen.installation) if databases is not None else None
             self._has_left = store is None
             if store is None:
                 return False
@@ -136,28 +137,29 @@ class RowCapture:
         self._session.report.unread[str(name)] = str(error)
 
     def _stats(self) -> JsonObject | None:
-        """What the databases look like; None when one was written so lately that the next write may not show."""
+        """Return the stats of the databases; None when one was written so recently that the next write may not show."""
         stats = self._databases.stats()
         times = (one[1] for found in stats.values() if isinstance(found, list) for one in found if one is not None)
         return None if any(time > self._seen.started_ns - RACY_NS for time in times) else stats
 
     @property
     def name(self) -> str:
-        """The store's, "" where there has never been one."""
+        """Return the name of the store, "" if there never was one."""
         return str(self._known.get("name", "")) if self._store is None else self._store.name
 
     # Reading ----------------------------------------------------------------------------------------------------
 
     def read(self, *, changed: bool, everything: bool) -> None:
-        """Compare the rows with what was captured when the store `changed`; with `everything`, look at each of them,
-        for a secret became known that may stand in any."""
+        """Compare the rows with the captured ones if the store `changed`. With `everything`, search each of them for
+        secrets that became known."""
         if not changed and everything and not self._was_asked and not self._databases.stands_alone():
             changed = self._ask(self._stats())
         if self._store is None or not (changed or everything):
             return
         shadow = self._shadow(self._store)
         try:
-            keep = self._keep(self._store) if self._session.keep_out else None
+            keep_out = self._session.keep_out
+            keep = partial(keep_out.cut_row, self._store) if keep_out else None
             found = compare_rows(self._store, self._session.db.path, self._look_into, keep, everything=everything)
         except AdapterError as error:
             shadow.check()
@@ -171,26 +173,23 @@ class RowCapture:
         self._cut_out(self._store, found)
 
     def _shadow(self, store: MemoryStore) -> RowShadow:
-        """The shadow of the store as it was captured last; filled from the head when it is of something else."""
+        """Return the shadow of the store, filled from the head when it describes another state."""
         session, shadow = self._session, RowShadow(self._session.db, store.columns)
         fact = session.db.get(SHADOW) or {}
         same = all(fact.get(name) == self._fact[name] for name in ("runtime", "name", "columns"))
         if not (same and self._seen.trusted and fact.get("complete")):
-            lines = () if session.state is None else self._rebuild(session.state, store).lines()
+            lines: Iterable[ShadowLine] = ()
+            if session.state is not None:
+                lines = ShadowRebuild(
+                    session.state, self._seen.adapter.runtime, self._support, store, session.db, self._known
+                ).lines()
             shadow.start(lines, self._fact)
         elif fact.get("model") != self._fact["model"]:
             shadow.unmeasure()
         return shadow
 
-    def _rebuild(self, state: State, store: MemoryStore) -> ShadowRebuild:
-        return ShadowRebuild(state, self._seen.adapter, store, self._session.db, self._known)
-
-    def _keep(self, store: MemoryStore) -> Keep:
-        """What may be captured of a row where something was purged."""
-        return partial(self._session.keep_out.cut_row, store)
-
     def _look_into(self, batch: list[DifferingRow]) -> set[Any]:
-        """Note the rows of a batch in which a secret stands."""
+        """Note the rows of a batch that hold a secret; return their ids."""
         place = self._place
         for row in batch:
             self._learn_looks(row.values)
@@ -199,14 +198,14 @@ class RowCapture:
         return {values[place] for values in found}
 
     def _learn_looks(self, values: tuple[Any, ...]) -> None:
-        """Take what looks like a secret in a row for one, where the user said so."""
+        """Learn lookalikes in a row as secrets, if the user has them cut there."""
         name = "" if self._store is None else f"{self._store.name} {values[self._place]}"
         if self._cutter.cuts_looks_of_row(name):
             texts = [value for value in values if isinstance(value, str | bytes)]
             self._cutter.learn(secret_lookalikes.find_token_secrets(name, texts))
 
     def _cut_out(self, store: MemoryStore, found: RowDifferences) -> None:
-        """Cut what was noted."""
+        """Cut the secrets out of the noted rows."""
         ids = sorted(self._cut, key=str)
         always = frozenset((self._place, store.columns.index(store.content)))
         path = self._file_of_cuts(store)
@@ -221,7 +220,7 @@ class RowCapture:
         self._look_at(store, found)
 
     def _file_of_cuts(self, store: MemoryStore) -> str:
-        """The file for the rows with secrets. One in which no row waits any more is taken or given up."""
+        """Return the file for rows with secrets. Files in which no row waits any more are reused or removed."""
         prefix = f"{self._databases.prefix}{PurePosixPath(store.name).stem}"
         waiting = self._waiting(store) - self._cut.keys()
         path, others = row_cuts.choose_cut_files(self._session.overlay, prefix, store.id, waiting)
@@ -232,17 +231,25 @@ class RowCapture:
         self.arrived |= {path, *others} & self._tree.withheld
         return path
 
+    @property
+    def _support(self) -> DatabaseSupport:
+        """The databases of the runtime. Asked for only when one of them is a store of memories."""
+        databases = self._seen.adapter.databases
+        if databases is None:
+            raise RuntimeDatabaseError(f"{self._seen.adapter.runtime} keeps no memories as rows")
+        return databases
+
     def _waiting(self, store: MemoryStore) -> set[Any]:
-        """Ids of the rows that a restore left out."""
+        """Return the ids of rows that a restore left out."""
         state, found = self._session.state, set[Any]()
         for id in self._withheld if state is not None else ():
             record = state.record(self._session.db.winner(id)) if state is not None else None
             if record is not None:
-                found.add(self._seen.adapter.row_of(memory_records.parse_record(record.line), id).get(store.id))
+                found.add(self._support.row_of(memory_records.parse_record(record.line), id).get(store.id))
         return found
 
     def _look_at(self, store: MemoryStore, found: RowDifferences) -> None:
-        """Name what merely looks like a secret, by row."""
+        """Report what merely looks like a secret, by row."""
         content, known = store.columns.index(store.content), self._tree.lookalikes
         for row, *_ in found.gone:
             known.pop(f"{store.name} {row}", None)
@@ -261,7 +268,7 @@ class RowCapture:
                 self._session.report.looks_like_secret[name] = secret_lookalikes.describe_places(places)
 
     def _stood_in_clear(self, row: DifferingRow) -> bool:
-        """Whether the head says in clear what is cut out of a row now."""
+        """Return whether the head has in clear what is cut out of a row now."""
         if not row.record or self._session.state is None:
             return False
         record = self._session.state.record(self._session.db.winner(row.record))
@@ -271,16 +278,16 @@ class RowCapture:
 
     @property
     def differ(self) -> bool:
-        """Whether there is something to decide."""
+        """Return whether rows differ from the captured ones."""
         return bool(self._found)
 
     def take(
         self, scribe: RecordContext, origin: MemoryOrigin, lookup: MemoryLookup, memories: MemoryCapture
     ) -> Iterator[RecordStep]:
-        """Decide what becomes of the memories; the lines to write."""
+        """Decide about the memories of rows, and yield the record lines to write."""
         if self._store is None or self._found is None:
             return
-        source = RowSource(self._seen.adapter, self._seen.installation, self._store)
+        source = RowSource(self._support, self._seen.installation, self._store)
         rows = RowMemories(source, scribe, origin, lookup, memories.outcome, memories.taken)
         past = self._past(lookup)
         changes = VectorChanges(
@@ -343,7 +350,7 @@ class RowCapture:
     def _missing(
         self, row: Any, record: str, key: Any, rows: RowMemories, vectors: _VectorBatch
     ) -> Iterator[RecordStep]:
-        """A row that went. One that a restore left out, for want of its credentials, is expected to come."""
+        """Handle a removed row. A row that a restore left out, for lack of its credentials, is not a deletion."""
         is_other_row = rows.is_taken(record)
         if not {record, self._session.db.winner(record)} & self._withheld:
             rows.lost(record)
@@ -369,14 +376,14 @@ class RowCapture:
     # Remembering ------------------------------------------------------------------------------------------------
 
     def sizes(self) -> tuple[str, int, int] | None:
-        """The store's name, and how many rows it held and holds; None when it was not read."""
+        """Return the store's name, and its numbers of rows before and now; None when it was not read."""
         if self._store is None or self._found is None:
             return None
         new = sum(one.kind in (None, GONE) for one in self._found.rows())
         return self._store.name, self._held, self._held + new - len(self._found.gone)
 
     def decide(self) -> None:
-        """Keep in the vault what outlives the caches: which store's rows are captured."""
+        """Store in the vault which store's rows are captured, because that must outlive the caches."""
         vault = self._session.vault
         if self._has_left:
             vault.set(DECISION, None, kind=DECISION)
@@ -387,15 +394,15 @@ class RowCapture:
 
     @property
     def has_news(self) -> bool:
-        """Whether `remember` has something to write."""
+        """Return whether `remember` has something to write."""
         fact = self._session.db.get(SHADOW)
         if self._has_left:
             return fact is not None
         return self._found is not None and (bool(self._found) or fact != {**self._fact, "complete": True})
 
     def remember(self) -> None:
-        """Bring the shadow to what was read, inside of a transaction. One that was emptied meanwhile, for something
-        that it said is a secret now, is filled at the next capture."""
+        """Update the shadow, inside a transaction. A shadow that was emptied meanwhile, because it held a new secret,
+        is filled by the next capture."""
         db = self._session.db
         if self._has_left:
             db.forget_shadow()

@@ -1,11 +1,11 @@
-"""Secrets in rows: found in whole batches, cut in a file of their own.
+"""Find secrets in rows in whole batches, and cut them in a file of their own.
 
-A row with a secret in it stands, beside its memory, as a line of `raw/<runtime>-home/db/<store>/memories.jsonl`: its id
-and every column that holds one. What was cut out of that file is listed and sealed as for any other, and put back by
-position; the memory itself has the cut text.
+A row with a secret is stored, beside its memory, as a line of `raw/<runtime>-home/db/<store>/memories.jsonl` with its
+id and every column that holds one. Cuts of that file are listed and sealed as for any other, and put back by position;
+the memory itself has the cut text.
 
-Credentials are sealed with the digest of the whole file, so that a file in which a row waits for its credentials cannot
-be written anew without them: it stays as it is, and other rows stand in `db/<store>-2/memories.jsonl`.
+Credentials are sealed with the digest of the whole file. A file in which a row waits for its credentials can therefore
+not be rewritten without them: it stays, and other rows go to `db/<store>-2/memories.jsonl`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from lifeboat_core.capture.secret_lookalikes import LookalikePlace
 Values = tuple[Any, ...]
 
 FILE = "/memories.jsonl"
-"""How the path ends of the file with the rows that hold secrets."""
+"""End of the path of a file with rows that hold secrets."""
 
 MARK = "{{lifeboat:credential:"
-"""How everything begins that stands in the place of a secret."""
+"""Beginning of every placeholder of a secret."""
 
 
 def find_rows_with_secrets(cutter: SecretCutter, rows: Sequence[Values]) -> list[Values]:
-    """The rows with a known value in one of their texts."""
+    """Return the rows with a known value in one of their texts."""
     every = [value for row in rows for value in row if isinstance(value, str | bytes)]
     text = "\n".join(value for value in every if isinstance(value, str))
     data = b"\n".join([_bytes(text), *(value for value in every if isinstance(value, bytes))])
@@ -56,7 +56,7 @@ def _holds(cutter: SecretCutter, data: bytes) -> bool:
 def find_row_lookalikes(
     texts: Sequence[str | bytes], kept: Sequence[str | bytes]
 ) -> Iterator[tuple[int, list[LookalikePlace]]]:
-    """What merely looks like a secret in texts and is still there in what is kept of them, by place."""
+    """Yield the lookalikes in texts that are still in what is stored of them, by position."""
     data = [_bytes(text) for text in texts]
     if secret_lookalikes.find_looks_in_text(b"\n".join(data)):
         for place, (one, other) in enumerate(zip(data, kept, strict=True)):
@@ -66,7 +66,8 @@ def find_row_lookalikes(
 
 @dataclass(frozen=True, slots=True)
 class RowColumns:
-    """The columns of rows; those at the places in `always` stand in every line; `id` is the place of the row's id."""
+    """The columns of rows. Columns at the positions in `always` are in every line; `id` is the position of the row's
+    id."""
 
     names: Sequence[str]
     always: frozenset[int]
@@ -74,8 +75,12 @@ class RowColumns:
 
 
 def choose_cut_files(overlay: Overlay, prefix: str, column: str, waiting: Collection[Any]) -> tuple[str, list[str]]:
-    """The file for the rows of this capture, and those that are given up: all others but where a row waits. `prefix`
-    is that of their paths, `column` names the ids of rows, `waiting` are ids of rows that a restore left out."""
+    """Return the file for the rows of this capture, and the files to remove: all others except those with a waiting
+    row.
+
+    `prefix` is the prefix of their paths, `column` the name of the id column, `waiting` the ids of rows that a restore
+    left out.
+    """
     known = [path for path in overlay.paths(prefix) if path.endswith(FILE)]
     kept = {path for path in known if waiting and not _ids_in(overlay.old_body(path), column).isdisjoint(waiting)}
     numbered = (f"{prefix}{'' if number == 1 else f'-{number}'}{FILE}" for number in count(1))
@@ -90,7 +95,7 @@ def _ids_in(data: bytes | None, column: str) -> set[Any]:
 def cut_rows(
     cutter: SecretCutter, overlay: Overlay, path: str, columns: RowColumns, rows: Sequence[Values], *, exposed: bool
 ) -> tuple[list[Values], bool]:
-    """The rows without their secrets, in their order, and whether the file at `path` changed."""
+    """Return the rows without their secrets, in order, and whether the file at `path` changed."""
     data, known = bytearray(), list[KnownSecretMatch]()
     for row in rows:
         _add_line(data, known, cutter, columns, row)
@@ -105,7 +110,7 @@ def cut_rows(
 
 
 def _lines_of(columns: RowColumns, rows: Sequence[Values], lines: Sequence[JsonObject]) -> list[JsonObject]:
-    """The line of each row; one that was purged says nothing any more."""
+    """Return the line of each row; an empty one for a row that was purged."""
     name, found = columns.names[columns.id], {}
     for line in lines:
         found[str(line.get(name))] = line
@@ -120,8 +125,8 @@ def _with(names: Sequence[str], row: Values, line: JsonObject) -> Values:
 def _add_line(
     data: bytearray, known: list[KnownSecretMatch], cutter: SecretCutter, columns: RowColumns, row: Values
 ) -> None:
-    """Append a row as JSON, and where in it values stand: they are looked for in the texts themselves, for what is
-    encoded in a text is encoded twice in its line."""
+    """Append a row as JSON, and note where values stand in it. They are searched for in the texts themselves, because
+    what is encoded in a text is encoded twice in its line."""
     begin = b"{"
     for place, (name, value) in enumerate(zip(columns.names, row, strict=True)):
         text = _bytes(value) if isinstance(value, str | bytes) else None

@@ -1,21 +1,21 @@
-"""Which memory a row is, and what its change means: asks the adapter what the row says, and lets the format's life
-cycle say it.
+"""Decide which memory a row is and what its change means: the adapter reads the row, and the life cycle of the format
+defines each change.
 
-A row is known by its id. One that was not there before is, in this order: a row of the same id that went; one with the
-key of a row that went, or of a memory that came from elsewhere; one with the same text; else a new memory. Type,
-namespace and source of a memory stay as they were made, whatever becomes of its row. In a period that has ended, only
-what a reader sees (text, status, tags, confidence, pin) is worth a successor: the runtime's bookkeeping (times of use,
-importance) is taken along with the next such change.
+A row is known by its id. A new row is matched in this order: a row of the same id that was removed; one with the key of
+a removed row or of a memory from elsewhere; one with the same text; else it is a new memory. Type, namespace and source
+of a memory never change with its row. In a period that has ended, only what a reader sees (text, status, tags,
+confidence, pin) makes a successor; the runtime's bookkeeping (times of use, importance) is updated with the next such
+change.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Adapter, Installation, MemorySection
+from lifeboat_adapters.contract import DatabaseSupport, Installation, MemorySection
 from lifeboat_adapters.database_reading import as_json
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf.common import times
@@ -30,11 +30,11 @@ Values = tuple[Any, ...]
 
 SEEN = ("tags", "status", memory_records.PINNED)
 FOLLOWING = (*SEEN, "confidence")
-"""Fields of a memory that follow its row as long as it lives; who reads it sees the first ones."""
+"""Fields of a memory that follow its row. Readers see the first ones."""
 
 
 class MemoryRow(NamedTuple):
-    """A row as it may be kept: its columns, and the memory in it."""
+    """A row as it may be stored: its columns, and the memory in it."""
 
     values: JsonObject
     memory: MemorySection
@@ -42,27 +42,27 @@ class MemoryRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """Where rows come from, and who says what they mean."""
+    """The memory store, and the adapter that reads its rows."""
 
-    adapter: Adapter
+    databases: DatabaseSupport
     installation: Installation
     store: MemoryStore
 
     def row(self, values: Values) -> MemoryRow:
         columns = dict(zip(self.store.columns, values, strict=True))
-        return MemoryRow(columns, self.adapter.memory_of(self.installation, columns))
+        return MemoryRow(columns, self.databases.memory_of(self.installation, columns))
 
     def before(self, record: JsonObject, root: str, row: MemoryRow) -> MemoryRow:
-        """The row that a memory stands for, with the columns of the row it is now."""
-        expected = self.adapter.row_of(record, root)
+        """Return the row that a memory stands for, with the columns of the present row."""
+        expected = self.databases.row_of(record, root)
         columns = {name: expected.get(name) for name in row.values}
-        return MemoryRow(columns, self.adapter.memory_of(self.installation, columns))
+        return MemoryRow(columns, self.databases.memory_of(self.installation, columns))
 
 
 @dataclass(slots=True)
 class DepartedRows:
-    """What this capture knows of rows that are not there any more. `gone` are their memories by key, in order; `buried`
-    asks for those of former captures, and for what came from elsewhere."""
+    """Rows that are not there any more. `gone` has their memories by key, in order; `buried` returns those of former
+    captures and of memories from elsewhere."""
 
     buried: Callable[[Any], list[str]]
     gone: defaultdict[Any, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -70,8 +70,8 @@ class DepartedRows:
 
 
 class RowMemories:
-    """One capture's decisions on rows. `taken` are memories that files hold since this capture, or rows; `steps` are
-    for the caller to take away; `rewritten` says that a memory got another text."""
+    """The decisions of one capture about rows. `taken` are memories that files or rows hold since this capture; the
+    caller consumes `steps`; `rewritten` says that a memory got another text."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RowMemories:
     # Rows that are there ----------------------------------------------------------------------------------------
 
     def known(self, record_id: str, row: MemoryRow) -> str:
-        """A row that a memory is known to be; the id it stands under from now on, "" for a row that says nothing."""
+        """Update the memory of a known row. Return the id it has from now on, "" for a row without text."""
         last = self._lookup.last(record_id)
         if not row.memory.text:
             self.lost(record_id)
@@ -107,11 +107,11 @@ class RowMemories:
             return self._edit(last, body, row)
         if not {record_id, last.id} & self._lookup.forgotten:
             return self._revive(last, body, row)
-        # The user dropped it although its row is there: only another text is another memory.
+        # The user dropped the memory although its row exists: only a new text makes a new memory.
         return record_id if row.memory.text == self._ended(body).get("content") else self.new(row)
 
     def new(self, row: MemoryRow) -> str:
-        """A memory seen for the first time."""
+        """Create the memory of a new row; return its id."""
         if not row.memory.text:
             return ""
         fields = self._origin.fields(self._source.store.name, row.memory)
@@ -121,7 +121,7 @@ class RowMemories:
         return self._add(step, "created", row.memory.text)
 
     def find(self, row: MemoryRow, past: DepartedRows) -> str | None:
-        """The memory that a row is which was not there before; None for a new one."""
+        """Return the memory of a row that was not there before; None for a new one."""
         if self._lookup.head is None:
             return None
         key = row.values.get(self._source.store.key)
@@ -130,7 +130,7 @@ class RowMemories:
         return next((one for one in found if self._is_free(one, past)), None)
 
     def _is_free(self, record_id: str, past: DepartedRows) -> bool:
-        """Whether a row may be this memory: nothing else is."""
+        """Return whether a memory belongs to no other row or file, so that a row may be it."""
         if {record_id, self._lookup.winner(record_id)} & (self._taken | self._lookup.forgotten):
             return False
         if record_id in past.records:
@@ -138,7 +138,7 @@ class RowMemories:
         return self._lookup.is_unlisted(record_id) or self._lookup.is_gone(record_id, self._scribe.ledger.now)
 
     def may_return(self, record_id: str) -> bool:
-        """Whether a row of the same id as one that went is its memory again: nothing else became it meanwhile."""
+        """Return whether a row with the id of a removed one may be its memory again."""
         last = self._lookup.last(record_id)
         if last is None or {record_id, last.id} & self._taken:
             return False
@@ -151,7 +151,7 @@ class RowMemories:
             return last.id
         fields = _following(body, before.memory, row.memory)
         is_other = row.memory.text != body.get("content")
-        # A restore writes a row under its id, so a sealed memory gets a successor for another id, too.
+        # A restore writes a row under its id, so a new id also makes a successor of a sealed memory.
         identity = self._source.store.id
         has_other_id = as_json(before.values.get(identity)) != as_json(row.values.get(identity))
         is_seen = is_other or has_other_id or any(fields[name] != body.get(name) for name in SEEN if name in fields)
@@ -178,14 +178,14 @@ class RowMemories:
         return self._add(step, "created", row.memory.text)
 
     def _ended(self, body: JsonObject) -> JsonObject:
-        """What a memory said before it went."""
+        """Return what a memory said before it was deleted."""
         if body.get("content") != memory_records.TOMBSTONE or "supersedes" not in body:
             return body
         dead = self._lookup.record(str(body["supersedes"]))
         return body if dead is None else memory_records.parse_record(dead.line)
 
     def _root(self, record_id: str, body: JsonObject) -> str:
-        """The first id of a chain."""
+        """Return the first id of a chain."""
         known = {record_id}
         while (former := body.get("supersedes")) and former not in known:
             record = self._lookup.record(former)
@@ -197,13 +197,13 @@ class RowMemories:
         return record_id
 
     def is_taken(self, record_id: str) -> bool:
-        """Whether a memory is something else since this capture."""
+        """Return whether another row or file became this memory in this capture."""
         return not {record_id, self._lookup.winner(record_id)}.isdisjoint(self._taken)
 
     # Rows that went ---------------------------------------------------------------------------------------------
 
     def lost(self, record_id: str) -> None:
-        """A memory whose row went. One that went before, or is something else now, is no loss."""
+        """Delete the memory of a removed row, unless it was deleted before or belongs to another row now."""
         last = self._lookup.last(record_id)
         if last is None or {record_id, last.id} & self._taken:
             return
@@ -225,7 +225,7 @@ class RowMemories:
 
 
 def _made_at(fields: JsonObject) -> str | None:
-    """When a row was made, as far as it says so."""
+    """Return when a row was made, if it says so."""
     made = fields.get("temporal", {}).get("created_at")
     try:
         return times.to_text(times.parse_time(str(made))) if made else None
@@ -234,14 +234,16 @@ def _made_at(fields: JsonObject) -> str | None:
 
 
 def _following(old: JsonObject, before: MemorySection, now: MemorySection) -> JsonObject:
-    """What a change of a row changes in its memory: what the row does not say, somebody else said, and it stays."""
+    """Return the fields of a memory that a change of its row changes. What the row does not say came from elsewhere and
+    stays."""
     fields: JsonObject = {}
     for name in FOLLOWING:
         was, value = before.fields.get(name), now.fields.get(name)
         if was == value:
             continue
         if name == "tags":
-            value = list(dict.fromkeys([*_without(old.get(name), was), *(value or ())]))
+            kept = [tag for tag in old.get(name) or () if tag not in (was or ())]
+            value = list(dict.fromkeys([*kept, *(value or ())]))
         fields[name] = value or ("active" if name == "status" else None)
     fields["raw_source_format"] = _joined(old, now)
     return fields
@@ -251,10 +253,6 @@ def _same(expected: JsonObject, values: JsonObject) -> bool:
     return all(as_json(value) == as_json(expected[name]) for name, value in values.items())
 
 
-def _without(values: Iterable[str] | None, gone: Sequence[str] | None) -> list[str]:
-    return [value for value in values or () if value not in (gone or ())]
-
-
 def _joined(old: JsonObject, now: MemorySection) -> JsonObject | None:
-    """The rows of all runtimes that a memory has been in."""
+    """Return the rows, by runtime, that a memory has been in."""
     return {**as_object(old.get("raw_source_format")), **now.fields.get("raw_source_format", {})} or None

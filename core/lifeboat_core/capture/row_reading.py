@@ -1,4 +1,4 @@
-"""Reading the rows of a memory store that differ from what was captured: one transaction, compared in SQL."""
+"""Read the rows of a memory store that differ from the captured ones, in one transaction, compared in SQL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATCH = 500
 
 
 class DifferingRow(NamedTuple):
-    """A row that is not as it was captured. `record` and `kind` are what the shadow says of it, None when nothing;
+    """A row that differs from the captured one. `record` and `kind` come from the shadow, None when it has no such row;
     `was` and `vector` are the lengths of its vector then and now."""
 
     record: str | None
@@ -34,7 +34,7 @@ class DifferingRow(NamedTuple):
 
 
 class VectorSpool:
-    """Bytes of vectors in a file without a name, by the place of their row: a large agent's would fill the memory."""
+    """The bytes of vectors in an unnamed file, by row, because those of a large agent would fill the memory."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
@@ -42,7 +42,7 @@ class VectorSpool:
         self._end = 0
 
     def add(self, row: Any, found: Any) -> None:
-        """What stands in the column is no vector where it is not bytes: none of it is kept, and that it is none."""
+        """Add the value of a vector column. A value that is not bytes is stored as an empty vector."""
         data = found if isinstance(found, bytes) else b""
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives until `close`
@@ -66,8 +66,8 @@ class VectorSpool:
 
 @dataclass
 class RowDifferences:
-    """What a comparison found: `gone` are (row, record, key) of rows that were there, `came` rows that hold what came
-    from elsewhere, `nameless` counts rows without an id. The rows themselves are kept packed, and read any number of
+    """The result of a comparison: `gone` are (row, record, key) of removed rows, `came` rows that hold memories from
+    elsewhere, `nameless` counts rows without an id. The rows are stored compressed, and can be read any number of
     times."""
 
     vectors: VectorSpool = field(default_factory=VectorSpool)
@@ -78,7 +78,7 @@ class RowDifferences:
     _packed: list[bytes] = field(default_factory=list)
 
     def add(self, rows: list[DifferingRow]) -> None:
-        # Four fifths of a first capture's memory; these bytes never leave the process.
+        # Rows are four fifths of a first capture's memory. `marshal` is safe here: the bytes never leave the process.
         self._packed.append(zlib.compress(marshal.dumps([tuple(row) for row in rows]), 1))
 
     def batches(self) -> Iterator[list[DifferingRow]]:
@@ -94,18 +94,19 @@ class RowDifferences:
 
 
 Look = Callable[[list[DifferingRow]], set[Any]]
-"""Which rows of a batch have to be kept although they are as they were captured, by id: a secret stands in them."""
+"""Returns the ids of rows of a batch that hold a secret, and have to be read although they did not change."""
 
 
 Keep = Callable[[tuple[Any, ...]], tuple[Any, ...] | None]
-"""The values of a row as they may be captured, None for a row of which nothing may be: what was purged lies in it."""
+"""Returns the values of a row as they may be captured, None for a row that must not be captured because it holds purged
+text."""
 
 
 def compare_rows(
     store: MemoryStore, shadow: Path, look: Look, keep: Keep | None = None, *, everything: bool
 ) -> RowDifferences:
-    """The rows that differ from the shadow in the database `shadow`; with `everything`, every row is looked at, for
-    what has to be cut may have become known. Raises RuntimeDatabaseError."""
+    """Return the rows that differ from the shadow in the database `shadow`. With `everything`, search every row,
+    because a new secret may be in any of them. Raises RuntimeDatabaseError."""
     found = RowDifferences(keep=keep)
     if isinstance(store, MemoryRows):
         return _compare_fetched(store, shadow, found, look, everything=everything)
@@ -123,7 +124,7 @@ def compare_rows(
 def _compare_fetched(
     store: MemoryRows, shadow: Path, found: RowDifferences, look: Look, *, everything: bool
 ) -> RowDifferences:
-    """The rows of a server, put into a table in memory: compared like any other."""
+    """Compare the rows of a server, after putting them into a table in memory."""
     try:
         with closing(sqlite3.connect(":memory:", uri=True, isolation_level=None)) as opened:
             query = _fill(opened, store)
@@ -148,7 +149,7 @@ def _fill(opened: sqlite3.Connection, store: MemoryRows) -> _Query:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A table by its names in SQL. `id` is the place of the id among the columns."""
+    """A table by its names in SQL. `id` is the position of the id among the columns."""
 
     table: str
     columns: tuple[str, ...]
@@ -164,13 +165,13 @@ class _Query:
         return cls(_quoted(store.table), columns, store.columns.index(store.id), vector, store.where, store.parameters)
 
     def rows(self) -> str:
-        """The agent's rows, with columns that are called as in the shadow."""
+        """Return a subquery for the agent's rows, with the column names of the shadow."""
         names = ", ".join(f"{name} as c{place}" for place, name in enumerate(self.columns))
         return f"(select {names}, {self.vector} as v from main.{self.table} where {self.where})"
 
     def differing(self, *, everything: bool) -> str:
-        """A `+` takes a column's affinity away, and the shadow stands on the left for it has no collation: 1 is not
-        '1', and A is not a."""
+        """Return the query for rows that differ. A `+` removes a column's affinity, and the shadow is on the left
+        because it has no collation: 1 is not '1', and A is not a."""
         places = range(len(self.columns))
         tests = ["s.row is null", f"s.kind = {GONE}", "not s.whole", "s.vector is not length(r.v)"]
         differs = " or ".join([*tests, *(f"+s.c{place} is not +r.c{place}" for place in places)])
@@ -182,8 +183,8 @@ class _Query:
         )
 
     def numbers(self) -> tuple[str, str]:
-        """How many rows there are, and how many of them have no id: each from an index, where a single look at both
-        would read every row."""
+        """Return the queries for the number of rows, and of rows without id. Each is answered from an index; one query
+        for both would read every row."""
         return (
             f"select count(*) from main.{self.table} where {self.where}",
             f"select count(*) from {self.rows()} where c{self.id} is null",
@@ -212,13 +213,13 @@ def _read(
     new = _take(opened.execute(query.differing(everything=everything), query.parameters), query, found, look)
     (held,) = opened.execute(f"select {HELD_ROWS.format(schema='lifeboat')}").fetchone()
     if total - found.nameless - new - len(found.came) != held:
-        # Costs as much as the comparison itself: numbers say whether it is worth it.
+        # This query costs as much as the comparison itself, so it runs only if the numbers show that rows are missing.
         found.gone = list(opened.execute(query.gone(), query.parameters))
     yield
 
 
 def _take(rows: sqlite3.Cursor, query: _Query, found: RowDifferences, look: Look) -> int:
-    """Pack what differs or has to be kept; how many rows were not there before."""
+    """Pack the rows that differ or must be read; return how many were not there before."""
     new = 0
     while batch := rows.fetchmany(BATCH):
         read = [DifferingRow._make((*row[1:5], tuple(row[6:]))) for row in batch]
@@ -238,8 +239,8 @@ def _take(rows: sqlite3.Cursor, query: _Query, found: RowDifferences, look: Look
 
 
 def _kept(batch: list[Any], read: list[DifferingRow], keep: Keep) -> tuple[list[Any], list[DifferingRow]]:
-    """The rows that may be captured, with what may be of their values; without the vector where something was cut,
-    for it says what the whole text said."""
+    """Return the rows that may be captured, with the values that may be. A row in which something was cut loses its
+    vector, because that represents the whole text."""
     kept, made = [], []
     for row, one in zip(batch, read, strict=True):
         left = keep(one.values)
@@ -253,7 +254,7 @@ def _kept(batch: list[Any], read: list[DifferingRow], keep: Keep) -> tuple[list[
 
 
 def to_column_value(value: Any) -> Any:
-    """A value as a column holds it, from what JSON makes of it; text for what no column holds."""
+    """Return a JSON value as a column stores it; text for a value that no column can store."""
     try:
         return from_json(value)
     except ValueError:

@@ -1,11 +1,14 @@
-"""What capture reads of the runtime's databases: rows by table, when a database was written since the last time."""
+"""Read the rows of the runtime's databases, by table, when a database was written since the last capture."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf.archive import archive_layout
@@ -18,16 +21,18 @@ from lifeboat_core.capture.secret_cutter import SecretCutter
 from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 
 FACT = "databases"
-"""Where `state.db` keeps what the databases looked like when they were read."""
+"""The fact of `state.db` that describes the databases as they were when they were last read."""
 
 KEPT = "kept"
-"""In that fact: files of rows that could not be read. No look equals it, so that the next capture names them again."""
+"""Member of that fact: files of rows that could not be read. It never equals new stats, so the next capture reports
+them again."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapturedTables:
-    """What was read: `tables` by path with the secrets in them; `learned` are secrets of files that are not captured;
-    `stats` says which state of the databases this is; `kept` is what stays although it was not found."""
+    """Rows that were read. `tables` has the bytes and secrets of each table by path; `learned` are secrets outside the
+    captured files; `stats` identifies this state of the databases; `kept` are rows that stay although they were not
+    found."""
 
     tables: dict[str, tuple[bytes, list[FileSecret]]]
     learned: list[FileSecret]
@@ -35,12 +40,12 @@ class CapturedTables:
     kept: KeptRows
 
     def secrets(self) -> list[FileSecret]:
-        """All that the runtime keeps outside of the files that are captured."""
+        """Return all secrets that the runtime keeps outside the captured files."""
         return [*(secret for _, found in self.tables.values() for secret in found), *self.learned]
 
 
 class RuntimeTables:
-    """The databases of one capture. `prefix` is that of their archive paths."""
+    """The databases of one capture. `prefix` is the prefix of their archive paths."""
 
     def __init__(self, session: CaptureSession, seen: WorkspaceSurvey, cutter: SecretCutter) -> None:
         self._session, self._seen, self._cutter = session, seen, cutter
@@ -49,8 +54,8 @@ class RuntimeTables:
         self.prefix = f"{archive_layout.home_prefix(seen.adapter.runtime)}db/"
 
     def read(self, *, everything: bool) -> CapturedTables | None:
-        """The durable rows, when a database was written since they were read; None when not, or when they cannot be
-        read now: then the last ones stay."""
+        """Return the durable rows when a database was written since they were read. Return None when none was, or when
+        they cannot be read now: then the captured rows stay."""
         if self.stands_alone():
             return None
         try:
@@ -64,7 +69,7 @@ class RuntimeTables:
             self._session.report.unread.update(kept.files)
             stats |= {KEPT: sorted(kept.files)} if kept.files else {}
             tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in found.items()}
-            return CapturedTables(tables, list(self._seen.adapter.learned(self._seen.installation)), stats, kept)
+            return CapturedTables(tables, list(self._learned()), stats, kept)
         except DatabaseAbsent as error:
             if self._session.db.get(FACT) is not None:
                 self._session.report.unread[self.prefix] = str(error)
@@ -74,27 +79,36 @@ class RuntimeTables:
             return None
 
     def secrets_elsewhere(self) -> list[FileSecret]:
-        """Secrets of what is no file of the tree. What cannot be read now is known by its prints."""
+        """Return the secrets that are stored outside the file tree. Those that cannot be read now are still found by
+        their prints."""
         found: list[FileSecret] = []
         if not self.stands_alone():
             with suppress(AdapterError, UnparsableSecrets, sqlite3.Error, OSError):
-                found.extend(self._seen.adapter.learned(self._seen.installation))
+                found.extend(self._learned())
         return found
 
+    def _learned(self) -> Iterator[FileSecret]:
+        credentials = self._seen.adapter.credentials
+        return credentials.learned(self._seen.installation) if credentials is not None else iter(())
+
     def stands_alone(self) -> bool:
-        """Without a runtime around the workspace, what is held of its databases stays as it is."""
-        installed, adapter = self._seen.installed, self._seen.adapter
-        alone = installed.installation.state_dir is None and not adapter.databases(installed.installation)
+        """Return whether no runtime is around the workspace. Then the captured rows of its databases stay."""
+        installed = self._seen.installed
+        alone = installed.installation.state_dir is None and not self._files(installed.installation)
         return alone or installed.lost is not None
 
+    def _files(self, installation: Installation) -> list[Path]:
+        databases = self._seen.adapter.databases
+        return databases.files(installation) if databases is not None else []
+
     def stats(self) -> JsonObject:
-        """What tells whether a database was written: size, time and inode of each and of its log."""
+        """Return what shows whether a database was written: size, time and inode of each file and of its log."""
         stats: JsonObject = {"transcripts": self._transcripts}
         if self._cron:
             stats["cron"] = True
         if self._seen.installation.sharing:
             stats["sharing"] = self._seen.installation.sharing
-        for path in self._seen.adapter.databases(self._seen.installation):
+        for path in self._files(self._seen.installation):
             stats[str(path)] = [self._stat(f"{path}{suffix}") for suffix in ("", "-wal")]
         return stats
 
@@ -107,8 +121,8 @@ class RuntimeTables:
 
     def _tables(self) -> dict[str, bytes]:
         rows: dict[str, list[tuple[str, bytes]]] = {}
-        read = self._seen.adapter.rows(self._seen.installation, transcripts=self._transcripts, cron=self._cron)
-        for row in read:
+        databases, asked = self._seen.adapter.databases, {"transcripts": self._transcripts, "cron": self._cron}
+        for row in databases.rows(self._seen.installation, **asked) if databases is not None else ():
             rows.setdefault(row.path, []).append((row.key, json_codec.encode_json(row.values)))
         tables = {path: b"".join(line + b"\n" for _, line in sorted(found)) for path, found in rows.items()}
         keep_out = self._session.keep_out

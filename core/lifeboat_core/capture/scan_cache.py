@@ -1,18 +1,13 @@
-"""What the last capture saw of a file: the words that the scan and its cache share."""
+"""What the last capture saw of a file, as the scan and the stat cache share it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from lifeboat_adapters.stable_reads.file_reading import StatKey
 
-class StatKey(NamedTuple):
-    """What has to be equal for a file to count as unchanged; `mode` is compared too, it is part of the meta."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    mode: int
+OURS = ".lifeboat-"
+"""Prefix of the staging and undo folders that a restore keeps inside a workspace. They are never captured."""
 
 
 class KnownFile(NamedTuple):

@@ -1,7 +1,7 @@
-"""Cutting: no secret the agent is known to hold leaves a file in clear; what was cut is sealed for the user's key.
+"""Cut known secrets out of files, and seal what was cut for the user's key.
 
-Each file has credentials of its own (a secret in two files is two), so that a change of one file never needs to open
-what was sealed for another. What is remembered between captures is keyed prints: of each value, to find it again in
+Each file has its own credentials (a secret in two files is two credentials), so that a change of one file never
+requires opening what was sealed for another. Between captures, only keyed prints are kept: of each value, to find it in
 other text, and of each sealed payload, to keep the ciphertext while nothing changed.
 """
 
@@ -11,6 +11,7 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Installation
@@ -22,6 +23,7 @@ from lifeboat_adapters.secrets.secret_cutting import CutFile, CutSpan
 from lifeboat_adapters.secrets.secret_finder import LEAST_KNOWN, KnownSecretMatch, KnownSecretSearch, replace_surrogates
 from lifeboat_adapters.secrets.secret_masking import mask_spans
 from lifeboat_adapters.secrets.secret_names import is_variable_name
+from lifeboat_adapters.secrets.secret_prints import SecretPrints, shapes_in
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import ids, json_codec
 from lifeboat_alf.common.json_shapes import as_list, as_object
@@ -32,38 +34,40 @@ from lifeboat_alf.decoding.sqlite_pages import HEADER
 from lifeboat_alf.decoding.unread_forms import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.states import entry_metas
+from lifeboat_core.agents import withheld_items
 from lifeboat_core.capture import secret_lookalikes
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.capture.secret_prints import SecretPrints, shapes_in
 from lifeboat_core.purge.keep_out import KeepOut
 from lifeboat_core.state import state_documents
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_keys.signed import credential_sealing
+from lifeboat_vault.vault import Vault
 
 MOST_SECRETS = 2000
 DECISION = "secrets"
-"""Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
-credential type, label, what there is of a Shape]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
+"""The vault's decision with the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
+credential type, label, fields of a PrintShape]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
 
 EXPOSED = "exposed_secrets"
-"""Where the vault keeps which files held a secret in clear before it was known to be one: {path: last such sequence}.
+"""The vault's decision that names files which held a secret in clear before it was known: {path: last such sequence}.
 """
 
 MACHINE_BOUND = "machine-bound"
-"""The tag of a credential that is only put back into the machine it was taken from."""
+"""Tag of a credential that is only restored on the machine it was captured on."""
 
 RUNTIME_KEY = "needs-runtime-key"
-"""The tag of a credential whose value is encrypted with a key of the runtime's that could not be read."""
+"""Tag of a credential whose value is encrypted with a key of the runtime that could not be read."""
 
 BY_LOOK = "known-by-look"
-"""The tag of a credential that was cut because it looks like a secret."""
+"""Tag of a credential that was cut because it looks like a secret."""
 
 MOST_VALUES = 256
 """Values of one secret that are remembered, the newest ones."""
 
 LARGEST_CUT = 4 << 20
-"""Bytes. A larger compressed part with a known secret in it is named and stays: a sealed credential holds all of it."""
+"""Bytes. A larger compressed part with a known secret is reported and stays, because a sealed credential holds all of
+it."""
 
 HOLDS_SECRET = "a known secret in a compressed part that is too large to be cut out"
 
@@ -71,23 +75,24 @@ HOLDS_WORDS = "a search index in the database, which may hold words of a known s
 _VIRTUAL_TABLE = re.compile(rb"create\s+virtual\s+table", re.IGNORECASE)
 
 LONGEST_KNOWN = 4096
-"""Characters. Nobody copies more of a secret into a note, and every file is searched for every known value."""
+"""Characters. Longer values are not searched for: they are hardly ever copied into notes, and each search costs time.
+"""
 
 
 VERSION = 2
-"""Of what the vault keeps: since 2 without prints of values that can be guessed."""
+"""Version of the vault's decision. Since 2 it has no prints of values that can be guessed."""
 
 
 def is_cut_for_look(document: JsonObject, name: str) -> bool:
     """Return whether this credential was cut for its look out of the file or row of this name."""
     label = str(document.get("label") or "")
-    # Only the label tells of one that was sealed before there was the tag: in clear it would be a leak.
+    # Credentials sealed before the tag existed have only the label. Not cutting them would be a leak.
     is_by_look = BY_LOOK in as_list(document.get("tags")) or secret_lookalikes.has_former_label(document, label)
     return is_by_look and secret_lookalikes.is_label_of(label, name)
 
 
 class CredentialKind(NamedTuple):
-    """What a credential is for."""
+    """Service, type, label and properties of a credential."""
 
     service: str
     credential_type: str
@@ -99,18 +104,34 @@ class CredentialKind(NamedTuple):
 
 
 class Sealable(NamedTuple):
-    """A secret of a file, and the value of the credential that it is, or is a part of. `is_guessable` says that no
-    print of the value may be kept."""
+    """A secret of a file, and the value of the credential that it is or belongs to. `is_guessable`: no print of the
+    value may be kept."""
 
     secret: FileSecret
     value: str
     is_guessable: bool
 
 
+@dataclass(frozen=True, slots=True)
+class CutDecisions:
+    """What the vault knows of secrets. `memory` is its decision `secrets`. `gaps` are the paths of files that a restore
+    wrote with placeholders. `cut_looks` are files and rows whose lookalikes are cut, `uncut_looks` those for which the
+    user took that back."""
+
+    memory: JsonObject
+    gaps: frozenset[str] = frozenset()
+    cut_looks: frozenset[str] = frozenset()
+    uncut_looks: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, vault: Vault) -> CutDecisions:
+        looks = (vault.get(name) or () for name in (secret_lookalikes.DECISION, secret_lookalikes.UNCUT))
+        return cls(vault.get(DECISION) or {}, withheld_items.load_gap_paths(vault), *map(frozenset, looks))
+
+
 class SecretCutter:
-    """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one. `gaps` are
-    the paths of files that a restore wrote with placeholders, and those that still have some afterwards; `cut_looks`
-    are the files and rows of which what looks like a secret is cut, `uncut_looks` those of which it no longer is."""
+    """Cuts the secrets of one capture. `finish` puts the credentials into the overlay. `gaps` are the paths of files
+    that still have placeholders."""
 
     def __init__(
         self,
@@ -119,12 +140,9 @@ class SecretCutter:
         keys: HomeKeys,
         agent_id: str,
         overlay: Overlay,
-        memory: Any,
+        decided: CutDecisions,
         now: str,
         keep_out: KeepOut | None = None,
-        gaps: frozenset[str] = frozenset(),
-        cut_looks: Iterable[str] | None = None,
-        uncut_looks: Iterable[str] | None = None,
     ) -> None:
         self._adapter = adapter
         self._installation = installation
@@ -133,31 +151,30 @@ class SecretCutter:
         self._overlay = overlay
         self._now = now
         self._keep_out = keep_out or KeepOut()
-        self._cut_looks = frozenset(cut_looks or ())
-        self._uncut_looks = frozenset(uncut_looks or ())
-        self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
-        self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
+        self._decided, memory = decided, decided.memory
+        self._credentials: dict[str, JsonObject] = dict(memory.get("credentials", {}))
+        self._prints: dict[str, list[Any]] = dict(memory.get("values", {}))
         self._former = shapes_in(self._prints)
-        self._matters: dict[str, list[str]] = dict((memory or {}).get("matters", {}))
+        self._matters: dict[str, list[str]] = dict(memory.get("matters", {}))
         self._values: dict[str, CredentialKind] = {}
         self._known: KnownSecretSearch | None = None
         self._documents = self._read_documents()
         self._unplaced = self._documents.keys() - self._credentials.keys()
         self._shut = self._find_shut()
-        self.is_outdated = bool(self._credentials) and (memory or {}).get("version") != VERSION
+        self.is_outdated = bool(self._credentials) and memory.get("version") != VERSION
         self._before = json_codec.encode_canonical(self.memory())
         self._print = SecretPrints(keys, agent_id)
         self.exposed: set[str] = set()
         self.unread: dict[str, str] = {}
-        self.gaps: set[str] = set(gaps)
+        self.gaps: set[str] = set(decided.gaps)
 
     def memory(self) -> JsonObject:
-        """What the next capture has to know."""
+        """Return what the next capture has to know."""
         known = {"version": VERSION, "credentials": self._credentials, "values": self._prints}
         return {**known, "matters": self._matters} if self._matters else known
 
     def changed_memory(self) -> JsonObject | None:
-        """`memory`, None when it is what it was."""
+        """Return `memory`, None when it did not change."""
         return None if json_codec.encode_canonical(self.memory()) == self._before else self.memory()
 
     def _read_documents(self) -> dict[str, JsonObject]:
@@ -165,15 +182,17 @@ class SecretCutter:
         return {item["id"]: item for item in state_documents.list_credentials(document) if isinstance(item["id"], str)}
 
     def _find_shut(self) -> set[str]:
-        """Return the credentials whose key this home has lost; none where its keys cannot be read."""
+        """Return the credentials whose key this home has lost; none when its keys cannot be read."""
         try:
             return {one["id"] for one in self._keys.lost_pairs_of(self._agent_id, self._documents.values())}
         except (KeysError, SignatureError):
             return set()
 
     def secrets_in(self, path: str, data: bytes) -> list[FileSecret] | None:
-        """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""
-        found = self._adapter.secrets(path, data)
+        """Return the secrets that the adapter finds. Raises UnparsableSecrets, also for a file with more than
+        `MOST_SECRETS`."""
+        credentials = self._adapter.credentials
+        found = credentials.find(path, data) if credentials is not None else None
         if self._cuts_looks(path):
             found = secret_lookalikes.add_chosen_secrets(path, data, found or ())
         if found is not None and len(found) > MOST_SECRETS:
@@ -184,17 +203,17 @@ class SecretCutter:
                 for gap in self._gaps_in(path, data)
             ]
             found = [secret for secret in found if not any(mark in secret.value for mark in marks)]
-        return self._adapter.opened(self._installation, found) if found else found
+        return credentials.decrypt(self._installation, found) if found and credentials is not None else found
 
     def cuts_looks_of_row(self, name: str) -> bool:
-        """Whether the user said that what looks like a secret is cut out of a row."""
-        return name in self._cut_looks
+        """Return whether the user has lookalikes in a row cut."""
+        return name in self._decided.cut_looks
 
     def _cuts_looks(self, path: str) -> bool:
-        """Whether what looks like a secret is cut out of a file: the user said so here, or where it was captured
-        before and the user did not take it back."""
-        if path in self._cut_looks or path in self._uncut_looks:
-            return path in self._cut_looks
+        """Return whether lookalikes in a file are cut: the user said so here, or on another machine and did not take it
+        back."""
+        if path in self._decided.cut_looks or path in self._decided.uncut_looks:
+            return path in self._decided.cut_looks
         old = self._overlay.old(path)
         ids = (
             [item.get(secret_cutting.CREDENTIAL) for item in old.meta.get(entry_metas.CUTS, ())]
@@ -205,13 +224,13 @@ class SecretCutter:
         return any(is_cut_for_look(document, path) for document in known)
 
     def learn(self, secrets: list[FileSecret]) -> bool:
-        """Look for these values everywhere from now on; True when one of them was not known before."""
+        """Search for these values everywhere from now on; return whether one of them is new."""
         self.look_for(secrets)
         news = False
         for secret in filter(_is_looked_for, secrets):
             kind, value = self._discreet(_kind_of(secret)), _bytes_of(secret.value)
             if is_guessable(secret.value):
-                news = True  # without a print nothing says that it was known before
+                news = True  # without a print it is unknown whether the value is new
                 continue
             mark = self._print.of(value)
             if mark not in self._prints:
@@ -226,9 +245,9 @@ class SecretCutter:
         return news
 
     def look_for(self, secrets: Iterable[FileSecret]) -> None:
-        """Look for these values everywhere in this capture, also inside of words, where a print finds none."""
+        """Search for these values everywhere in this capture, also inside of words, where prints find none."""
         for secret in filter(_is_looked_for, secrets):
-            # A copy in a note expires with the note, and is restored wherever the note is.
+            # A copy in a note is restored with the note, on any machine and at any time.
             self._values.setdefault(secret.value, _kind_of(secret)._replace(expires_at=None, bound=False, locked=False))
             self._former.pop(self._print.of(_bytes_of(secret.value)), None)
             self._known = None
@@ -239,7 +258,7 @@ class SecretCutter:
         return self._known
 
     def _forget_oldest(self, kind: CredentialKind) -> None:
-        """Make room for another value of a secret: a login rotates every hour, for years."""
+        """Make room for another value of a secret, because a login can rotate every hour for years."""
         about = [kind.service, kind.credential_type, kind.label]
         marks = [mark for mark, known in self._prints.items() if known[:3] == about]
         for mark in marks[: max(len(marks) - MOST_VALUES + 1, 0)]:
@@ -249,23 +268,24 @@ class SecretCutter:
     def cut(
         self, path: str, data: bytes, secrets: list[FileSecret], *, may_differ: bool = True
     ) -> tuple[bytes, list[JsonObject]]:
-        """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`.
+        """Return the bytes that may be stored, and the list of cuts. The sealed credentials follow with `finish`.
 
-        `may_differ` False: the caller knows that the file is the one of the last capture. Of values that can be guessed
-        no print is kept, so that nothing else tells it where a file holds no other ones.
+        `may_differ` False: the caller knows that the file is unchanged since the last capture. Values that can be
+        guessed have no print, so nothing else shows that for a file that holds only such values.
         """
         work = DecodingBudget.for_size(len(data))
         known = list(self.known_in(data, work))
         if known and HEADER in data and _VIRTUAL_TABLE.search(data):
-            work.unread.add(HOLDS_WORDS)  # it keeps the words of a text apart, sorted and in small letters
+            # a search index stores words separately and in lower case, so values are not found in it
+            work.unread.add(HOLDS_WORDS)
         self.unread[path] = unread_words(data, work)
         return self._cut_found(path, data, _sealable([secret for secret in secrets if secret.value]), known, may_differ)
 
     def cut_known(
         self, path: str, data: bytes, known: list[KnownSecretMatch], *, exposed: bool
     ) -> tuple[bytes, list[JsonObject]]:
-        """As `cut`, of values that were found before the bytes were put together; `exposed` says that one of them
-        stands in clear in the head."""
+        """Cut values that were found before the bytes were put together, as `cut` does. `exposed`: the head has one of
+        them in clear."""
         if exposed:
             self.exposed.add(path)
         return self._cut_found(path, data, [], known)
@@ -314,7 +334,7 @@ class SecretCutter:
         return parts.data, parts.cuts
 
     def _gaps_in(self, path: str, data: bytes) -> list[JsonObject]:
-        """Where placeholders of the newest version stand in a file that a restore wrote with them."""
+        """Return where placeholders of the newest version are in a file that a restore wrote with them."""
         old = self._overlay.old(path) if path in self.gaps else None
         former = None if old is None else self._overlay.old_body(path)
         return (
@@ -324,37 +344,37 @@ class SecretCutter:
         )
 
     def _without_purged(self, path: str, data: bytes, parts: CutFile) -> tuple[bytes, CutFile]:
-        """What was purged was known by its line as it was kept, without the secrets in it."""
+        """Remove purged text, which is known by its lines without secrets, so this follows the cut."""
         edits = self._keep_out.edits(path, parts.data) if self._keep_out else ()
         return secret_cutting.apply_edits_to_cut_file(parts, edits) if edits else (data, parts)
 
     def _stood_in_clear(self, path: str) -> bool:
-        """Whether the head has a known value in this file: it became known since."""
+        """Return whether the head has a known value of this file in clear, because it became known since."""
         old = self._overlay.old_body(path)
         return old is not None and any(True for _ in self.known_in(old))
 
     def _looks_stood_in_clear(self, path: str, data: bytes, own: list[Sealable]) -> bool:
-        """Whether the head has in clear what is cut for its look from now on."""
+        """Return whether the head has in clear what is cut for its look from now on."""
         looks = [data[one.secret.start : one.secret.end] for one in own if one.secret.by_look]
         old = self._overlay.old_body(path) if looks else None
         return old is not None and any(literal in old for literal in looks)
 
     def release(self, path: str) -> None:
-        """The file is gone, or holds no secret any more."""
+        """Forget the credentials of a file that was removed or holds no secret any more."""
         self._matters.pop(path, None)
         self.gaps.discard(path)
         self._keep_only(path, set())
 
     def holds_what_matters(self, path: str, matters: bytes) -> bool:
-        """Whether the head has a version of a file in which everything that matters is the same."""
+        """Return whether the head has a version of a file in which everything that matters is the same."""
         old = self._overlay.old(path)
         if old is None or old.sha256 is None or self._matters.get(path) != self._version(matters, old.sha256):
             return False
         return not self._stood_in_clear(path)
 
     def note_what_matters(self, path: str, matters: bytes, cut: bytes) -> None:
-        """Remember a version that is captured now, by its bytes after they were cut; not one whose secrets can all be
-        guessed, for then its print tells them."""
+        """Remember a captured version by its bytes after cutting. A version whose secrets can all be guessed is not
+        remembered, because its print would reveal them."""
         held = [known["value"] for known in self._credentials.values() if known["path"] == path]
         if held and not any(held):
             self._matters.pop(path, None)
@@ -362,20 +382,20 @@ class SecretCutter:
         self._matters[path] = self._version(matters, hashlib.sha256(cut).hexdigest())
 
     def _version(self, matters: bytes, sha256: str) -> list[str]:
-        """Prints alone: a plain digest of a file would outlive a purge of what stood in it."""
+        """Return keyed prints, because a plain digest of a file would outlive a purge of its text."""
         return [self._print.of(matters), self._print.of(sha256.encode())]
 
     def holds_locked(self) -> bool:
-        """Whether a credential is sealed as the runtime encrypted it, because the runtime's key was not there."""
+        """Return whether a credential is sealed as the runtime encrypted it, because the runtime's key was missing."""
         return any(RUNTIME_KEY in as_list(document.get("tags")) for document in self._documents.values())
 
     def places(self) -> dict[str, str]:
-        """The archive path of each credential that was cut, by id."""
+        """Return the archive path of each credential that was cut, by id."""
         return {key: known["path"] for key, known in self._credentials.items()}
 
     def holders_of_shut(self) -> set[str]:
-        """The archive paths of files whose credentials were sealed to a key that was lost: read again, they are sealed
-        to the key that there is."""
+        """Return the files whose credentials were sealed to a lost key. Reading them again seals them to the present
+        key."""
         return {known["path"] for key, known in self._credentials.items() if key in self._shut}
 
     def finish(self) -> None:
@@ -395,8 +415,9 @@ class SecretCutter:
         *,
         may_differ: bool,
     ) -> bool:
-        """Whether a file is the one of the last capture, secrets included. The print of a payload holds the digest of
-        the whole file, so a value that cannot be guessed tells it; where there is none, the caller does."""
+        """Return whether a file, secrets included, is unchanged since the last capture. The print of a payload covers
+        the digest of the whole file, so one value that cannot be guessed proves it; without one, the caller has to say.
+        """
         if strong:
             prints = {key: self._print.of(payloads[key].encode()) for key in strong}
             return all(self._credentials[key]["payload"] == mark for key, mark in prints.items())
@@ -406,8 +427,8 @@ class SecretCutter:
     def _choose(
         self, path: str, values: dict[str, CredentialKind], guessable: Set[str], missing: set[str]
     ) -> dict[str, str]:
-        """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one.
-        Those that are `missing` keep theirs. One that is `guessable` is known by its name alone."""
+        """Return the credential id of each value in a file: its former one, that of the value it replaces, or a new
+        one. Credentials that are `missing` keep theirs. A value that is `guessable` is matched by its name alone."""
         self._adopt(path)
         marks = {value: self._print.of(_bytes_of(f"{path}\n{value}")) for value in values if value not in guessable}
         known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
@@ -419,8 +440,8 @@ class SecretCutter:
         return chosen
 
     def _adopt(self, path: str) -> None:
-        """Credentials that came with an archive belong to the file they were cut out of, and keep their ids. Those of a
-        file that was not written here stay as they came."""
+        """Assign credentials from an archive to the file that they were cut out of, under their ids. Those of a file
+        that was not written here stay as they came."""
         old = self._overlay.old(path) if self._unplaced else None
         for item in old.meta.get(entry_metas.CUTS, ()) if old is not None else ():
             if item[secret_cutting.CREDENTIAL] in self._unplaced:
@@ -428,7 +449,7 @@ class SecretCutter:
                 self._credentials[item[secret_cutting.CREDENTIAL]] = {"path": path, "payload": "", "value": ""}
 
     def _replaced(self, path: str, kind: CredentialKind, taken: set[str]) -> str | None:
-        """The credential of the same name whose value stands in the file no more."""
+        """Return the credential of the same name whose value is not in the file any more."""
         for key, known in self._credentials.items():
             document = self._documents.get(key)
             if known["path"] != path or key in taken or document is None:
@@ -450,7 +471,7 @@ class SecretCutter:
     def _seal_unprinted(
         self, credential_id: str, kind: CredentialKind, payload: CredentialPayload, *, is_same: bool
     ) -> None:
-        """Seal a value of which no print is kept, unless the file is the same as before."""
+        """Seal a value without keeping a print, unless the file is unchanged."""
         old = self._documents.get(credential_id)
         known = self._credentials[credential_id]
         if old is None or not is_same or credential_id in self._shut:
@@ -486,8 +507,8 @@ class SecretCutter:
         return document | ({"last_rotated_at": self._now} if rotated else {})
 
     def _binding(self, old: JsonObject, kind: CredentialKind) -> JsonObject:
-        """The fields that say of which machine a credential is, or that its value is still encrypted; what others wrote
-        into them stays."""
+        """Return the fields that say to which machine a credential is bound, or that its value is still encrypted. What
+        other programs wrote into them stays."""
         tags = [tag for tag in as_list(old.get("tags")) if tag not in (MACHINE_BOUND, RUNTIME_KEY)]
         about = {name: value for name, value in as_object(old.get("x_lifeboat")).items() if name != "bound_to"}
         if kind.locked:
@@ -510,19 +531,19 @@ class SecretCutter:
         return CredentialKind(*self._prints[self._print.of(_bytes_of(value))][:3])
 
     def _discreet(self, kind: CredentialKind) -> CredentialKind:
-        """What a credential is called stands in clear, and comes from names that anybody may have given."""
+        """Mask known values in service and label, which are stored in clear and come from names that an agent may
+        choose."""
         return kind._replace(service=self.without_values(kind.service), label=self.without_values(kind.label))
 
     def without_values(self, text: str) -> str:
-        """A name as it may stand in clear: `[secret]` in the place of known values."""
+        """Return a name as it may be stored in clear, with `[secret]` in place of known values."""
         data = _bytes_of(text)
         return mask_spans(data, ((found.start, found.end) for found in self._search.spans(data))).decode(
             "utf-8", "replace"
         )
 
     def known_in(self, data: bytes, work: DecodingBudget | None = None) -> Iterator[KnownSecretMatch]:
-        """Where known values stand, also in what an encoded part of the text says. `work` then names what was not
-        looked into."""
+        """Yield where known values are, also in encoded parts of the text. `work` collects what was not searched."""
         work = work or DecodingBudget.for_size(len(data))
         if not (self._values or self._prints):
             return
@@ -536,7 +557,7 @@ class SecretCutter:
                     yield from (KnownSecretMatch(start, end, found.value) for start, end in spans)
 
     def _spelled_in(self, data: bytes) -> Iterator[KnownSecretMatch]:
-        """Values of this capture, and those that only earlier ones read, as words of their own."""
+        """Yield the values of this capture, and as separate words those that only earlier captures read."""
         yield from self._search.spans(data)
         if self._former:
             yield from self._print.known_in(data, self._former)
@@ -547,7 +568,7 @@ def _is_looked_for(secret: FileSecret) -> bool:
 
 
 def _bytes_of(text: str) -> bytes:
-    """Bytes that are no UTF-8 come back as they were; half a surrogate pair becomes `?`."""
+    """Encode text. Bytes that are not UTF-8 come back unchanged; half a surrogate pair becomes `?`."""
     return replace_surrogates(text).encode("utf-8", "surrogateescape")
 
 
@@ -557,7 +578,7 @@ def _kind_of(secret: FileSecret) -> CredentialKind:
 
 
 def _sealable(secrets: list[FileSecret]) -> list[Sealable]:
-    """Secrets with what their credential holds: their own value, or {member: value} of all in their group."""
+    """Return secrets with the value of their credential: their own, or {member: value} of all in their group."""
     groups: dict[str, dict[str, str]] = {}
     for secret in secrets:
         if secret.group:
@@ -571,7 +592,7 @@ def _sealable(secrets: list[FileSecret]) -> list[Sealable]:
 
 
 def _apart(spans: list[CutSpan]) -> list[CutSpan]:
-    """Of spans that overlap, the longest: the others are part of it."""
+    """Return the longest of spans that overlap; the others are part of it."""
     kept: list[CutSpan] = []
     for span in sorted(set(spans), key=lambda one: (one.start - one.end, one.start)):
         at = bisect_left(kept, span)

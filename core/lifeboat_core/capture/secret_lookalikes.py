@@ -1,8 +1,8 @@
-"""What merely looks like a secret in an agent's files: where it stands and of which kind, never what it says; and which
-files were not looked into.
+"""Find what merely looks like a secret in an agent's files, with its place and kind but never its value; and name files
+that were not searched.
 
-It is kept as it is, since a note may speak of keys; status counts it and the doctor names it, until the file changes or
-the user says that it is to be cut there (`lifeboat agents cut`).
+Such text is captured unchanged, because a note may be about keys. `status` counts it and `doctor` names it until the
+file changes or the user has it cut (`lifeboat agents cut`).
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.state.state_db import StateDb
 
 FACT = "lookalikes"
-"""Where the caches keep them: {archive path: [[line, kind], ...]}."""
+"""The fact of `state.db` with the places: {archive path: [[line, kind], ...]}."""
 
 UNREAD = "not_looked_into"
-"""Where the caches keep the form of files in which secrets are not found: {archive path: form}."""
+"""The fact of `state.db` with the form of files that cannot be searched for secrets: {archive path: form}."""
 
 DECISION = "cut_lookalikes"
-"""Where the vault keeps the names of files and rows of which the user said that what looks like a secret is cut."""
+"""The vault's decision that names files and rows in which the user has lookalikes cut."""
 
 UNCUT = "uncut_lookalikes"
-"""Where the vault keeps the names of files and rows of which the user took this back. Without it, a file would go on to
-be cut because its newest version was."""
+"""The vault's decision that names files and rows for which the user took that back. Without it, a file would still be
+cut because its newest version was."""
 
 SERVICE_AND_TYPE = ("custom", "custom")
-"""Of a credential that was cut for its look."""
+"""Service and type of a credential that was cut for its look."""
 
 _LABEL = "looks like "
-"""How the label of such a credential begins."""
+"""Beginning of the label of such a credential."""
 
 LOOKED_AT = 1 << 20
-"""Bytes at the top of a file in which what is encoded is decoded, for the sake of secrets that nobody knows."""
+"""Bytes at the start of a file in which encoded text is decoded to find unknown secrets."""
 TOKENS_LOOKED_AT = 16 << 20
-"""Bytes at the top of a file in which the formats of known issuers are looked for as they are."""
+"""Bytes at the start of a file that are searched for the formats of known issuers without decoding."""
 LARGEST_CUT = 4 << 20
-"""Bytes. What is encoded or compressed in more is not cut for its look."""
+"""Bytes. Larger encoded or compressed parts are not cut for their look."""
 MOST_CUT = 2001
-"""Of one file: one more than a file may have secrets."""
+"""Maximum matches in one file: one more than a file may have secrets."""
 MOST_PLACES = 20
-"""Of one file. Whoever has read of twenty looks into the file."""
+"""Maximum places that are reported for one file."""
 _BINARY_SEEN_IN = 8192
 
 
 class LookalikePlace(NamedTuple):
-    """A line (from 1) that holds what looks like a secret, and the kind of secret."""
+    """The line (from 1) of a lookalike, and its kind."""
 
     line: int
     kind: str
@@ -60,7 +60,7 @@ Places = dict[str, list[LookalikePlace]]
 
 
 class LookalikeMatch(NamedTuple):
-    """What looks like a secret, and the parts of the file that spell it."""
+    """A lookalike, and the parts of the file that spell it."""
 
     spans: tuple[tuple[int, int], ...]
     value: bytes
@@ -68,9 +68,9 @@ class LookalikeMatch(NamedTuple):
 
 
 def find_lookalikes(data: bytes) -> list[LookalikeMatch]:
-    """What looks like a secret in a file, in order. In what is encoded or is no text only the formats of known issuers
-    are looked for: a name before a random value says little there."""
-    from lifeboat_alf.decoding.decoder import decode_layers  # loaded where something is read
+    """Return what looks like a secret in a file, in order. Encoded and binary parts are searched only for the formats
+    of known issuers, because a name before a random value means little there."""
+    from lifeboat_alf.decoding.decoder import decode_layers  # imported late: most commands decode nothing
 
     top = data[:LOOKED_AT]
     is_binary = b"\0" in top[:_BINARY_SEEN_IN]
@@ -88,7 +88,7 @@ def find_lookalikes(data: bytes) -> list[LookalikeMatch]:
 
 
 def find_looks_in_text(data: bytes) -> list[SecretMatch]:
-    """What looks like a secret in a text, or is told as one."""
+    """Return what looks like a secret in a text, or is described as one."""
     found = secret_patterns.find_secret_matches(data)
     told = (
         one
@@ -99,7 +99,7 @@ def find_looks_in_text(data: bytes) -> list[SecretMatch]:
 
 
 def find_lookalike_places(original: bytes, kept: bytes) -> list[LookalikePlace]:
-    """What looks like a secret in a file and is still there in the bytes that are kept of it."""
+    """Return the places of lookalikes in a file that are still in clear in the bytes to be stored."""
     still = dict[LookalikePlace, None]()
     line, counted = 1, 0
     for found in find_lookalikes(original):
@@ -114,8 +114,8 @@ def find_lookalike_places(original: bytes, kept: bytes) -> list[LookalikePlace]:
 
 
 def add_chosen_secrets(name: str, data: bytes, known: Iterable[FileSecret]) -> list[FileSecret]:
-    """The secrets of a file of which the user said that what looks like one is one. `name` is the archive path of the
-    file, or what the row is called."""
+    """Return the secrets of a file in which the user has lookalikes cut. `name` is the archive path of the file or the
+    name of a row."""
     found = sorted(known, key=lambda secret: secret.start)
     for match in find_lookalikes(data)[:MOST_CUT]:
         value = replace_surrogates(match.value.decode("utf-8", "surrogateescape"))
@@ -127,26 +127,25 @@ def add_chosen_secrets(name: str, data: bytes, known: Iterable[FileSecret]) -> l
 
 
 def has_former_label(document: JsonObject, label: str) -> bool:
-    """Return whether a credential is labelled as one that was cut for its look."""
+    """Return whether a credential has the label of one that was cut for its look."""
     kept = (document.get("service"), document.get("credential_type"))
     return kept == SERVICE_AND_TYPE and label.startswith(_LABEL)
 
 
 def is_label_of(label: str, name: str) -> bool:
-    """Return whether a credential that was cut for its look and has this label is of the file with this archive path,
-    or of the row of this name."""
+    """Return whether a label of a credential that was cut for its look belongs to this file or row."""
     named = label.partition(": ")[2]
-    # An earlier release wrote the name of the file without its folder. An archive path always has one.
+    # Labels of an earlier release have the file name without a folder. Archive paths always have one.
     return named == name or ("/" not in named and named == name.rpartition("/")[2])
 
 
 def describe_places(found: Iterable[LookalikePlace]) -> str:
-    """`github_token (line 3), api_key (line 7)`."""
+    """Return places as text: `github_token (line 3), api_key (line 7)`."""
     return ", ".join(f"{place.kind} (line {place.line})" for place in found)
 
 
 def find_token_secrets(name: str, texts: Iterable[str | bytes]) -> list[FileSecret]:
-    """What looks like a secret in the texts of a row, as secrets that are looked for everywhere."""
+    """Return what looks like a secret in the texts of a row, as secrets that are searched for everywhere."""
     data = (
         text if isinstance(text, bytes) else replace_surrogates(text).encode("utf-8", "surrogateescape")
         for text in texts
@@ -155,15 +154,15 @@ def find_token_secrets(name: str, texts: Iterable[str | bytes]) -> list[FileSecr
 
 
 def read_lookalikes(db: StateDb) -> Places:
-    """What the captures so far have found."""
+    """Return the lookalikes that captures have found so far."""
     return {path: [LookalikePlace(*place) for place in found] for path, found in (db.get(FACT) or {}).items()}
 
 
 def read_opaque_files(db: StateDb) -> dict[str, str]:
-    """The form of each file, by its archive path, that captures do not look into."""
+    """Return the form of each file, by archive path, that captures do not search."""
     return dict(db.get(UNREAD) or {})
 
 
 def places_to_json(found: Places) -> dict[str, list[list[int | str]]] | None:
-    """What `read_lookalikes` reads, None where nothing was found."""
+    """Return what `read_lookalikes` reads, None when there is nothing."""
     return {path: [list(place) for place in places] for path, places in found.items()} or None

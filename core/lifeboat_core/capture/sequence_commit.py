@@ -1,4 +1,4 @@
-"""What every change of an agent's memory shares: the manifest's head, new ids, and the signed commit."""
+"""Read and write the manifest's head document, mint record ids, and commit one signed sequence."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from lifeboat_vault.errors import DraftInvalid
 from lifeboat_vault.vault import Draft, RecordPut, SequenceRow, Vault
 
 SEEN_AT = "seen_at"
-"""The fact that names the sequence whose files the stat cache describes."""
+"""The fact of `state.db` that names the sequence whose files the stat cache describes."""
 
 
 def read_head(overlay: Overlay) -> JsonObject:
-    """The manifest's head document as the head has it, {} before the first sequence."""
+    """Return the manifest's head document of the newest sequence, {} before the first one."""
     data = overlay.old_body(archive_layout.MANIFEST)
     document: JsonObject = {} if data is None else json_codec.decode_json(data)
     return document
 
 
 def write_head(overlay: Overlay, head: JsonObject, ledger: PartitionLedger) -> None:
-    """Put the head document, with the partitions as they stand."""
+    """Put the head document into the overlay, with the current partitions."""
     head["partitions"] = [partitions.to_item(partition) for partition in ledger.partitions]
     head["partition_granularity"] = ledger.granularity
     overlay.put(archive_layout.MANIFEST, overlay.meta(archive_layout.MANIFEST) or {}, json_codec.encode_json(head))
 
 
 class RecordIdMinter:
-    """Ids for new records that history has never held, nor this change; purged ones are not given again."""
+    """Mints ids for new records. An id that history, this change or a purge has used is not given again."""
 
     def __init__(self, vault: Vault) -> None:
         self._next_ordinal: dict[str, int] = {}
@@ -59,7 +59,7 @@ class RecordIdMinter:
                 return minted
 
     def claim(self, record_id: str) -> bool:
-        """Whether a record may keep an id that it had elsewhere; then it is taken."""
+        """Reserve the id that a record had elsewhere; return whether it was free."""
         if not ids.is_uuid(record_id) or not self._is_free(record_id):
             return False
         self._claimed.add(record_id)
@@ -81,16 +81,14 @@ def commit_sequence(
     time: str,
     counts: JsonObject,
     purges: int | None = None,
-    runtime: str | None = None,
 ) -> SequenceRow | None:
-    """One signed sequence; None when nothing changes. Whoever makes the steps one by one may complete the overlay and
-    the counts meanwhile. `purges` counts those that were known when the head was looked at. `runtime` is the one whose
-    files changed, None where none did.
+    """Commit one signed sequence; return None when nothing changes.
 
-    Raises DraftInvalid for names that no folder can hold beside each other, of which a restore would leave one out;
-    RedactedMeanwhile where there are more purges by now; and what the vault and the keys raise."""
-    if runtime is not None:
-        _refuse_conflicts(overlay, runtime)
+    `steps` may be a generator that completes the overlay and `counts` while it is consumed. `purges` is the number of
+    redactions known when the head was read.
+
+    Raises RedactedMeanwhile when a redaction was applied since, and what the vault and the keys raise.
+    """
     device = context.keys().device
     return vault.commit(
         Draft(overlay.puts, (RecordPut(*step) for step in steps)),
@@ -104,7 +102,8 @@ def commit_sequence(
     )
 
 
-def _refuse_conflicts(overlay: Overlay, runtime: str) -> None:
+def refuse_conflicts(overlay: Overlay, runtime: str) -> None:
+    """Raise DraftInvalid for names that no folder can hold side by side, because a restore would leave one out."""
     for path, other in find_conflicts(overlay, runtime, overlay.puts):
         raise DraftInvalid(
             f"{path_text(path)} leaves no room for {path_text(other)}: no folder can hold both",
@@ -113,6 +112,6 @@ def _refuse_conflicts(overlay: Overlay, runtime: str) -> None:
 
 
 def advance_stat_cache(db: StateDb, row: SequenceRow) -> None:
-    """The stat cache goes on describing the head: this sequence changed no file."""
+    """Let the stat cache describe the new head, for a sequence that changed no file."""
     if db.get(SEEN_AT) == row.base:
         db.put(SEEN_AT, row.number)

@@ -1,4 +1,4 @@
-"""The rows that a state's memories stand for: what the shadow is filled with when nobody remembers what was read."""
+"""Rebuild the shadow from the memories of a state, when the caches that describe the rows were lost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.contract import DatabaseSupport
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_shapes import as_object
@@ -20,22 +20,23 @@ from lifeboat_core.capture.row_shadow import CAME, GONE, HELD, ShadowLine
 from lifeboat_core.state.state_db import StateDb
 
 DECISION = "rows"
-"""Where the vault keeps which store's rows were captured: {"runtime", "name", "records"}. The latter are ids of
-memories that rows hold and that do not say so themselves, for they came from another runtime."""
+"""The vault's decision that names the store whose rows were captured: {"runtime", "name", "records"}. `records` are ids
+of memories that rows hold although the records do not say so, because they came from another runtime."""
 
 
 def is_marked(record: JsonObject, runtime: str) -> bool:
-    """Whether a record tells which row of a runtime it is."""
+    """Return whether a record says which row of a runtime it is."""
     part = as_object(record.get("raw_source_format")).get(runtime)
     return isinstance(part, dict) and "row" in part
 
 
 @dataclass(slots=True)
 class ShadowRebuild:
-    """`known` is the vault's decision: only where it is of this store, a row that is missing was there before."""
+    """`known` is the vault's decision. Only if it is about this store, a row that is missing was there before."""
 
     state: State
-    adapter: Adapter
+    runtime: str
+    databases: DatabaseSupport
     store: MemoryStore
     db: StateDb
     known: JsonObject
@@ -43,12 +44,13 @@ class ShadowRebuild:
     _former: dict[str, str] = field(default_factory=dict)
 
     def lines(self) -> Iterator[ShadowLine]:
-        """A line for each memory that no file of the runtime lists. Of two that are the same row, the one that is there
-        counts."""
+        """Yield a line for each memory that no file of the runtime lists. If two are the same row, the one that still
+        exists wins."""
         self._former = dict(self.db.connection.execute("select id, supersedes from successor"))
         chained = self._former.keys() | set(self._former.values())
-        listed = self.db.listed(archive_layout.raw_prefix(self.adapter.runtime))
-        lengths, held = self._lengths(), frozenset(self._held())
+        listed = self.db.listed(archive_layout.raw_prefix(self.runtime))
+        lengths = self._lengths()
+        held = frozenset(self.known.get("records", ()) if self._is_of_store() else ())
         for item in self.state.records():
             if item.id in chained and self.db.winner(item.id) != item.id:
                 continue
@@ -59,14 +61,11 @@ class ShadowRebuild:
                     self._kinds[line.row] = line.kind
                     yield line
 
-    def _held(self) -> list[str]:
-        return list(self.known.get("records", ())) if self._is_of_store() else []
-
     def _is_of_store(self) -> bool:
-        return (self.known.get("runtime"), self.known.get("name")) == (self.adapter.runtime, self.store.name)
+        return (self.known.get("runtime"), self.known.get("name")) == (self.runtime, self.store.name)
 
     def _lengths(self) -> dict[str, int]:
-        """Bytes of the vectors that the state has of the store's model, by record."""
+        """Return the sizes in bytes of the state's vectors of the store's model, by record."""
         model = self.store.model
         if model is None:
             return {}
@@ -83,7 +82,7 @@ class ShadowRebuild:
         }
 
     def _chain(self, record_id: str) -> list[str]:
-        """The ids of a chain, from its end to its beginning."""
+        """Return the ids of a chain, from its end to its beginning."""
         chain = [record_id]
         while (former := self._former.get(chain[-1])) is not None and former not in chain:
             chain.append(former)
@@ -95,8 +94,8 @@ class ShadowRebuild:
         if record.get("content") == memory_records.TOMBSTONE and len(chain) > 1:
             ended = self.state.record(chain[1])
             record = record if ended is None else memory_records.parse_record(ended.line)
-        row = self.adapter.row_of(record, chain[-1])
-        marked = is_marked(record, self.adapter.runtime)
+        row = self.databases.row_of(record, chain[-1])
+        marked = is_marked(record, self.runtime)
         was_held = self._is_of_store() and (marked or not held.isdisjoint(chain))
         values = tuple(to_column_value(row.get(name)) for name in self.store.columns)
         return ShadowLine(

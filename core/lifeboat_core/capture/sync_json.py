@@ -1,4 +1,4 @@
-"""A capture as `sync --json` tells it, whether a command made it or the daemon."""
+"""Describe a capture as `sync --json` prints it, for commands and the daemon."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from lifeboat_core.capture.capture_report import KEPT_OUT, ROOT_MISSING, Capture
 
 
 def report_document(agent: Agent, report: CaptureReport) -> JsonObject:
-    """One agent of `sync --json`."""
+    """Return one agent of `sync --json`."""
     state = "error" if report.outcome == ROOT_MISSING else "held" if report.held else "ok"
     return {"name": agent.name, "state": state, **report.to_json(), "remotes": []}
 
 
 def list_left_out(document: JsonObject) -> dict[str, str]:
-    """Return what of an agent its newest sequence does not have as it is now, with the reason."""
+    """Return the files whose present version is not in the newest sequence, with the reason."""
     over_limit = {path: document["left_out"].get(path, KEPT_OUT) for path in document["over_limit"]}
     return {**over_limit, **document["unread"], **document["unstable"], **document["waiting"]}
 
@@ -26,6 +26,7 @@ def is_whole(document: JsonObject) -> bool:
 
 
 def failure_document(agent: Agent, sequence: int | None, error: LifeboatError) -> JsonObject:
-    """A capture that came to nothing. `sequence` is the newest one, which stays; None where there is none."""
+    """Return the document of a capture that failed. `sequence` is the newest one, which stays; None when there
+    is none."""
     report = CaptureReport(agent.id, sequence=sequence, warnings=[f"{error.title}: {error.message}"])
     return {**report_document(agent, report), "state": "error", "code": error.code, "fix": error.fix}

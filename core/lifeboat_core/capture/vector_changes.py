@@ -1,7 +1,7 @@
-"""Vectors of memories that a runtime keeps as rows (ALF §3.1.6): a change of one reads and writes one chunk.
+"""Capture vectors of memories that a runtime keeps as rows (ALF §3.1.6). A change of one reads and writes one chunk.
 
-Where a record's vectors lie is a look-up in `state.db`, which follows the vault as the search index does. Vectors are
-derivative: what cannot be read or is no vector is reported, and never stops a capture.
+`state.db` looks up where a record's vectors are, and follows the vault as the search index does. Vectors are
+derivative: one that is unreadable or invalid is reported, and never stops a capture.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lifeboat_core.capture.overlay import Overlay
 from lifeboat_vault.errors import VaultDamaged
 
 SOURCE = "runtime"
-"""Who computed these vectors (ALF §3.1.6)."""
+"""The source of these vectors (ALF §3.1.6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkStaging:
-    """A folder in which whole chunks wait for the commit instead of in memory. It is made when it is needed."""
+    """A folder where complete chunks wait for the commit instead of in memory. It is created when needed."""
 
     files: FileOperations
     folder: Path
@@ -38,11 +38,11 @@ class ChunkStaging:
 
 @dataclass(slots=True)
 class VectorChanges:
-    """What one capture does to the vectors, in as many batches as its caller likes.
+    """The changes of vectors in one capture, in any number of batches.
 
-    `partition_of` names the partition file of a record that gets a vector; `chunks_of` the indexes that list one of a
-    record's vectors in the head (`StateDb.vectors_of`). `model` None: nobody knows which model the vectors are of, and
-    none is carried. With `staging`, no more than a batch and a chunk a partition are in memory.
+    `partition_of` names the partition file of a record that gets a vector; `chunks_of` the indexes that list a record's
+    vectors in the head (`StateDb.vectors_of`). With `model` None the model is unknown, and no vector is captured. With
+    `staging`, at most one batch and one chunk per partition are in memory.
     """
 
     overlay: Overlay
@@ -57,10 +57,9 @@ class VectorChanges:
     _staged: int = 0
 
     def update(self, changed: Mapping[str, bytes | None], anew: Collection[str] = ()) -> None:
-        """Set the vectors of records, each record once a capture: bytes as the runtime has them (float32,
-        little-endian), None for one without. A former vector of the same model is replaced, one of an earlier model
-        stays beside it, unless the record is `anew`: what was computed of its former text says nothing of the new one.
-        """
+        """Set the vectors of records, each record once per capture: bytes as the runtime has them (float32,
+        little-endian), None for a record without one. A former vector of the same model is replaced. One of an earlier
+        model stays beside it, unless the record is `anew`, because that was computed from its former text."""
         fit = {record_id: data for record_id, found in changed.items() if (data := self._fit(record_id, found))}
         stale = {record_id for record_id, found in changed.items() if found is None or record_id in anew}
         waiting = set(fit)
@@ -71,7 +70,7 @@ class VectorChanges:
         self._add((record_id, data) for record_id, data in fit.items() if record_id in waiting)
 
     def problems(self) -> list[str]:
-        """What is not carried, in people's words."""
+        """Return sentences about vectors that are not captured."""
         said = [f"the vectors listed in {path} cannot be read: {why}" for path, why in sorted(self.unreadable.items())]
         if self._unfit and self.model is not None:
             said.append(
@@ -98,8 +97,8 @@ class VectorChanges:
     def _change(
         self, chunk: EmbeddingChunk, record_id: str, data: bytes | None, stale: Collection[str], waiting: set[str]
     ) -> bool:
-        """Do to one chunk what a record's change asks for; whether anything did. A vector that is replaced where it
-        lies waits no longer for a chunk."""
+        """Apply the change of a record to one chunk; return whether the chunk changed. A vector that is replaced in
+        place does not wait for a chunk any more."""
         kind = self._kind()
         here = record_id in waiting and chunk.index != embeddings.INDEX and chunk.holds(record_id, kind.model)
         if record_id in stale:
@@ -112,7 +111,7 @@ class VectorChanges:
         return dropped or here
 
     def _add(self, added: Iterable[tuple[str, bytes]]) -> None:
-        """Put vectors into the newest chunks of their partitions, and into new ones where those are full."""
+        """Put vectors into the newest chunks of their partitions, and into new chunks when those are full."""
         by_folder: dict[str, list[tuple[str, bytes]]] = {}
         for record_id, data in added:
             folder = embeddings.folder_for(self.partition_of(record_id))
@@ -130,7 +129,7 @@ class VectorChanges:
                 self._newest[folder] = chunk.index
 
     def _last(self, folder: str) -> EmbeddingChunk:
-        """The newest chunk of a partition; a new one where there is none, or none that can be read."""
+        """Return the newest chunk of a partition; a new one when there is none that can be read."""
         last = self._newest.get(folder)
         if last is None:
             numbers = (_number(path) for path in self.overlay.paths(folder) if embeddings.is_index(path))
@@ -143,13 +142,12 @@ class VectorChanges:
     def _read(self, path: str) -> EmbeddingChunk | None:
         try:
             data = self.overlay.read(path)
-            return None if data is None else EmbeddingChunk.read(path, data, self._body)
+            if data is None:
+                return None
+            return EmbeddingChunk.read(path, data, lambda file: self.overlay.read(file) or b"")
         except (BadDocument, BadJson, VaultDamaged) as error:
             self.unreadable[path] = str(error)
             return None
-
-    def _body(self, file: str) -> bytes:
-        return self.overlay.read(file) or b""
 
     def _put(self, chunk: EmbeddingChunk) -> None:
         for path, data in chunk.entries().items():

@@ -1,4 +1,4 @@
-"""The look at a workspace before anything is read: where it is, what lies in it, and whether that can be right."""
+"""Locate and scan a workspace before any file is read, and check whether the result is plausible."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_adapters.contract import Adapter, CaptureRoot, Installation
-from lifeboat_alf.archive import archive_layout
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, StatKey, Unstable
+from lifeboat_alf.archive import archive_layout, archive_names
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.refusal_texts import refusal_reason
-from lifeboat_core.capture import archive_names, ignore_file, root_scan
+from lifeboat_core.capture import ignore_file, root_scan
 from lifeboat_core.capture.capture_report import CAPTURE
 from lifeboat_core.capture.capture_session import CaptureSession
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.capture.known_installation import (
     KnownInstallation,
     advise_on_missing,
@@ -23,7 +23,7 @@ from lifeboat_core.capture.known_installation import (
     is_workspace_accepted,
 )
 from lifeboat_core.capture.root_scan import FOLDER, HeldRoots, RootScan
-from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+from lifeboat_core.capture.scan_cache import KnownFile
 from lifeboat_core.capture.sequence_commit import SEEN_AT
 
 RULES, ROOT, IGNORE, MOUNTS = "rules", "root", "ignore", "mounts"
@@ -32,8 +32,8 @@ _NEVER_SEEN = StatKey(-1, -1, -1, -1, 0)
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceSurvey:
-    """What was found. `known` is what the last capture saw; `trusted` says that it is of the head, so that unchanged
-    stats can be believed. `started_ns` is the file system's time of the look."""
+    """What the scan found. `known` is what the last capture saw; `trusted` says that it belongs to the head, so that
+    unchanged stats prove unchanged files. `started_ns` is the file system's time when the scan started."""
 
     adapter: Adapter
     installed: KnownInstallation
@@ -51,7 +51,7 @@ class WorkspaceSurvey:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the workspace holds nothing to keep."""
+        """Return whether the workspace has nothing to capture."""
         return not any(name.startswith(self.workspace.prefix) for name in self.scan.found)
 
     @property
@@ -60,8 +60,9 @@ class WorkspaceSurvey:
 
 
 def survey_workspace(session: CaptureSession, *, full: bool) -> WorkspaceSurvey | None:
-    """Find and scan the workspace; None, with the outcome set, when it is missing. Raises AdapterError at first."""
-    # Files carry the time of the file system, whatever clock the program is given.
+    """Locate and scan the workspace. Return None, with the outcome set in the report, when it is missing. Raises
+    AdapterError before the first sequence."""
+    # File times come from the system clock, so the injected clock cannot be used here.
     started_ns = time.time_ns()
     adapter = session.context.adapter(session.agent.runtime)
     installed = find_installation(session, adapter)
@@ -86,7 +87,7 @@ def survey_workspace(session: CaptureSession, *, full: bool) -> WorkspaceSurvey 
 
 
 def _ignore_text(session: CaptureSession, files: HeldRoots, workspace: CaptureRoot) -> str:
-    """The text of `.lifeboatignore`; the one last seen while it cannot be read."""
+    """Return the text of `.lifeboatignore`, or the last known one while it cannot be read."""
     try:
         data = files.read_ignore_file(workspace)
     except FileNotFoundError:
@@ -101,7 +102,8 @@ def _ignore_text(session: CaptureSession, files: HeldRoots, workspace: CaptureRo
 
 
 def _rules(adapter: Adapter, roots: list[CaptureRoot], text: str) -> str:
-    """Equal as long as every name would be placed as it was."""
+    """Return a digest of everything that decides where names are placed. It is equal as long as every name is placed as
+    before."""
     parts = [adapter.runtime, adapter.splitter_version, text]
     return hashlib.sha256(
         json_codec.encode_json([*parts, [[root.prefix, str(root.folder), root.only] for root in roots]])
@@ -116,11 +118,11 @@ def _known(session: CaptureSession, roots: list[CaptureRoot], *, full: bool) -> 
 
 
 def _from_head(session: CaptureSession, roots: list[CaptureRoot]) -> Iterator[tuple[str, KnownFile]]:
-    """Names that the head says were there, without a stat: every one of them is read."""
+    """Yield the names that the head says were there, without a stat, so that each of them is read."""
     if session.state is None:
         return
     for number, root in enumerate(roots):
-        # Of an artifact and a raw file of one name the artifact is dropped before anything is looked up here.
+        # The raw file is yielded last, so that it replaces an artifact of the same name.
         for prefix in (archive_layout.ARTIFACTS, root.prefix) if number == 0 else (root.prefix,):
             for entry in session.state.entries(prefix):
                 if not entry.path.startswith(f"{root.prefix}db/"):
@@ -130,7 +132,7 @@ def _from_head(session: CaptureSession, roots: list[CaptureRoot]) -> Iterator[tu
 
 
 def _is_missing(session: CaptureSession, seen: WorkspaceSurvey) -> bool:
-    """Whether the workspace went, was emptied, or is another folder that holds little of what was there."""
+    """Return whether the workspace was removed, emptied, or replaced by a folder that has little of what was there."""
     workspace = seen.workspace
     if workspace.prefix in seen.scan.missing_roots:
         session.missing(f"{workspace.folder} is not there")
@@ -145,8 +147,8 @@ def _is_missing(session: CaptureSession, seen: WorkspaceSurvey) -> bool:
 
 
 def _was_replaced(session: CaptureSession, seen: WorkspaceSurvey, held: list[str]) -> bool:
-    """Another folder under the same name is only believed when most of what was there is there again: devices get
-    other numbers over a reboot, and a restore puts a new folder in place."""
+    """Return whether another folder stands under the same name. It is accepted if it has most of the former files:
+    device numbers change over a reboot, and a restore puts a new folder in place."""
     known = session.db.get(ROOT)
     if known is None or known == seen.scan.files.identity_of(seen.workspace):
         return False

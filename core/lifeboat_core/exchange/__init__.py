@@ -1,4 +1,5 @@
-"""Agents as files: a complete read of a workspace written as an archive, an archive written into a workspace."""
+"""Exchange agents as files: export a workspace as an archive, import an archive into a workspace, convert other
+formats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`lifeboat alf export`: a complete read of a workspace, reconciled with its history when it has one.
+"""Export a workspace (`lifeboat alf export`): read it completely, and combine it with its history if it has one.
 
-An exported state is signed under its number, and deltas are made from that number later. So the agent's own vault has
-every state that leaves it: what the read finds is committed before it is written. The read looks at no delta: that
-snapshot and deltas agree is thereby worth testing.
+An exported state is signed under its number, and deltas are made from that number later. The agent's own vault
+therefore has every exported state: what is read is committed before it is written. The read uses no delta, so that
+comparing snapshot and deltas is a real test.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 class ExportReport:
     """`bytes` is the file's size. `artifacts` lists those `included` in the file and those only `referenced`, each
     {filename, size_bytes}. `base` is given for a delta, `encryption` (see `ArchiveEncryption.to_json`) for an encrypted
-    file. `list_left_out` names what the file does not have as it is now, with the reason; `warnings` say that in
-    sentences, and what else to know."""
+    file. `left_out` has what the file lacks in its present version, with the reason; `warnings` has the same and other
+    notes as sentences."""
 
     path: str
     agent: str
@@ -70,35 +70,45 @@ class ExportReport:
         return not self.left_out
 
 
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What to export: a snapshot, or the delta `since` a sequence. `threshold` (bytes) replaces the setting for this
+    file, which makes a separate sequence of a known workspace, and a usual one after it."""
+
+    since: int | None = None
+    threshold: int | None = None
+    embeddings_inline: bool = False
+
+
+_DEFAULTS = ExportOptions()
+
+
 def export_agent(
     context: Context,
     runtime: str,
     folder: Path,
     output: Path,
+    options: ExportOptions = _DEFAULTS,
     *,
-    since: int | None = None,
-    threshold: int | None = None,
-    embeddings_inline: bool = False,
     force: bool = False,
     encryption: ArchiveEncryption | None = None,
 ) -> ExportReport:
     """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
 
     A known workspace keeps its ids and history, also while it is paused; an unknown one is read as if it were protected
-    now. `threshold` (bytes) replaces the setting for this file: of a known workspace that makes a sequence of its own,
-    and another one as usual after it. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace,
-    UnknownSequence, and what `encrypted_archives.check_encryption` raises.
+    now. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence, and
+    what `check_encryption` raises.
     """
     encrypted_archives.check_encryption(output, encryption)
     refuse_existing(output, force=force)
     workspace = restore_target.resolve_target(folder)
     agent = _known(context, runtime, workspace)
-    if agent is None and since is not None:
+    if agent is None and options.since is not None:
         fix = f"lifeboat agents add {quote_argument(str(workspace))}"
         raise ExchangeError(f"{workspace} has no history to make a delta from", fix=fix)
-    with _reading(context, agent, runtime, workspace, threshold) as (vault, read):
+    with _reading(context, agent, runtime, workspace, options.threshold) as (vault, read):
         file = encrypted_archives.create_archive(context, output, encryption, force=force)
-        records = _write(context, vault, file, since, inline=embeddings_inline)
+        records = _write(context, vault, file, options)
         state = vault.state()
         return ExportReport(
             path=str(output),
@@ -107,7 +117,7 @@ def export_agent(
             records=records,
             bytes=output.stat().st_size,
             artifacts=_artifacts(state),
-            base=since,
+            base=options.since,
             encryption=None if encryption is None else encryption.to_json(context.keys().public),
             left_out=list_left_out(read.to_json()),
             warnings=_warnings(read),
@@ -125,9 +135,8 @@ def _known(context: Context, runtime: str, workspace: Path) -> Agent | None:
 def _reading(
     context: Context, agent: Agent | None, runtime: str, workspace: Path, threshold: int | None
 ) -> Iterator[tuple[Vault, CaptureReport]]:
-    """A vault that holds the workspace, completely read, as its newest sequence: the agent's own, else a throw-away
-    one. Where nothing can be written to the agent's own vault, its newest sequence is what was kept, and the report
-    names the workspace as unread."""
+    """Open a vault whose newest sequence is the completely read workspace: the agent's own, else a temporary one. If
+    the agent's own vault is not writable, its newest sequence is used, and the report names the workspace as unread."""
     usual = agent or _stranger(context, runtime, workspace)
     chosen = usual if threshold is None else replace(usual, settings={**usual.settings, THRESHOLD: threshold})
     with agent_lock(context, chosen.id, "export", only_reads=True), make_scratch_folder(context, "export") as scratch:
@@ -150,7 +159,7 @@ def _reading(
 
 
 def _kept_report(vault: Vault, agent: Agent, refused: LifeboatError) -> CaptureReport:
-    """Report what an export of the newest kept sequence lacks. Raises `refused` where none was kept."""
+    """Report what an export of the newest kept sequence lacks. Raises `refused` when there is none."""
     head = vault.head()
     if head is None:
         raise refused
@@ -159,13 +168,13 @@ def _kept_report(vault: Vault, agent: Agent, refused: LifeboatError) -> CaptureR
 
 
 def _catch_up(context: Context, agent: Agent) -> None:
-    """The agent's caches learn of what changed meanwhile, as far as it is captured unasked."""
+    """Capture first, if the agent is captured automatically, so that its caches know the present files."""
     if agent.watched and not agent.is_paused(context.now()):
         capture_agent(context, agent)
 
 
 def _stranger(context: Context, runtime: str, workspace: Path) -> Agent:
-    """An agent that is made for this export only. The next export of the same folder makes the same one."""
+    """Return an agent for this export only. The next export of the same folder makes the same one."""
     installation = context.adapter(runtime).locate(workspace, context.environment, context.user_home)
     context.keys().ensure()
     name = installation.name or workspace.name
@@ -176,7 +185,8 @@ def _stranger(context: Context, runtime: str, workspace: Path) -> Agent:
 
 
 def _seed_of(context: Context, workspace: Path) -> bytes:
-    """A secret of this home and this folder: two exports name equal memories alike, and ids tell nothing of them."""
+    """Return a secret of this home and folder: two exports give equal memories the same ids, which reveal nothing about
+    them."""
     testimony = context.keys().device.testify("export of an unprotected folder", {"workspace": str(workspace)})
     return hashlib.sha256(str(testimony["signature"]).encode()).digest()
 
@@ -211,23 +221,21 @@ def _warnings(report: CaptureReport) -> list[str]:
     return [*report.every_warning, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
 
 
-def _write(
-    context: Context, vault: Vault, file: AbstractContextManager[BinaryIO], since: int | None, *, inline: bool
-) -> int:
-    """How many records went into the file."""
+def _write(context: Context, vault: Vault, file: AbstractContextManager[BinaryIO], options: ExportOptions) -> int:
+    """Write the file; return the number of records in it."""
     state = vault.state()
     number = state.sequence.number
-    if since == number:
+    if options.since == number:
         raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
     with file as stream:
         keys = _keys(context, vault.agent_id)
-        if since is not None:
-            return write_delta(vault.changes(since, number), stream, keys=keys).records
-        return write_snapshot(state, stream, keys=keys, embeddings_inline=inline).records
+        if options.since is not None:
+            return write_delta(vault.changes(options.since, number), stream, keys=keys).records
+        return write_snapshot(state, stream, keys=keys, embeddings_inline=options.embeddings_inline).records
 
 
 def _keys(context: Context, agent_id: str) -> JsonObject | None:
-    """What lets the owner of the user's key open the agent's credentials elsewhere; None when it has none."""
+    """Return what lets the owner of the user's key open the agent's credentials elsewhere; None when it has none."""
     try:
         return context.keys().export_agent(agent_id)
     except NoAgentKey:
@@ -235,7 +243,7 @@ def _keys(context: Context, agent_id: str) -> JsonObject | None:
 
 
 def _artifacts(state: State) -> dict[str, list[JsonObject]]:
-    """The inventory of ALF §3.1.9: tier 2 travels, tier 3 is only described."""
+    """Return the inventory of ALF §3.1.9: tier 2 is included, tier 3 is only described."""
     found: dict[str, list[JsonObject]] = {"included": [], "referenced": []}
     for entry in state.entries(archive_layout.ARTIFACTS):
         attachment = entry.meta.get("attachment")
@@ -248,9 +256,9 @@ def _artifacts(state: State) -> dict[str, list[JsonObject]]:
 
 @contextmanager
 def read_workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple[Vault, int, int]]:
-    """An agent's history with the workspace as it stands on top, in a throw-away copy: (vault, head, workspace).
+    """Open an agent's history in a temporary copy with the present workspace on top: (vault, head, workspace).
 
-    Both numbers are the same when nothing changed. Raises NothingToRestore, ExchangeError.
+    Both numbers are equal when nothing changed. Raises NothingToRestore, ExchangeError.
     """
     with agent_lock(context, agent.id, "compare", only_reads=True), make_scratch_folder(context, "compare") as scratch:
         with context.vault(agent.id) as own:

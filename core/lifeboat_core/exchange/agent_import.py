@@ -1,5 +1,5 @@
-"""`lifeboat alf import`: an archive into a workspace. The archive becomes the newest state of that agent here, so that
-what the runtime cannot hold (links, lineage, roster, unknown fields) comes out again at the next export."""
+"""Import an archive into a workspace (`lifeboat alf import`). The archive becomes the newest state of the agent here,
+so that what the runtime cannot hold (links, lineage, roster, unknown fields) is in the next export again."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.archive_documents import credentials_in_clear, without_payloads_in_clear
 from lifeboat_alf.common import ids, json_codec
@@ -25,7 +25,6 @@ from lifeboat_core.capture import capability_links
 from lifeboat_core.errors import AlreadyProtected, ExchangeError
 from lifeboat_core.exchange import alf_client, encrypted_archives
 from lifeboat_core.exchange.archive_stack import ArchiveStack, open_stack
-from lifeboat_core.exchange.copied_agent_id import AgentIdChange, seal_credentials_for_copy
 from lifeboat_core.home import home_key
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
@@ -40,21 +39,23 @@ from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_core.restore.seen_code import make_seen_code
 from lifeboat_core.restore.target_installation import locate_installation
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_keys.errors import OtherKey, SignedByAnother
-from lifeboat_keys.signed import sequence_signatures
+from lifeboat_keys.errors import NoAgentKey, NoKey, OtherKey, SignedByAnother, UnsealError
+from lifeboat_keys.home.home_keys import HomeKeys
+from lifeboat_keys.signed import credential_sealing, sequence_signatures
 from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
 from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, draft_of_state
 
 KIND = "import"
 OTHERWISE = "openclaw"
-"""The runtime to write for where the archive's own has no adapter here."""
+"""The runtime to write for when the archive's own has no adapter here."""
+_DEFAULTS = RestoreOptions()
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """`restored` says what was written; `agent` is the id it has here, `copied_from` the id in the archive where that
-    is another one (this home knew the agent already, or the id is no UUID), `name` its name here. `seen` is the code of
-    an unsigned state, of a dry run."""
+    """`restored` says what was written. `agent` is the id here, `copied_from` the id in the archive if that differs
+    (this home knew the agent already, or the id is not a UUID), `name` its name here. `seen` is the code of an unsigned
+    state, for a dry run."""
 
     restored: RestoreReport
     agent: str
@@ -80,57 +81,46 @@ def import_archive(
     context: Context,
     file: Path,
     to: Path,
-    runtime: str | None = None,
+    options: RestoreOptions = _DEFAULTS,
     *,
     deltas: Sequence[Path] = (),
-    with_credentials: bool = False,
-    accept_unsigned: bool = False,
-    dry_run: bool = False,
-    yes: bool = False,
     passphrase: str | None = None,
-    state_dir: Path | None = None,
-    rows: RowChoice | None = None,
     tell: Tell = tell_nobody,
     ask_consent: Callable[[RestorePlan], None] = lambda plan: None,
 ) -> ImportReport:
-    """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
-    `runtime` is the archive's own unless named, OpenClaw where that is not known here.
+    """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched. Without
+    `options.runtime` the runtime is the archive's own, OpenClaw if that is not known here.
 
-    An agent that this home knows comes in as a copy with another id. `ask_consent` gets the plan of an archive that
-    nobody signed before anything of it is written, and may raise.
+    An agent that this home knows is imported as a copy with another id. `ask_consent` gets the plan of an unsigned
+    archive before anything is written, and may raise.
 
     Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
-    what `encrypted_archives.open_archive` raises.
+    what `open_archive` raises.
     """
-    options = RestoreOptions(
-        with_credentials=with_credentials,
-        accept_unsigned=accept_unsigned,
-        dry_run=dry_run,
-        yes=yes,
-        state_dir=state_dir,
-        rows=rows or RowChoice(),
-    )
     with _opened(context, file, deltas, passphrase) as files, home_lock(context, "import"):
-        state = files.state
-        folder = restore_target.resolve_target(to)
-        _refuse_protected(context, folder)
-        if not accept_unsigned:
-            home_key.refuse_without_key(context, state.sequence)
-        warnings = [
-            *files.base.warnings,
-            *_take_keys(context, files, file),
-            *capability_links.describe_unmet_needs(state),
-        ]
-        made = plan_restore(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
+        made, warnings = _plan_import(context, file, files, to, options)
         is_signed = made.verdict is SignatureVerdict.SIGNED
         if not is_signed:
             ask_consent(made)
         check_guards(made)
-        if dry_run:
+        if options.dry_run:
             report = draft_report(made, context.now())
             code = None if is_signed else make_seen_code(made)
             return ImportReport(report, made.agent_id, made.agent_name, warnings=warnings, seen=code)
         return _import(context, made, warnings, tell)
+
+
+def _plan_import(
+    context: Context, file: Path, files: ArchiveStack, to: Path, options: RestoreOptions
+) -> tuple[RestorePlan, list[str]]:
+    """Take the keys of an archive, and plan the restore of its state. Return the plan and warnings."""
+    state, folder = files.state, restore_target.resolve_target(to)
+    _refuse_protected(context, folder)
+    if not options.accept_unsigned:
+        home_key.refuse_without_key(context, state.sequence)
+    warnings = [*files.base.warnings, *_take_keys(context, files, file), *capability_links.describe_unmet_needs(state)]
+    options = replace(options, runtime=options.runtime or _own_runtime(context, state))
+    return plan_restore(context, state, folder, options), warnings
 
 
 def _own_runtime(context: Context, state: State) -> str:
@@ -140,7 +130,8 @@ def _own_runtime(context: Context, state: State) -> str:
 
 @contextmanager
 def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None) -> Iterator[ArchiveStack]:
-    """The files are read several times: from copies, which nobody changes between the check and the use."""
+    """Open the files from private copies, because they are read several times and must not change between check and
+    use."""
     with ExitStack() as stack:
         archives = [
             stack.enter_context(encrypted_archives.open_archive(context, each, passphrase, private=True))
@@ -163,7 +154,7 @@ def _refuse_protected(context: Context, folder: Path) -> None:
 
 
 def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
-    """Keep the agent's wrapped keys that travel with the files; what another user wrapped is of no use here."""
+    """Keep the agent's wrapped keys from the files. Keys wrapped by another user are of no use here."""
     context.keys().ensure()
     home_key.note_met_key(context, files.base.sequence, file)
     if files.keys is None:
@@ -176,7 +167,8 @@ def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
 
 
 def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell) -> ImportReport:
-    """The vault first, aside; then the workspace, all or nothing; then both get their names."""
+    """Fill the vault in a scratch folder, then restore the workspace, then move the vault into place and register the
+    agent."""
     known = made.agent_id in {agent.id for agent in agents.list_agents(context)}
     agent_id = ids.make_id(context.now()) if known else made.agent_id
     named = made.state.sequence.agent_id
@@ -185,7 +177,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
         tell("Filling its vault", 0, None)
         said = _fill_vault(context, made, staged, agent_id)
         report = carry_out_plan(context, made, tell)
-        with defer_interrupt():  # what was written gets its history and its name
+        with defer_interrupt():  # the written workspace must get its vault and its registration
             context.files.make_folders(context.home.vaults_folder, 0o700)
             registry.set_aside_vault(context, agent_id)
             context.files.replace(staged, context.home.vault_folder(agent_id))
@@ -197,7 +189,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
 
 
 def _leave_agent_id(made: RestorePlan, agent_id: str) -> list[str]:
-    """Leave the id that the reference client made, so that it knows its agent; ids made here are all UUIDv7."""
+    """Write the id that the reference client made, so that it recognises its agent; ids made here are all UUIDv7."""
     if ids.is_version_7(agent_id) or made.state.sequence.digest:
         return []
     try:
@@ -210,7 +202,7 @@ def _leave_agent_id(made: RestorePlan, agent_id: str) -> list[str]:
 
 
 def _fill_vault(context: Context, made: RestorePlan, folder: Path, agent_id: str) -> list[str]:
-    """A vault whose only sequence is the archive's state, under its own number, signed by this device."""
+    """Make a vault whose only sequence is the archive's state, under its own number, signed by this device."""
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
     device = context.keys().device
     said: list[str] = []
@@ -232,12 +224,13 @@ def _fill_vault(context: Context, made: RestorePlan, folder: Path, agent_id: str
 
 
 def _is_taken_over(made: RestorePlan, agent_id: str) -> bool:
-    """Whether the state comes in leaf by leaf, with the purges that explain it; a copy is as it reads now."""
+    """Return whether the state is imported leaf by leaf, with the redactions that explain it. A copy is imported as it
+    reads now."""
     return made.verdict is SignatureVerdict.SIGNED and agent_id == made.state.sequence.agent_id
 
 
 def _draft(context: Context, made: RestorePlan, agent_id: str, said: list[str]) -> Draft:
-    """Everything the state holds, with its commitments where nothing in it changes."""
+    """Return everything in the state, with its commitments if nothing in it changes."""
     if made.inventory.redactions and _is_taken_over(made, agent_id):
         return draft_of_state(made.state.as_signed)
     state = made.state
@@ -261,7 +254,8 @@ def _draft(context: Context, made: RestorePlan, agent_id: str, said: list[str]) 
 
 
 def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> list[str]:
-    """Keep no credential that another writer did not encrypt: the vault goes to remotes. Return warnings that name it.
+    """Remove credentials that another writer did not encrypt, because the vault goes to remotes. Return warnings that
+    name them.
 
     A state that a device of Lifeboat signed has none, and its bytes stay.
     """
@@ -276,12 +270,13 @@ def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> lis
 
 
 def _private_with_cuts(put: EntryPut) -> EntryPut:
-    """From now on this device vouches for the state: a file that will hold credentials is nobody else's to read."""
+    """Restrict a file that will have credentials to its owner, because this device vouches for the state from
+    now on."""
     return put._replace(meta={**put.meta, "private": True}) if put.meta.get(entry_metas.CUTS) else put
 
 
 def _put(state: State, entry: Entry) -> EntryPut:
-    """An entry taken over; a large artifact that is only described stays so."""
+    """Return an entry unchanged; a large artifact that is only described stays so."""
     attachment = as_object(entry.meta.get("attachment"))
     leaf = None if entry.leaf.digest == ABSENT_LEAF else entry.leaf
     if attachment.get("tier") == 3 or entry.sha256 is None:
@@ -313,3 +308,61 @@ def _register(context: Context, made: RestorePlan, agent_id: str) -> Agent:
             watched=False,
         ),
     )
+
+
+_NAMES = ("agent_id",)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentIdChange:
+    """Replaces one agent id by another in documents and record lines."""
+
+    old: str
+    new: str
+
+    def document(self, body: bytes) -> bytes:
+        """Return a JSON document in the form of archives, with the new id wherever `agent_id` or `agent.id` was the old
+        one."""
+        return json_codec.encode_pretty(self._value(json_codec.decode_json(body)))
+
+    def line(self, line: bytes) -> bytes:
+        """Return a record line; unchanged bytes when it does not have the old id."""
+        return json_codec.encode_json(self._value(json_codec.decode_json(line))) if self.old.encode() in line else line
+
+    def _value(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: self._value(item, f"{key}.{name}") for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._value(item, key) for item in value]
+        names_agent = key == ".agent.id" or key.rpartition(".")[2] in _NAMES
+        return self.new if names_agent and value == self.old else value
+
+
+def seal_credentials_for_copy(keys: HomeKeys, body: bytes, agent_id: str, said: list[str]) -> bytes:
+    """Return the credentials sealed again for the copy. What cannot be opened here stays sealed for the original agent,
+    and is reported in `said`."""
+    document = json_codec.decode_json(body)
+    listed = document.get("credentials")
+    if isinstance(listed, list):
+        document["credentials"] = [_sealed_again(keys, credential, agent_id, said) for credential in listed]
+    return json_codec.encode_pretty(document)
+
+
+def _sealed_again(keys: HomeKeys, credential: Any, agent_id: str, said: list[str]) -> Any:
+    if not isinstance(credential, dict):
+        return credential
+    try:
+        payload = keys.open(credential)
+    except (NoKey, NoAgentKey, UnsealError) as error:
+        said.append(f"the credential {credential.get('label') or credential.get('id')} was not sealed again: {error}")
+        return credential
+    fields = credential_sealing.seal_credential(
+        payload,
+        agent_public=keys.agent_public(agent_id),
+        agent_id=agent_id,
+        credential_id=str(credential["id"]),
+        service=str(credential["service"]),
+        credential_type=str(credential["credential_type"]),
+        key_id=keys.public.key_id,
+    )
+    return {**credential, "agent_id": agent_id, **fields}

@@ -1,5 +1,5 @@
-"""What the reference client `alf` keeps: `~/.alf` with its settings and, for each agent, the number and the archive of
-the last sync; and the id of its agent in each workspace, in `.alf-agent-id`. Only that file is ever written here."""
+"""Read what the reference client `alf` keeps: `~/.alf` with its settings and, for each agent, the number and the
+archive of the last sync; and the agent's id in each workspace, in `.alf-agent-id`. Only that file is ever written."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
@@ -22,7 +23,7 @@ from lifeboat_core.errors import NoAlfClient
 AGENT_FILE = ".alf-agent-id"
 FOLDER = ".alf"
 SERVICE = "https://api.agent-life.ai"
-"""The service that the client asks where its settings name none."""
+"""The service that the client uses when its settings name none."""
 _LONGEST = 200
 _LARGEST_FILE = 1 << 20
 _NAMESPACES = (uuid.UUID(bytes=b"alf-agent-id-ns1"), uuid.UUID(bytes=b"alf-zclw-agent-1"))
@@ -31,7 +32,7 @@ _NAMESPACES = (uuid.UUID(bytes=b"alf-agent-id-ns1"), uuid.UUID(bytes=b"alf-zclw-
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """`config.toml`. `workspace` is the one that the client takes by default."""
+    """The settings in `config.toml`. `workspace` is the client's default."""
 
     api_url: str = SERVICE
     api_key: str = field(default="", repr=False)
@@ -40,9 +41,9 @@ class ClientSettings:
 
 @dataclass(frozen=True, slots=True)
 class TrackedAgent:
-    """An agent of the client. `sequence` and `synced_at` are None where it was never synced. `snapshot` is the archive
-    of the last sync, None where there is none; `is_exact` says that it is the state of that sequence, which a restore
-    by the client makes untrue."""
+    """An agent of the client. `sequence` and `synced_at` are None if it was never synced. `snapshot` is the archive of
+    the last sync, None when there is none; `is_exact`: it is the state of that sequence, which is untrue after a
+    restore by the client."""
 
     id: str
     sequence: int | None = None
@@ -55,7 +56,7 @@ class TrackedAgent:
 
 
 def find_client_folder(environment: Mapping[str, str], user_home: Path) -> Path:
-    """Return the folder of the client. Raises NoAlfClient where there is none."""
+    """Return the folder of the client. Raises NoAlfClient when there is none."""
     folder = Path(environment.get("ALF_HOME") or user_home) / FOLDER
     if not folder.is_dir():
         raise NoAlfClient(f"there is no folder {folder}")
@@ -63,7 +64,7 @@ def find_client_folder(environment: Mapping[str, str], user_home: Path) -> Path:
 
 
 def read_settings(folder: Path, environment: Mapping[str, str]) -> ClientSettings:
-    """Return its settings as it reads them. Raises NoAlfClient for a file that cannot be read."""
+    """Return the client's settings. Raises NoAlfClient for a file that cannot be read."""
     document = _toml(folder / "config.toml") if os.path.lexists(folder / "config.toml") else {}
     service, defaults = _table(document, "service"), _table(document, "defaults")
     workspace = _text(defaults, "workspace")
@@ -75,7 +76,7 @@ def read_settings(folder: Path, environment: Mapping[str, str]) -> ClientSetting
 
 
 def list_tracked_agents(folder: Path) -> tuple[list[TrackedAgent], list[str]]:
-    """Return the agents of its state files, and what is wrong with the files that cannot be read."""
+    """Return the agents in the client's state files, and the problems of files that cannot be read."""
     found, problems = [], []
     state = folder / "state"
     for file in sorted(state.glob("*.toml")) if state.is_dir() else ():
@@ -107,7 +108,7 @@ def _moment(value: Any) -> str | None:
         return None
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def _toml(file: Path) -> JsonObject:
     try:
         with file.open("rb") as stream:
             return tomllib.loads(stream.read(_LARGEST_FILE).decode())
@@ -131,7 +132,7 @@ def _text(document: Mapping[str, Any], name: str) -> str:
 def find_workspaces(tracked: Iterable[TrackedAgent], folders: Iterable[Path]) -> dict[str, Path]:
     """Return the workspace of each agent that has one among `folders`, as real paths by the agent's id.
 
-    A folder that is not there counts where the id was made from its path: it is where the agent was.
+    A missing folder counts if the id was made from its path.
     """
     wanted, found = {agent.id for agent in tracked}, dict[str, Path]()
     for folder in folders:
@@ -149,7 +150,7 @@ def ids_of_path(workspace: Path) -> list[str]:
 
 
 def read_agent_id(workspace: Path) -> str | None:
-    """Return the id that the client gave the agent of a workspace; None where it left none that is a UUID."""
+    """Return the id that the client gave the agent of a workspace; None when it left no UUID."""
     file = workspace / AGENT_FILE
     try:
         if not file.is_file():
@@ -162,7 +163,7 @@ def read_agent_id(workspace: Path) -> str | None:
 
 
 def leave_agent_id(workspace: Path, agent_id: str) -> None:
-    """Write the id where the client looks for it, unless it left one. Raises OSError."""
+    """Write the id where the client looks for it, unless there is one. Raises OSError."""
     real = Path(os.path.realpath(workspace))
     with contextlib.suppress(FileExistsError):
         FilesBeneath(SystemFiles(), [real]).write_new(real / AGENT_FILE, agent_id.encode(), mode=0o644)

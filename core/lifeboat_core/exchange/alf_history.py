@@ -1,4 +1,5 @@
-"""A vault with what the reference client left of an agent: the archive of its last sync, and what its service has."""
+"""Fill a vault with what the reference client has of an agent: the archive of its last sync, and the states of its
+service."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from lifeboat_vault.vault import Vault
 
 @dataclass(slots=True)
 class ClientHistory:
-    """What a vault holds now. `name` and `runtime` are those of the newest archive, "" where there is none."""
+    """What a vault holds now. `name` and `runtime` are those of the newest archive, "" when there is none."""
 
     sequences: list[int] = field(default_factory=list)
     name: str = ""
@@ -33,7 +34,7 @@ class ClientHistory:
 
 @dataclass(frozen=True, slots=True)
 class _PastClock:
-    """The clock as it was when a state was made: the states keep their times."""
+    """The clock at the time of a state, so that states keep their times."""
 
     clock: Clock
     moment: datetime
@@ -54,10 +55,10 @@ class _PastClock:
 def fill_vault(
     context: Context, folder: Path, tracked: TrackedAgent, hosted: Sequence[HostedFile], scratch: Path
 ) -> ClientHistory:
-    """Make a vault of an agent in `folder`, with every state that there is, oldest first, under the numbers that its
-    service gave them. Nobody signed them, and nothing here does.
+    """Make a vault of an agent in `folder`, with every available state, oldest first, under the numbers of its service.
+    The states are not signed.
 
-    A file that cannot be read, and what the service has after it, is left out and named. Raises VaultError, OSError.
+    A file that cannot be read, and later states of the service, are left out and reported. Raises VaultError, OSError.
     """
     made = ClientHistory()
     files = _in_order(tracked, hosted, scratch, made)
@@ -79,8 +80,8 @@ def fill_vault(
 def _in_order(
     tracked: TrackedAgent, hosted: Sequence[HostedFile], scratch: Path, made: ClientHistory
 ) -> list[HostedFile]:
-    """The hosted files and the client's own archive, which has more than the delta of the same number: files travel in
-    no delta."""
+    """Return the hosted files and the client's own archive, which has more than the delta of the same number, because
+    deltas carry no files."""
     files = {one.sequence: one for one in hosted}
     own = _own_file(tracked, scratch, made)
     if own is None:
@@ -98,7 +99,7 @@ def _in_order(
 
 
 def _own_file(tracked: TrackedAgent, scratch: Path, made: ClientHistory) -> HostedFile | None:
-    """A copy of the client's archive, which it writes in place."""
+    """Return a copy of the client's archive, because the client writes it in place."""
     if tracked.snapshot is None or tracked.sequence is None:
         return None
     copy = scratch / "last-sync.alf"
@@ -116,7 +117,7 @@ def _own_file(tracked: TrackedAgent, scratch: Path, made: ClientHistory) -> Host
 
 
 def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, made: ClientHistory) -> None:
-    """Put one state on top. `before` is the number that the service gave to the state before it."""
+    """Add one state. `before` is the service's number of the state before it."""
     head = vault.head()
     if not file.is_delta:
         with SnapshotReader(file.file) as reader:
@@ -133,14 +134,14 @@ def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, m
 
 
 def _check_base(base: int, before: int | None) -> None:
-    """Refuse a delta of another state than the one before it: the service lacks a state in between."""
+    """Refuse a delta whose base is not the state before it: the service lacks a state in between."""
     if base != before:
         there = "there is no state before it" if before is None else f"the state before it is {before}"
         raise HostedHistoryError(f"it was made from sequence {base}, and {there}")
 
 
 def _clock(context: Context, text: str) -> _PastClock:
-    """The clock at a time of the client or its service; at present where they name none, or one that has not come."""
+    """Return the clock at a time of the client or its service; the present if there is none, or one in the future."""
     now = context.clock.now()
     try:
         return _PastClock(context.clock, min(now, times.parse_time(text)))

@@ -1,4 +1,4 @@
-"""The service that the reference client sends to: the history of an agent, as `GET /agents/{id}/restore` gives it."""
+"""Fetch the history of an agent from the service of the reference client (`GET /agents/{id}/restore`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import BadSetting, HostedHistoryError, NetworkError
 from lifeboat_core.exchange.alf_client import ClientSettings
 from lifeboat_core.network import http_addresses
@@ -17,13 +18,13 @@ from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
 from lifeboat_vault.errors import RemoteDamaged
 
 LARGEST_FILE = 8 << 30
-"""Bytes of one file that is fetched."""
+"""Maximum bytes of one fetched file."""
 MOST_DELTAS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class HostedFile:
-    """A snapshot (`base` of a history) or a delta, fetched into `file`. `time` is "" where the service says none."""
+    """A snapshot or a delta that was fetched into `file`. `time` is "" if the service names none."""
 
     sequence: int
     time: str
@@ -32,7 +33,7 @@ class HostedFile:
 
 
 class _ListedFile(NamedTuple):
-    """A file as the service lists it, not fetched yet."""
+    """A file that the service lists and that is not fetched yet."""
 
     sequence: int
     time: str
@@ -41,10 +42,10 @@ class _ListedFile(NamedTuple):
 
 
 class HostedService:
-    """`settings` say its address and the key for it. Nothing is asked before `fetch_history`."""
+    """The service at the address in `settings`. Nothing is requested before `fetch_history`."""
 
     def __init__(self, settings: ClientSettings) -> None:
-        """Raises HostedHistoryError for an address or a key that cannot be used."""
+        """Check the settings. Raises HostedHistoryError for an unusable address or key."""
         if not settings.api_key:
             raise HostedHistoryError("its settings hold no API key, and ALF_API_KEY is not set")
         try:
@@ -54,8 +55,8 @@ class HostedService:
         self._key = settings.api_key
 
     def fetch_history(self, agent_id: str, folder: Path) -> list[HostedFile]:
-        """Fetch the snapshot and every delta after it into a folder, in their order; none for an agent that the service
-        does not know. Raises HostedHistoryError."""
+        """Fetch the snapshot and every delta after it into a folder, in order; none for an agent that the service does
+        not know. Raises HostedHistoryError."""
         with _speaking():
             found = self._restore_document(agent_id)
             if found is None:
@@ -65,7 +66,7 @@ class HostedService:
                 for one in _listed(found)
             ]
 
-    def _restore_document(self, agent_id: str) -> dict[str, Any] | None:
+    def _restore_document(self, agent_id: str) -> JsonObject | None:
         with contextlib.closing(HttpSession(self._base, token=self._key)) as session:
             reply = session.call("GET", f"/agents/{agent_id}/restore", headers={"Accept": "application/json"})
         if reply.status == 404:
@@ -77,8 +78,8 @@ class HostedService:
         return shapes.check_object(shapes.parse_document(reply.body))
 
 
-def _listed(found: dict[str, Any]) -> list[_ListedFile]:
-    """The files of an answer, oldest first. Deltas that the snapshot has already are not needed."""
+def _listed(found: JsonObject) -> list[_ListedFile]:
+    """Return the files of an answer, oldest first, without deltas that the snapshot includes."""
     snapshot = found.get("snapshot")
     base = [] if snapshot is None else [_listed_file(snapshot, is_delta=False)]
     deltas = shapes.read_items(found, "deltas", lambda one: _listed_file(one, is_delta=True))
@@ -94,7 +95,7 @@ def _listed_file(found: Any, *, is_delta: bool) -> _ListedFile:
 
 
 def _fetched(url: str, path: Path) -> Path:
-    """Fetch a signed address, which gets no key of the user."""
+    """Fetch a signed address, without sending the user's key."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
         raise RemoteDamaged("its answer names an address that is none")
@@ -115,7 +116,7 @@ def _private(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _speaking() -> Iterator[None]:
-    """Errors of the network and of answers, as errors of the history."""
+    """Turn errors of the network and of answers into HostedHistoryError."""
     try:
         yield
     except (NetworkError, RemoteDamaged, ValueError) as error:

@@ -1,11 +1,11 @@
-"""`lifeboat setup --from-alf`: agents of the reference client go on as agents of this home, under their ids, with the
-history that the client and its service have."""
+"""Take agents of the reference client over (`lifeboat setup --from-alf`), under their ids, with the history of the
+client and its service."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
@@ -33,8 +33,8 @@ FOUND, PROTECTED, KNOWN, KEPT, FAILED = "found", "protected", "known", "kept", "
 class TakenAgent:
     """What became of one agent of the client.
 
-    `outcome`: `protected`; `known` (this home had it already); `kept` (its history is here and its workspace is not);
-    `failed`; `found` where nothing was to be changed. `sequences` are the numbers of the client's states that are kept.
+    `outcome`: `protected`; `known` (this home had it already); `kept` (its history is here, its workspace is not);
+    `failed`; `found` if nothing was to be changed. `sequences` are the numbers of the client's states that are kept.
     """
 
     id: str
@@ -49,29 +49,19 @@ class TakenAgent:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left to do for it."""
+        """Return whether nothing is left to do for this agent."""
         is_captured = self.capture is None or is_whole(self.capture)
         return self.outcome in (FOUND, PROTECTED, KNOWN) and not self.warnings and self.error is None and is_captured
 
     def to_json(self) -> JsonObject:
-        return {
-            "id": self.id,
-            "outcome": self.outcome,
-            "name": self.name,
-            "workspace": None if self.workspace is None else str(self.workspace),
-            "sequences": self.sequences,
-            "capture": self.capture,
-            "warnings": self.warnings,
-            "error": self.error,
-            "next": self.next,
-        }
+        return {**asdict(self), "workspace": None if self.workspace is None else str(self.workspace)}
 
 
 def find_likely_workspaces(
     context: Context, named: Sequence[Path], usual: Path | None, found: Sequence[str]
 ) -> list[Path]:
     """Return the folders in which an agent of the client may live: those that the user names, the one in its settings,
-    those of agents that were found on this machine, and those where the runtimes have theirs by default."""
+    those of agents found on this machine, and the defaults of the runtimes."""
     defaults = (".openclaw/workspace", ".zeroclaw/workspace")
     known = [agent.workspace for agent in agent_files.list_agents(context)]
     likely = [*named, *([usual] if usual else []), *(Path(each) for each in found), *known]
@@ -79,7 +69,7 @@ def find_likely_workspaces(
 
 
 def preview_take_over(context: Context, tracked: TrackedAgent, workspace: Path | None) -> TakenAgent:
-    """Say what would become of an agent, and change nothing."""
+    """Return what would become of an agent, without changing anything."""
     known = next((one for one in agent_files.list_agents(context) if one.id == tracked.id), None)
     if known is not None:
         return TakenAgent(tracked.id, KNOWN, known.name, known.workspace)
@@ -90,8 +80,8 @@ def preview_take_over(context: Context, tracked: TrackedAgent, workspace: Path |
 def take_over(
     context: Context, tracked: TrackedAgent, workspace: Path | None, service: HostedService | None, tell: Tell
 ) -> TakenAgent:
-    """Protect an agent of the client under its id, its history below the workspace as it stands. What fails is told in
-    the result; nothing of that agent is changed then. Safe to do again."""
+    """Protect an agent of the client under its id, with its history below the present workspace. A failure is in the
+    result, and leaves the agent unchanged. Can be repeated."""
     taken = preview_take_over(context, tracked, workspace)
     if taken.outcome == KNOWN:
         return taken
@@ -140,7 +130,7 @@ def _take_over(
 
 
 def _refuse_protected(context: Context, folder: Path) -> None:
-    """Two agents of one workspace would capture each other's changes. Raises AlreadyProtected."""
+    """Raise AlreadyProtected for a protected folder: two agents of one workspace would capture each other's changes."""
     for one in agent_files.list_agents(context):
         if Path(os.path.realpath(one.workspace)) == folder:
             raise AlreadyProtected(
@@ -150,7 +140,7 @@ def _refuse_protected(context: Context, folder: Path) -> None:
 
 
 def _register(context: Context, taken: TakenAgent, made: ClientHistory, folder: Path | None, staged: Path) -> Agent:
-    """Put the vault in its place, then make the agent known: an agent without a vault would be a fault."""
+    """Move the vault into place, then register the agent, because an agent without a vault would be an error."""
     native_id, runtime, name = "", made.runtime, made.name
     if folder is not None:
         adapter = context.recognise(folder)

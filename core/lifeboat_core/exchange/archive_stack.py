@@ -1,4 +1,4 @@
-"""A snapshot and the deltas on top of it, as one state with its keys: for `alf apply` and `alf import`."""
+"""Read a snapshot with deltas on top as one state with its keys, for `alf apply` and `alf import`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ NEEDS_A_SNAPSHOT = "lifeboat alf export RUNTIME FOLDER -o NEW, on the machine th
 
 @dataclass(frozen=True, slots=True)
 class ArchiveStack:
-    """`base` is the snapshot, `state` the one that the last delta leads to. `keys` are the agent's wrapped keys as the
-    newest file that has some holds them, None where none does. `unopened` are the labels of the credentials that they
-    do not open, and that the base does not hold shut already."""
+    """`base` is the snapshot, `state` the result of the last delta. `keys` are the agent's wrapped keys from the newest
+    file that has some, None when none has. `unopened` are the labels of credentials that they do not open, except those
+    that the base's keys do not open either."""
 
     base: SnapshotReader
     state: State
@@ -35,11 +35,11 @@ class ArchiveStack:
 
 @contextmanager
 def open_stack(archives: Sequence[Archive]) -> Iterator[ArchiveStack]:
-    """Read a snapshot and its deltas in their order. The state is open inside the `with`.
+    """Read a snapshot and its deltas in order. The state is open inside the `with`.
 
-    The base and each state that a delta makes are held against the digest and the signature that they bear, so that
-    a delta of another state under the base's number is refused. Who signed is not looked at. Raises BaseMismatch,
-    SignatureError, ArchiveError, ApplyError.
+    The base and each resulting state are compared with their digest and signature, so that a delta of another state
+    under the base's number is refused. The signer is not checked. Raises BaseMismatch, SignatureError, ArchiveError,
+    ApplyError.
     """
     with ExitStack() as stack:
         base = stack.enter_context(SnapshotReader(archives[0].stream))
@@ -64,7 +64,7 @@ def _applied(base: State, delta: DeltaReader) -> State:
 
 
 def _check_signed(state: State, path: Path) -> None:
-    """A state of another program bears no digest."""
+    """Check the digest and signature of a state. One of another program has no digest."""
     digest = state.sequence.digest
     if not digest:
         return
@@ -74,7 +74,7 @@ def _check_signed(state: State, path: Path) -> None:
 
 
 def _check_made(base: State, made: State, path: Path) -> None:
-    """Bytes that are not what their leaf says, and another digest, both come of a base that is another state."""
+    """Raise BaseMismatch for a wrong result: wrong bytes or another digest both mean that the base is another state."""
     try:
         _check_signed(made, path)
     except SignatureError as error:

@@ -1,4 +1,4 @@
-"""The choices that formats leave to their users: which of those that were given belong to a conversion."""
+"""Select the format options that apply to a conversion."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.contract import Format, FormatOption, OptionKind, Options, Value
 
 _SAID_BY_NAMES = {".gz": "gzip", ".ndjson": "stream"}
-"""What the ending of a target's name says, as the option that says it too."""
+"""Options that the ending of a target's name implies."""
 
 
 def list_options() -> dict[str, list[tuple[str, FormatOption]]]:
-    """All options of the installed formats: by name, with the names of the formats that have one."""
+    """Return all options of the installed formats by name, with the formats that have them."""
     found: dict[str, list[tuple[str, FormatOption]]] = {}
     for name in format_registry.list_formats():
         for option in format_registry.load_format(name).options:
@@ -28,17 +28,14 @@ def choose_reading_options(chosen: Format, given: Mapping[str, Value]) -> Option
 
 
 def choose_writing_options(chosen: Format, given: Mapping[str, Value], target: str) -> Options:
-    """`target` is the name of the file, or an address."""
-    said = {name: True for ending, name in _SAID_BY_NAMES.items() if _plain_name(target).endswith(ending)}
+    """Return the options for writing. `target` is the name of the file, or an address."""
+    plain = target.lower().removesuffix(".age")
+    said = {name: True for ending, name in _SAID_BY_NAMES.items() if plain.endswith(ending)}
     return {option.name: _value(option, {**said, **given}) for option in chosen.options if option.writes}
 
 
-def _plain_name(target: str) -> str:
-    return target.lower().removesuffix(".age")
-
-
 def _value(option: FormatOption, given: Mapping[str, Value]) -> Value:
-    """Raises OptionRefused."""
+    """Return the value of an option. Raises OptionRefused."""
     value = given.get(option.name)
     if option.kind is OptionKind.FLAG:
         return bool(value)
@@ -52,7 +49,7 @@ def _value(option: FormatOption, given: Mapping[str, Value]) -> Value:
 
 
 def refuse_other_options(given: Mapping[str, Value], source: Format | None, target: Format | None) -> None:
-    """Refuse options that would count for nothing in this conversion. Raises OptionRefused."""
+    """Refuse options that have no effect in this conversion. Raises OptionRefused."""
     counts = {option.name for option in (source.options if source else ()) if option.reads}
     counts |= {option.name for option in (target.options if target else ()) if option.writes}
     for name in given:

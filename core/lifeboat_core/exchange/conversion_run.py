@@ -1,7 +1,7 @@
-"""`lifeboat alf convert`: whatever can be read, as whatever can be written, through the Agent Life Format.
+"""Convert between formats (`lifeboat alf convert`), through the Agent Life Format.
 
-A receipt says what became of everything; before anything would be lost, its user is asked. A file appears whole or not
-at all; of what is sent to a running instance the receipt says what arrived.
+A receipt says what became of everything, and the user is asked before anything is lost. A file appears completely or
+not at all; for a running instance the receipt says what arrived.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_core.agents.locks import file_lock
 from lifeboat_core.errors import OptionRefused
 from lifeboat_core.exchange import conversion_options, conversion_source, encrypted_archives, instance_notes
-from lifeboat_core.exchange.conversion_report import ConversionReport
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource, OpenedSource, SourceReadOptions, is_address
 from lifeboat_core.exchange.encrypted_archives import Archive, ArchiveEncryption
 from lifeboat_core.exchange.new_file import create_file, refuse_existing
@@ -34,20 +33,17 @@ from lifeboat_formats.interchange.contract import (
     Value,
     WriterIdentity,
 )
+from lifeboat_formats.interchange.conversion_report import ConversionReport
 
 PURPOSE = "convert"
 _PRODUCER_LIMIT = 64
 
 
-def _never(archive: Archive | None) -> ArchiveEncryption | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class ConversionOrder:
-    """What is wanted. `target` is a file or an address, None for a dry run that need not know. `named` is the format of
-    the source where it should not be recognised, `given` the options of formats that were given. `seal` says, of the
-    file that was read, how the new one is encrypted."""
+    """What to convert. `target` is a file or an address, None for a dry run without one. `named` is the format of the
+    source if it should not be recognised, `given` the format options. `seal` returns how the new file is encrypted,
+    given the file that was read."""
 
     source: ConversionSource
     to: str
@@ -56,22 +52,22 @@ class ConversionOrder:
     given: Mapping[str, Value] = field(default_factory=dict)
     producer: str | None = None
     passphrase: str | None = field(default=None, repr=False)
-    seal: Callable[[Archive | None], ArchiveEncryption | None] = _never
+    seal: Callable[[Archive | None], ArchiveEncryption | None] = lambda archive: None
     dry_run: bool = False
     force: bool = False
 
 
 Agree = Callable[[ConversionReport], None]
-"""Gets a preview that names what would be lost; raises where that must not be."""
+"""Receives a preview of what would be lost; raises to refuse it."""
 
 
 def convert_source(
     context: Context, order: ConversionOrder, agree: Agree, tell: Tell = tell_nobody
 ) -> ConversionReport:
-    """Convert, or with `dry_run` say what that would do and write nothing.
+    """Convert, or with `dry_run` report what that would do.
 
     Raises UnknownFormat, SourceRefused, InstanceFailed, NoInstance, SecretsFound, OptionRefused, FileExists, what
-    `agree` raises, and what `conversion_source.open_source` does.
+    `agree` raises, and what `open_source` does.
     """
     target = None if order.to == ALF else format_registry.load_format(order.to)
     _check(order, target)
@@ -96,7 +92,7 @@ def convert_source(
 
 
 def _check(order: ConversionOrder, target: Format | None) -> None:
-    """What can be refused before anything is read."""
+    """Refuse what can be refused before anything is read."""
     if order.target is None or is_address(order.target):
         if order.target is not None and target is None:
             raise OptionRefused(f"an archive is a file, not {order.target}")
@@ -106,7 +102,7 @@ def _check(order: ConversionOrder, target: Format | None) -> None:
 
 
 def _identity(context: Context, producer: str | None) -> WriterIdentity:
-    """This installation, and the user's key where there is one: it is asked for when something is signed."""
+    """Return this installation, and the user's key if there is one. The key is requested only for signing."""
     name = producer or f"alf-{context.home.read_id(context.files).replace('-', '')[:8]}"
     if not (name.isascii() and name.islower() and name.isprintable() and len(name) <= _PRODUCER_LIMIT) or " " in name:
         raise OptionRefused("--producer is lower-case ASCII without spaces, at most 64 characters")
@@ -146,7 +142,7 @@ class _ConversionRun:
         return conversion_options.choose_writing_options(self.target, self.order.given, self.order.target or "")
 
     def _report(self, options: Options) -> ConversionReport:
-        """Before anything is written: what the source held, and what the target would not hold."""
+        """Return the report before anything is written: what the source had, and what the target cannot hold."""
         found, state = self.found, self.found.state
         return ConversionReport(
             source=self.order.source.text,
@@ -162,9 +158,6 @@ class _ConversionRun:
             notices=[] if found.reading is None else list(found.reading.notices),
             warnings=list(found.warnings),
         )
-
-    def _encryption(self) -> ArchiveEncryption | None:
-        return self.order.seal(self.found.archive)
 
     def _write_archive(self, report: ConversionReport) -> None:
         with self._locked(), ExitStack() as stack:
@@ -182,23 +175,23 @@ class _ConversionRun:
         self._measure(report, stream)
 
     def _sign(self, beside: ExitStack, ending: str, signature: bytes) -> str:
-        """The signature's file appears once the file that it is of is in place, and not at all where that fails."""
+        """Write the signature; its file appears after the signed file is in place, and not at all if that fails."""
         path = Path(f"{self.order.target}{ending}")
         file = beside.enter_context(create_file(self.context.files, path, force=self.order.force))
         file.write(signature)
         return str(path)
 
     def _locked(self) -> AbstractContextManager[None]:
-        """Nobody else converts into the same file meanwhile."""
+        """Lock the target, so that no other process converts into the same file."""
         if self.order.dry_run or self.order.target is None:
             return nullcontext()
         return file_lock(self.context, Path(self.order.target), "convert")
 
     def _stream(self, stack: ExitStack, report: ConversionReport) -> BinaryIO:
-        """Where the file is written to: nowhere in a dry run."""
+        """Open the file to write to; only count bytes in a dry run."""
         if self.order.dry_run or self.order.target is None:
             return cast(BinaryIO, _CountingSink())
-        seal = self._encryption()
+        seal = self.order.seal(self.found.archive)
         path = Path(self.order.target)
         if seal is not None:
             report.encryption = seal.to_json(self.context.keys().public)

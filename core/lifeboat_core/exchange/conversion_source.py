@@ -1,4 +1,5 @@
-"""What is converted, as a state: an archive, an agent of this machine, another system's file or running instance."""
+"""Open the source of a conversion as a state: an archive, an agent of this machine, a file or running instance of
+another system."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class SourceKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConversionSource:
-    """`text` as it was typed; `name` of an agent without the word before it."""
+    """`text` is the source as typed; `name` that of an agent, without the prefix."""
 
     kind: SourceKind
     text: str
@@ -54,14 +55,14 @@ class ConversionSource:
 
 
 def is_address(text: str) -> bool:
-    """Whether a source or a target is a running instance, not a file."""
+    """Return whether a source or a target is a running instance and not a file."""
     return "://" in text or text.startswith(_COMMAND)
 
 
 @dataclass(slots=True)
 class OpenedSource:
-    """A source as a state. `format` is None for the Agent Life Format. `reading` says what became of what a source of
-    another system held. `archive` is the file it was read from; `keys` are those that travel with an agent."""
+    """A source as a state. `format` is None for the Agent Life Format. `reading` has the fates of what a source of
+    another system had. `archive` is the file it was read from; `keys` are those that travel with an agent."""
 
     state: State
     agent_name: str
@@ -78,9 +79,9 @@ class OpenedSource:
 
 @dataclass(frozen=True, slots=True)
 class SourceReadOptions:
-    """How a source is read. `named` is the format that it is said to be of, None: it is recognised. `options` gives the
-    choices for reading a format. `signed`: this machine vouches for a state of another system. `lasting`: what is
-    learned of an instance is kept."""
+    """How to read a source. `named` is the format that the user names, None: recognise it. `options` returns the
+    options for reading a format. `signed`: this machine signs a state of another system. `lasting`: what is learned of
+    an instance is stored."""
 
     around: ConversionContext
     options: Callable[[Format], Options]
@@ -95,10 +96,9 @@ class SourceReadOptions:
 def open_source(
     context: Context, source: ConversionSource, how: SourceReadOptions, scratch: Path
 ) -> Iterator[OpenedSource]:
-    """A source as a state. `scratch` is an empty folder of this conversion.
+    """Open a source as a state. `scratch` is an empty folder of this conversion.
 
-    Raises SourceRefused, UnknownFormat, InstanceFailed, ExchangeError, UnknownAgent, and what
-    `encrypted_archives.open_archive` does.
+    Raises SourceRefused, UnknownFormat, InstanceFailed, ExchangeError, UnknownAgent, and what `open_archive` does.
     """
     if source.kind is SourceKind.AGENT:
         way = _agent(context, source, how)
@@ -112,7 +112,7 @@ def open_source(
 
 @contextmanager
 def _agent(context: Context, source: ConversionSource, how: SourceReadOptions) -> Iterator[OpenedSource]:
-    """An agent's newest state, with the keys that let its owner open its credentials elsewhere."""
+    """Open an agent's newest state, with the keys that let its owner open its credentials elsewhere."""
     if how.named not in (None, ALF):
         raise ExchangeError(f"{source.text} is an agent of this machine, not a source of the format {how.named}")
     agent = agents.find_agent(context, source.name)
@@ -161,7 +161,8 @@ def _file(context: Context, path: Path, how: SourceReadOptions, scratch: Path) -
 
 
 def refuse_irregular_file(path: Path) -> None:
-    """A file is read more than once: a pipe would be waited for without end. Raises ExchangeError."""
+    """Raise ExchangeError for anything but a regular file: files are read more than once, and a pipe would block
+    forever."""
     if path.is_dir():
         fix = f"lifeboat agents add {path} --runtime NAME, then name the agent as agent:NAME"
         raise ExchangeError(f"{path} is a folder", fix=fix)
@@ -170,7 +171,7 @@ def refuse_irregular_file(path: Path) -> None:
 
 
 def is_zip_archive(archive: Archive) -> bool:
-    """Whether what was opened can be an archive of ours at all."""
+    """Return whether an opened file can be an archive of ours."""
     start = archive.stream.read(len(_ZIP))
     archive.stream.seek(0)
     return start == _ZIP
@@ -188,8 +189,7 @@ def _archive(archive: Archive) -> Iterator[OpenedSource]:
 
 
 def decrypt_archive(context: Context, archive: Archive, scratch: Path) -> Path:
-    """A file that a format can open by its name, which says what it is: in a folder of this user alone, that goes with
-    the conversion."""
+    """Decrypt a file under a name that formats recognise, into a private folder that is removed with the conversion."""
     name = archive.path.name
     plain = scratch / (name[: -len(SUFFIX)] if name.lower().endswith(SUFFIX) else name)
     with plain.open("xb") as stream:

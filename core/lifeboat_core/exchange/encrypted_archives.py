@@ -1,8 +1,7 @@
-"""Archives and deltas that are encrypted as a whole (ALF §8.3): one way to read a file, encrypted or not, and one way
-to write it.
+"""Read and write archives and deltas, which can be encrypted as a whole (ALF §8.3).
 
-What is decrypted lies in a file without a name in the home: no other program can open it, and it is gone with the
-process, however that ends. Nothing is in clear on the way into an encrypted file.
+Decrypted content is in an unnamed file in the home: no other program can open it, and it disappears with the process.
+While an encrypted file is written, nothing is stored in clear.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ _ZIP = b"PK"
 
 @dataclass(frozen=True, slots=True)
 class ArchiveEncryption:
-    """How a file is encrypted: with `passphrase`; without one, for the key of this home and for `recipients`
-    (`age1...`) beside it."""
+    """How a file is encrypted: with `passphrase`, or without one for the key of this home and for `recipients`
+    (`age1...`)."""
 
     recipients: tuple[str, ...] = ()
     passphrase: str | None = field(default=None, repr=False)
 
     def keys(self, own: UserPublic) -> list[str]:
-        """The age keys that open it, the user's own first; none where a passphrase does."""
+        """Return the age keys that open the file, the user's own first; none when a passphrase does."""
         return (
             []
             if self.passphrase is not None
@@ -49,15 +48,15 @@ class ArchiveEncryption:
         )
 
     def to_json(self, own: UserPublic) -> JsonObject:
-        """For whom, as reports say it."""
+        """Return the recipients for reports."""
         keys = self.keys(own)
         return {"key_id": own.key_id if keys else None, "recipients": len(keys)}
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A file that can be read: `stream` is a ZIP, seekable. Of one that was encrypted, `key_id` names the user's key
-    that opened it (None: a passphrase did) and `recipients` counts the keys it was encrypted for."""
+    """A readable file: `stream` is a seekable ZIP. For an encrypted one, `key_id` names the user's key that opened it
+    (None: a passphrase did) and `recipients` counts its keys."""
 
     path: Path
     stream: BinaryIO
@@ -78,10 +77,10 @@ class Archive:
 def open_archive(
     context: Context, path: Path, passphrase: str | None = None, *, private: bool = False
 ) -> Iterator[Archive]:
-    """Read an archive or a delta, encrypted or not, as its content says. `private`: from a copy that nobody changes
-    between two looks at it.
+    """Open an archive or a delta; its content shows whether it is encrypted. `private`: from a copy that no other
+    program can change between two reads.
 
-    Raises AgeError (each way of failing its own), NoKey, ExchangeError.
+    Raises AgeError (a subclass for each cause), NoKey, ExchangeError.
     """
     with _reading(path):
         source = path.open("rb")
@@ -100,7 +99,7 @@ def open_archive(
 
 
 def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None:
-    """Refuse, before any work, what could not be written, and a name that says something else than the content.
+    """Refuse, before any work, what cannot be written, and a name that contradicts the content.
 
     Raises MisleadingName, BadRecipient, PassphraseWrong, AgeMissing.
     """
@@ -118,7 +117,7 @@ def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None
 def create_archive(
     context: Context, target: Path, encryption: ArchiveEncryption | None, *, force: bool = False
 ) -> Iterator[BinaryIO]:
-    """`create_file`, encrypted where that is asked for: then a stream without seek. Raises what `check_encryption` and
+    """Create a file, encrypted if requested: then the stream cannot seek. Raises what `check_encryption` and
     `create_file` raise, and NoKey."""
     check_encryption(target, encryption)
     with create_file(context.files, target, force=force) as file, _encrypting(context, file, encryption) as stream:
@@ -138,8 +137,8 @@ def _encrypting(context: Context, file: BinaryIO, encryption: ArchiveEncryption 
 
 
 def _is_encrypted(path: Path, source: BinaryIO) -> bool:
-    """By content. A name that promises it counts too, unless a plain archive stands there: then what is wrong with
-    the file is said in terms of what it should be."""
+    """Return whether a file is encrypted, by its content. A name that says so counts too, unless the file is a plain
+    archive, so that errors describe what the file should be."""
     if age_encryption.is_age(source):
         return True
     start = source.read(len(_ZIP))
@@ -157,7 +156,7 @@ def _unnamed(context: Context) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Errors name the file."""
+    """Add the name of the file to errors."""
     try:
         yield
     except AgeError as error:
@@ -182,7 +181,7 @@ def _decrypted(context: Context, path: Path, source: BinaryIO, copy: BinaryIO, p
     own = keys.user_key()
     for key in (own, *(one.open(own) for one in keys.former)):
         source.seek(0)
-        with contextlib.suppress(NotForYourKey):  # which shows before anything is written
+        with contextlib.suppress(NotForYourKey):  # raised before anything is written
             age_encryption.decrypt_file(source, copy, [age_encryption.age_identity_of(key)])
             return Archive(path, copy, True, key.key_id, header.stanzas.count("X25519"))
     raise NotForYourKey(f"none of the keys it is encrypted for is yours: this home has the key {own.key_id}")

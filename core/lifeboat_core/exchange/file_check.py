@@ -1,4 +1,4 @@
-"""`lifeboat alf validate`: a file against its own format, whichever that is."""
+"""Check a file against its own format (`lifeboat alf validate`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lifeboat_keys.signed import unopened_credentials
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """What was found in a file of a format."""
+    """The result of checking a file."""
 
     format_name: str
     found: Validation
@@ -46,9 +46,8 @@ class FileCheck:
 
 
 def check_file(context: Context, file: Path, passphrase: str | None, *, strict: bool) -> FileCheck:
-    """Everything that is wrong with an archive, a delta, or a file of another memory system, encrypted or not. What is
-    of no known format is checked as an archive. `strict` makes warnings count. Raises what
-    `encrypted_archives.open_archive` does."""
+    """Return everything that is wrong with an archive, a delta, or a file of another memory system, encrypted or not. A
+    file of unknown format is checked as an archive. `strict` makes warnings count. Raises what `open_archive` does."""
     refuse_irregular_file(file)
     with (
         encrypted_archives.open_archive(context, file, passphrase) as archive,
@@ -68,7 +67,7 @@ def check_file(context: Context, file: Path, passphrase: str | None, *, strict: 
 
 
 def _check_keys(archive: Archive, found: Validation) -> None:
-    """Warn of credentials that no key in the file opens: a delta that brings credentials brings the keys, too."""
+    """Warn of credentials that no key in the file opens; a delta with credentials has to bring the keys too."""
     for label in _unopened_in_delta(archive) if archive.is_delta else _unopened_in_snapshot(archive):
         found.warn("no_key", f"no key in the file opens the credential {label}", archive_layout.CREDENTIALS)
 

@@ -1,7 +1,7 @@
-"""What a format of another system reads, as a state: a vault that is filled for one conversion and thrown away.
+"""Turn what a format of another system reads into a state, in a vault for one conversion.
 
-The rules are those of an agent's first capture: every memory stands in the period of its own day, periods that are over
-are sealed, ids stay. What was read is data of others: whatever does not fit a state is refused, never guessed.
+The rules are those of a first capture: every memory is in the period of its own day, past periods are sealed, ids stay.
+The data is from another system: what does not fit a state is refused, never guessed.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from lifeboat_alf.memory import memory_records, partitions
 from lifeboat_alf.memory.partitions import PartitionLedger
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
-from lifeboat_core.exchange import foreign_documents
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
+from lifeboat_formats.interchange import foreign_documents
 from lifeboat_formats.interchange.contract import FormatNotice, FormatReading
 from lifeboat_formats.interchange.errors import SourceRefused
 from lifeboat_keys.signed import sequence_signatures
@@ -30,13 +30,13 @@ from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault
 KIND = "import"
 _THRESHOLD = "artifacts.threshold"
 _UNSIGNED = "convert"
-"""Who wrote a state that nobody signed and that ends with the conversion."""
+"""The writer of an unsigned state that exists for the conversion only."""
 _PREFIXES = (archive_layout.RAW, archive_layout.ARTIFACTS, archive_layout.HISTORY, archive_layout.EMBEDDINGS)
 _DOCUMENTS = (archive_layout.IDENTITY, archive_layout.PRINCIPALS)
 
 
 def agent_id_of(reading: FormatReading, name: str) -> str:
-    """The agent's own id, else one that the same source gives every time."""
+    """Return the agent's own id, else one that is always the same for the source."""
     if reading.agent_id:
         return ids.as_uuid(reading.agent_id)
     return ids.derive_id(0, f"{name}\0{reading.agent_name}")
@@ -46,8 +46,8 @@ def agent_id_of(reading: FormatReading, name: str) -> str:
 def fill_foreign_state(
     context: Context, reading: FormatReading, name: str, folder: Path, tell: Tell, *, signed: bool = False
 ) -> Iterator[State]:
-    """The state that a reading of the format `name` is, in a vault in `folder`. `signed`: this machine vouches for it,
-    as for whatever it imports.
+    """Open the state of a reading of the format `name`, in a vault in `folder`. `signed`: this machine signs it, as it
+    does for imports.
 
     Raises SourceRefused for records and files that no state can hold, and what reading raises.
     """
@@ -67,7 +67,7 @@ def fill_foreign_state(
 
 @dataclass(slots=True)
 class _StateFilling:
-    """`entries` are complete once the last of `memory_records` was taken."""
+    """Fills the vault. `entries` are complete after the last of `records`."""
 
     context: Context
     reading: FormatReading
@@ -112,7 +112,7 @@ class _StateFilling:
         return RecordPut("create", record_id, placed.partition.file, line)
 
     def _checked(self, record: JsonObject) -> str:
-        """The id of a record that everyone who reads a state can rely on."""
+        """Return the id of a record after checking what all readers of a state rely on."""
         record_id = str(record.get("id", ""))
         try:
             memory_records.check_shape(record, entry=self.name, line=len(self._seen) + 1)
@@ -152,7 +152,7 @@ class _StateFilling:
 
 
 def _check_path(path: str) -> None:
-    """Paths come from whoever wrote the source. Raises SourceRefused."""
+    """Check a path, which the source chose. Raises SourceRefused."""
     try:
         zip_container.check_name(path)
         path.encode()

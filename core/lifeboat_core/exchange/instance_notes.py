@@ -1,7 +1,7 @@
-"""What a conversion remembers of a running instance of another system: which memory has which id there.
+"""Remember which memory has which id in a running instance of another system.
 
-One 0600 file per instance, replaced durably whenever a value is set: a conversion that was killed goes on where it was.
-The file's name says nothing of the address; in it are ids, never content.
+There is one 0600 file per instance, replaced durably whenever a value is set, so that a killed conversion can continue.
+The file's name does not reveal the address; it has ids, never content.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadJson
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.agents.locks import agent_lock
@@ -22,9 +23,9 @@ from lifeboat_core.texts.human_text import quote_argument
 
 
 class InstanceNotes(MutableMapping[str, Any]):
-    """The values by name, as JSON. A value that was changed inside has to be set again to be kept."""
+    """The values by name, as JSON. A value that was changed inside has to be set again to be stored."""
 
-    def __init__(self, files: FileOperations, path: Path, values: dict[str, Any]) -> None:
+    def __init__(self, files: FileOperations, path: Path, values: JsonObject) -> None:
         self._files, self._path, self._values = files, path, values
 
     def __getitem__(self, name: str) -> Any:
@@ -55,9 +56,8 @@ class InstanceNotes(MutableMapping[str, Any]):
 def open_instance_notes(
     context: Context, name: str, address: str, *, lasting: bool = True
 ) -> Iterator[MutableMapping[str, Any]]:
-    """The notes on the instance of the format `name` at an address; one conversion with it at a time. What stands
-    behind `#` says how it is asked, not where it is. Not `lasting`: what is set is forgotten again. Raises Busy,
-    ExchangeError."""
+    """Open the notes on the instance of the format `name` at an address, for one conversion at a time. The part after
+    `#` says how it is asked, not where it is. Without `lasting`, changes are not stored. Raises Busy, ExchangeError."""
     instance = ids.as_uuid(f"{name} {address.partition('#')[0]}")
     path = context.home.instances_folder / f"{instance}.json"
     with agent_lock(context, instance, "convert"):
@@ -69,8 +69,8 @@ def open_instance_notes(
         yield InstanceNotes(context.files, path, values)
 
 
-def read_instance_notes(files: FileOperations, path: Path) -> dict[str, Any]:
-    """The values in a file of notes, none where it is not there. Raises ExchangeError, SystemRefused."""
+def read_instance_notes(files: FileOperations, path: Path) -> JsonObject:
+    """Return the values in a file of notes, none when it is missing. Raises ExchangeError, SystemRefused."""
     try:
         values = json_codec.decode_strict(read_all(files, path), entry=path.name)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A file that appears whole or not at all."""
+"""Write a file that appears completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from lifeboat_core.errors import ExchangeError, FileExists
 
 @contextmanager
 def create_file(files: FileOperations, target: Path, *, force: bool | None = None) -> Iterator[BinaryIO]:
-    """Write a file under another name beside `target`, and give it its name when everything is in it and durable.
+    """Write a file under another name beside `target`, and rename it when it is complete and durable.
 
-    `force` is None where nobody can ask to replace a file. Raises FileExists unless it is given, ExchangeError when
-    the folder does not take it.
+    `force` is None if the user cannot ask to replace a file. Raises FileExists unless it is given, ExchangeError when
+    the folder refuses it.
     """
     refuse_existing(target, force=force)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
@@ -42,7 +42,7 @@ def create_file(files: FileOperations, target: Path, *, force: bool | None = Non
 
 
 def refuse_existing(target: Path, *, force: bool | None = None) -> None:
-    """Raises FileExists, and ExchangeError for what is never replaced: a device, a folder."""
+    """Raise FileExists, and ExchangeError for what is never replaced: a device, a folder."""
     if os.path.lexists(target) and not _is_replaceable(target):
         raise ExchangeError(f"{target} is no file that could be replaced", fix="choose another name")
     if not force and os.path.lexists(target):

@@ -1,18 +1,13 @@
-"""Run a runtime's own program: a cleaned environment, a time limit, its output kept without the secrets in it. The only
-place that does."""
+"""Run a runtime's own program: a cleaned environment, a time limit, its output kept without the secrets in it."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_adapters.secrets.secret_masking import mask_secrets_in_text
-from lifeboat_alf.common.refusal_texts import describe_refusal
+from lifeboat_keys.child_processes import run_child
 
 _PASSED_ON = frozenset(
     {
@@ -81,40 +76,13 @@ def run_program(
 
     `redact` takes the secrets out of its output: a runtime may print what it was told, or its whole configuration.
     """
-    try:
-        process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.PIPE if input is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**clean_environment(environment), **(extra or {})},
-            cwd=folder,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return ProgramResult(tuple(command), None, describe_refusal(error))
-    try:
-        output, _ = process.communicate(input, timeout=timeout_seconds)
-    except subprocess.TimeoutExpired:
-        return ProgramResult(tuple(command), None, _tail(_end(process), redact), timed_out=True)
-    except BaseException:  # Ctrl-C: it leads a session of its own, and would go on
-        _end(process)
-        raise
-    return ProgramResult(tuple(command), process.returncode, _tail(output, redact))
-
-
-def _end(process: subprocess.Popen[bytes]) -> bytes:
-    with contextlib.suppress(ProcessLookupError):
-        if os.name == "posix":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    try:
-        return process.communicate(timeout=5)[0]
-    except subprocess.TimeoutExpired:
-        return b""
-
-
-def _tail(output: bytes | None, redact: Callable[[str], str]) -> str:
-    recent = (output or b"")[-_LOOKED_AT:]
-    return redact(recent.decode("utf-8", "replace"))[-_KEPT_CHARACTERS:]
+    ran = run_child(
+        command,
+        environment={**clean_environment(environment), **(extra or {})},
+        seconds=timeout_seconds,
+        input=input or b"",
+        folder=folder,
+        end_of_output=_LOOKED_AT,
+    )
+    said = redact(ran.output.decode("utf-8", "replace"))[-_KEPT_CHARACTERS:]
+    return ProgramResult(tuple(command), ran.exit_status, said or ran.problem, timed_out=ran.timed_out)

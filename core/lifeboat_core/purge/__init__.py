@@ -1,7 +1,7 @@
-"""Purge, with proof: finding what is to go, destroying it everywhere, and saying so (ALF §3.1.11).
+"""Purge content from the histories of an agent, with proof (ALF §3.1.11).
 
-The way of a purge: `finding` looks through everything, `planning` says what would change, `doing` signs the redaction,
-`applying` carries it out on this machine (also one that came from another machine), `remotes.redacting` at the second
-copies, `receipts` keeps the proof; `resuming` finishes what was cut off, `erasing` is for a whole agent. `keep_out`,
-`workspace` and `undo_folders` look after what lies beside the history.
+`purge_search` looks through everything, `purge_run` signs the redaction, `local_redaction` applies it on this machine
+(also one that came from another machine), `remotes` sends it to the remotes, `receipt_signing` keeps the proof.
+`purge_recovery` finishes what was interrupted, `agent_purge` is for a whole agent. `keep_out`, `workspace_purge` and
+`undo_folders` handle what is outside the histories.
 """

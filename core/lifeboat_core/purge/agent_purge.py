@@ -1,7 +1,7 @@
-"""The end of a whole agent on this machine (ALF §3.1.11, full deletion): every history, key, cache and undo folder is
-destroyed. What stays is the signed redaction and its receipt. The workspace is never touched.
+"""Purge a whole agent on this machine (ALF §3.1.11, full deletion): destroy every history, key, cache and undo folder.
+The signed redaction and its receipt stay. The workspace is never touched.
 
-A machine that was off learns of it at its next contact with a second copy and does the same.
+A machine that was off learns of it at its next contact with a remote and does the same.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from lifeboat_vault.vault import Vault
 
 
 def apply_agent_purge(context: Context, agent: Agent, redaction: Redaction) -> None:
-    """Destroy all that this machine has of an agent. Whoever calls this has verified the signature. Cut off anywhere,
-    `finish_agent_purge` completes it. Raises Busy, SystemRefused, KeysError."""
+    """Destroy everything that this machine has of an agent. The caller has verified the signature. After an
+    interruption `finish_agent_purge` completes it. Raises Busy, SystemRefused, KeysError."""
     with convert_system_errors(), agent_lock(context, agent.id, "purge"):
         order = PurgeOrder(redaction)
         with histories.open_histories(context, agent.id) as opened:
@@ -57,7 +57,8 @@ def apply_agent_purge(context: Context, agent: Agent, redaction: Redaction) -> N
 
 
 def finish_agent_purge(context: Context, order: PurgeOrder) -> None:
-    """All of it, or the rest of it: the agent's own description may be gone by then. The caller holds the lock."""
+    """Carry out an agent purge, or the rest of it; the agent's own description may be gone already. The caller holds
+    the lock."""
     agent_id = order.redaction.agent_id
     undo_folders.empty_undo_folders(context, _as_it_was(context, order.redaction).agent)
     restore_receipts.blank_restore_receipts(context, agent_id)
@@ -79,7 +80,7 @@ def finish_agent_purge(context: Context, order: PurgeOrder) -> None:
 
 
 def _receipt(context: Context, vault: Vault, redaction: Redaction) -> VaultReceipt:
-    """What its vault was, while it is there. Its audit ends with it."""
+    """Return the unsigned receipt of a vault, made while it exists, because its audit ends with it."""
     head, objects = vault.head(), {item.object for item in vault.history()}
     return VaultReceipt(
         vault_id=vault.id,
@@ -98,7 +99,7 @@ def _receipt(context: Context, vault: Vault, redaction: Redaction) -> VaultRecei
 
 
 def _as_it_was(context: Context, redaction: Redaction) -> PurgedAgent:
-    """What is known of the agent; its id alone where that is damaged, which keeps nothing from being destroyed."""
+    """Return what is known of the agent; only its id if that is damaged, so that damage does not prevent the purge."""
     nothing = PurgedAgent(redaction, redaction.agent_id, "", Path())
     try:
         return purged_agent_files.find_purged_agent(context, redaction.agent_id) or nothing
@@ -112,23 +113,17 @@ def _write_receipt(context: Context, redaction: Redaction) -> None:
     receipt_signing.begin_receipt(context, redaction, now, here=MachinePurgeNote(state_db=True), vaults=untold)
     for each in known.vaults:
         signed = sign_with_device(replace(each, completed_at=context.now()), context.keys().device)
-        receipt_signing.note_vault(
-            context,
-            redaction.id,
-            each.vault_id,
-            name=each.name,
-            kind=each.kind,
-            state=receipt_signing.DONE,
-            receipt=signed.to_json(),
+        done = receipt_signing.VaultPurgeNote(
+            each.name, each.vault_id, each.kind, receipt_signing.DONE, now, receipt=signed.to_json()
         )
+        receipt_signing.note_vault(context, redaction.id, done)
 
 
 # Second copies that could not be told ---------------------------------------------------------------------------------
 
 
 def tell_remotes_of_purged_agents(context: Context) -> None:
-    """Tell second copies of agents that were purged whole, where that did not work before. What goes wrong is in the
-    receipts."""
+    """Send redactions of purged agents to remotes where that failed before. Failures are noted in the receipts."""
     for each in purged_agent_files.list_purged_agents(context):
         for config in remote_registry.list_usable_remotes(context):
             if _is_to_be_told(context, each, config):
@@ -144,7 +139,7 @@ def _is_to_be_told(context: Context, known: PurgedAgent, config: RemoteConfig) -
 def _tell(context: Context, known: PurgedAgent, config: RemoteConfig) -> None:
     from lifeboat_core.remotes.redactions import purge_exchange
 
-    with contextlib.suppress(LifeboatError):  # noted by whoever sends
+    with contextlib.suppress(LifeboatError):  # `send` has noted the failure
         purge_exchange.send_redaction(context, known.agent, config, known.redaction)
         purged_agent_files.note_told(context, known.agent.id, config.id)
 
@@ -160,17 +155,17 @@ def _folders(context: Context, agent_id: str) -> Iterator[Path]:
 
 
 def _is_of(context: Context, folder: Path, agent_id: str) -> bool:
-    """A history whose owner nobody can tell stays, and `doctor` names it."""
+    """Return whether a history belongs to the agent. One with an unknown owner stays, and `doctor` names it."""
     with Vault.open(folder, files=context.files, clock=context.clock) as vault:
         return vault.agent_id == agent_id
 
 
 def count_records(vault: Vault) -> int:
-    """How many records its history ever held."""
+    """Count the records that the history ever had."""
     return len({item.record_id for item in vault.history() if item.record_id is not None})
 
 
 def list_partitions(vault: Vault) -> tuple[str, ...]:
-    """Every partition that any kept state has, by name."""
+    """Return the names of all partitions in kept states."""
     found = {item.partition for item in vault.history() if item.partition is not None}
     return tuple(sorted(found))

@@ -2,7 +2,7 @@
 
     {vault id: {"public": base64, "name", "first_seen": timestamp}}
 
-A key stays when its remote is removed: its receipts are held against it for ever.
+A key stays when its remote is removed, because its receipts are verified with it permanently.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _FOLDER, _FILE = "receipts", "endpoints.json"
 
 
 def load_pinned_keys(context: Context) -> dict[str, bytes]:
-    """The public keys, by the vault's id. Raises SystemRefused when the file is damaged."""
+    """Return the public keys by vault id. Raises SystemRefused when the file is damaged."""
     return {vault_id: endpoint_key.public_of(found["public"]) for vault_id, found in _read(context).items()}
 
 
 def pin_endpoint_key(context: Context, vault_id: str, name: str, public: bytes) -> bool:
-    """Keep the key of an endpoint that is met for the first time. Whether `public` is the one that is kept: another
-    one than at first sight is not taken."""
+    """Keep the key of an endpoint at the first contact. Return whether `public` is the kept one; a later different key
+    is not accepted."""
     with FileLock(context.home.locks_folder / "endpoints.lock", mode=0o600):
         kept = _read(context)
         if vault_id not in kept:
@@ -41,7 +41,7 @@ def pin_endpoint_key(context: Context, vault_id: str, name: str, public: bytes) 
 
 
 def pin_receipt_signer(context: Context, vault_id: str, name: str, receipt: JsonObject | None) -> None:
-    """Remember the key under which an endpoint's receipt was signed, when none is known."""
+    """Pin the key that signed an endpoint's receipt, if none is known."""
     signature = (receipt or {}).get("signature")
     if isinstance(signature, dict) and "endpoint" in signature:
         try:

@@ -1,5 +1,5 @@
-"""Every history of an agent that lies in this home: its vault, the ones that gave way to another machine's, and those
-that are kept of an agent which was removed."""
+"""Open every history of an agent in this home: its vault, histories that another machine displaced, and those kept of
+removed agents."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from lifeboat_alf.purging.purge_items import PurgeItem
+from lifeboat_alf.redaction.redactions import NONE, Redactions
 from lifeboat_core.agents.manage_agents import REMOVED
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there
@@ -26,7 +27,7 @@ OWN = "vault"
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One of them, open. `name` is "vault" for the agent's own, else the folder's."""
+    """An open history. `name` is "vault" for the agent's own, else the name of its folder."""
 
     name: str
     vault: Vault
@@ -34,20 +35,33 @@ class History:
 
 @dataclass(slots=True)
 class Histories:
-    """All of an agent. `closed`: why some could not be opened, by name."""
+    """All histories of an agent. `closed` has the reason for those that could not be opened, by name."""
 
     open: list[History] = field(default_factory=list)
     closed: dict[str, str] = field(default_factory=dict)
 
     @property
     def own(self) -> Vault | None:
-        """The agent's own vault; None where it is not there (any more)."""
+        """Return the agent's own vault; None when it is gone."""
         return next((each.vault for each in self.open if each.name == OWN), None)
+
+    @property
+    def redactions(self) -> Redactions:
+        """Return the redactions that any of the histories knows."""
+        known = NONE
+        for history in self.open:
+            known = known.joined(history.vault.redactions)
+        return known
+
+    def items(self) -> Iterator[PurgeItem]:
+        """Yield everything that the histories ever had."""
+        return (item for history in self.open for item in iter_vault_items(history.vault))
 
 
 @contextmanager
 def open_histories(context: Context, agent_id: str) -> Iterator[Histories]:
-    """The agent's own one first. Raises VaultError when that does not open; the others are named in `closed`."""
+    """Open the histories, the agent's own first. Raises VaultError when that does not open; others are listed in
+    `closed`."""
     with ExitStack() as stack:
         found = Histories()
         if is_there(context.files, context.home.vault_folder(agent_id) / FILE):
@@ -71,7 +85,7 @@ def find_other_histories(context: Context, agent_id: str) -> list[Path]:
 
 
 def find_history_copies(context: Context, agent_id: str) -> list[Path]:
-    """Return the copies of the agent's histories in `backups/`, from before a new layout. Raises OSError."""
+    """Return the copies of the agent's histories in `backups/`, from before a layout migration. Raises OSError."""
     backups = folders_in(context.files, context.home.backups_folder)
     found = [folder for backup in backups for folder in folders_in(context.files, backup / "vault")]
     whole = [folder for folder in found if is_there(context.files, folder / FILE)]
@@ -79,7 +93,7 @@ def find_history_copies(context: Context, agent_id: str) -> list[Path]:
 
 
 def _owner_of(folder: Path) -> str | None:
-    """Whose copy it is, as the database says: the folder of a removed agent may be called anything."""
+    """Return the agent of a copy from its database, because the folder of a removed agent can have any name."""
     try:
         with contextlib.closing(sqlite3.connect(f"{(folder / FILE).as_uri()}?immutable=1", uri=True)) as opened:
             row = opened.execute("select agent_id from vault").fetchone()
@@ -89,14 +103,14 @@ def _owner_of(folder: Path) -> str | None:
 
 
 def find_copied_documents(context: Context, agent_id: str) -> list[Path]:
-    """What else such a copy has of the agent: its keys and its description."""
+    """Return the other files about the agent in backups: its keys and its description."""
     backups = folders_in(context.files, context.home.backups_folder)
     named = (f"keys/agents/{agent_id}.json", f"agents/{agent_id}.toml")
     return [backup / name for name in named for backup in backups if is_there(context.files, backup / name)]
 
 
 def remove_history_copies(context: Context, agent_id: str) -> int:
-    """Destroy them; how many. Raises OSError."""
+    """Remove the copies of histories; return their number. Raises OSError."""
     found = find_history_copies(context, agent_id)
     for folder in found:
         shutil.rmtree(folder)
@@ -104,7 +118,7 @@ def remove_history_copies(context: Context, agent_id: str) -> int:
 
 
 def iter_vault_items(vault: Vault) -> Iterator[PurgeItem]:
-    """Everything a vault ever held, each stay of an object once."""
+    """Yield everything that a vault ever had, each stay of an object once."""
     for found in vault.history():
         body = partial(vault.read_object, found.object)
         yield PurgeItem(found.leaf, body, found.path, found.meta, found.record_id, found.partition)

@@ -1,9 +1,9 @@
-"""Keep-out: what was purged may still lie in the live workspace; a capture cuts it out of everything it reads, until
-the workspace was clean for `purge.keep_out_days`.
+"""Keep purged text out of captures: it may still be in the live workspace, and a capture removes it from everything it
+reads, until the workspace was clean for `purge.keep_out_days`.
 
-Two decisions of the vault tell of it: `keep_out` is the filter (see `filters`), `kept_out` where lines were cut at the
-last look, where a purged value was met and captured (`again`, see `purge.again`), which files are left out because
-nobody can tell whether purged text is in them (`left_out`), and since when a look at everything has found nothing.
+Two decisions of the vault store this: `keep_out` is the filter (see `keep_out_filter`). `kept_out` says where lines
+were removed at the last capture, where purged values were captured in other words (`again`, see `purge.again`), which
+files are left out because they may have purged text (`left_out`), and since when a complete read found nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from lifeboat_vault.vault import Vault
 FILTER, FOUND = "keep_out", "kept_out"
 SETTING, AGAIN = "purge.keep_out_days", "purge.again"
 CUT, NOTICE = "cut", "notice"
-"""What a capture does with a purged value that it meets again in other words."""
+"""What a capture does with a purged value in other words."""
 LEFT_OUT = "it lost something in a purge, changed since, and captures cannot tell whether the text is in it"
 
 
@@ -52,10 +52,9 @@ Remembered = tuple[dict[str, int], dict[str, int]]
 
 @dataclass(slots=True)
 class KeepOut:
-    """The filter of one agent in one capture, and what it found: `cuts` counts places by archive path, and those of
-    rows by the name of their store; 0 for what was looked through and is clean. `again` does so for purged values that
-    are captured. `days`: see the setting. `has_weak`: of a planned purge, that it takes what can be guessed, which the
-    filter that is kept does not know again."""
+    """The filter of one agent in one capture, and its results: `cuts` counts places by archive path, or by name of the
+    store for rows; 0 for what is clean. `again` counts purged values that are captured. `days` is the setting.
+    `has_weak`: a planned purge removes text that can be guessed, which the stored filter does not recognise."""
 
     sieve: KeepOutSieve | None = None
     clean_since: str | None = None
@@ -67,7 +66,7 @@ class KeepOut:
 
     @classmethod
     def of(cls, context: Context, vault: Vault) -> KeepOut:
-        """That of a vault. Raises NoKey where this machine has lost the filter's key."""
+        """Return the filter of a vault. Raises NoKey when this machine has lost the filter's key."""
         document = vault.get(FILTER)
         if not document:
             return cls()
@@ -80,8 +79,8 @@ class KeepOut:
 
     @classmethod
     def planned(cls, context: Context, vault: Vault, redaction: Redaction) -> KeepOut:
-        """What the filter would be after a redaction that is not applied yet, with digests of all that goes: it lives
-        in memory alone. Raises NoKey, VaultError."""
+        """Return the filter after a redaction that is not applied yet, with digests of everything that is removed; it
+        exists in memory only. Raises NoKey, VaultError."""
         derived = _derived(context, vault, redaction, keeps_weak=True)
         made = derived and derived.finish(_remaining(vault, Redactions([*vault.redactions, redaction])))
         if not derived or not made:
@@ -93,7 +92,7 @@ class KeepOut:
 
     @property
     def until(self) -> str | None:
-        """Until when lines are kept out, for people; None when none are."""
+        """Return until when lines are kept out, as text; None when none are."""
         if not self:
             return None
         if self.clean_since is None:
@@ -101,13 +100,13 @@ class KeepOut:
         return times.to_text(times.parse_time(self.clean_since) + timedelta(days=self.days))
 
     def cut(self, path: str, body: bytes) -> tuple[bytes, int]:
-        """The bytes of a file as they may be captured, and how many places were cut."""
+        """Return the bytes of a file as they may be captured, and the number of removed places."""
         edits = self.edits(path, body)
         return (apply_edits(body, edits), len(edits)) if edits else (body, 0)
 
     def cut_file(self, path: str, body: bytes) -> bytes | None:
-        """The bytes of a file as they may be captured; None for one that has to be left out, because purged text may be
-        in it that cannot be cut."""
+        """Return the bytes of a file as they may be captured; None for one that must be left out, because it may have
+        purged text that cannot be removed."""
         try:
             edits = self._edits(path, body)
         except UncertainBinary:
@@ -116,14 +115,14 @@ class KeepOut:
         return apply_edits(body, edits) if edits else body
 
     def edits(self, path: str, body: bytes) -> tuple[ByteEdit, ...]:
-        """What goes of the bytes of a file, remembered in `cuts`. Nothing goes of one that has to be left out."""
+        """Return the edits for a file, and count them in `cuts`. A file that must be left out has none."""
         try:
             return self._edits(path, body)
         except UncertainBinary:
             return ()
 
     def _edits(self, path: str, body: bytes) -> tuple[ByteEdit, ...]:
-        """Raises Uncertain."""
+        """Return the edits for a file. Raises UncertainBinary."""
         if self.sieve is None:
             return ()
         self.sieve.met.clear()
@@ -138,7 +137,7 @@ class KeepOut:
             self.sieve.met.clear()
 
     def cut_row(self, store: MemoryStore, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The columns of a row as they may be captured; None when nothing is left of its content."""
+        """Return the columns of a row as they may be captured; None when nothing is left of its content."""
         if self.sieve is None:
             return values
         scope, content = scope_of(store.name), store.columns.index(store.content)
@@ -152,10 +151,11 @@ class KeepOut:
         if not count:
             return values
         made = tuple(value for value, _ in found)
-        return None if found[content][1] and _is_blank(made[content]) else made
+        is_blank = isinstance(made[content], str | bytes) and not made[content].strip()
+        return None if found[content][1] and is_blank else made
 
     def _cut_known_row(self, scope: str, store: MemoryStore, values: tuple[Any, ...]) -> tuple[Any, int]:
-        """The content of a row whose text says too little to be known by it."""
+        """Return the edited content of a row that is recognised by its id, because its text can be guessed."""
         named = dict(zip(store.columns, values, strict=True))
         value = named[store.content]
         row = self.sieve and self.sieve.row(scope, named[store.id], named.get("updated_at"))
@@ -179,9 +179,9 @@ class KeepOut:
     # What a capture found ---------------------------------------------------------------------------------------
 
     def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> Remembered:
-        """Keep where lines were cut, and since when there are none. Return where they are cut now, and where purged
-        values were captured, by path. `everything` says that all there is was looked through, `present` whether a path
-        is still there."""
+        """Store where lines were removed, and since when there are none. Return where they are removed now, and where
+        purged values were captured, by path. `everything`: all files were read; `present` returns whether a path still
+        exists."""
         before = vault.get(FOUND) or {}
 
         def merged(former: dict[str, int], here: dict[str, int]) -> dict[str, int]:
@@ -201,25 +201,25 @@ class KeepOut:
         return where, again
 
     def _renew(self, vault: Vault) -> None:
-        """Write a filter again that an earlier release kept with digests of what can be guessed."""
+        """Rewrite a filter that an earlier release stored with digests of guessable text."""
         document = vault.get(FILTER)
         if self.sieve is not None and document and document["version"] < VERSION:
             vault.set(FILTER, self.sieve.filter.to_json(), kind=FOUND)
 
 
 def read_met_values(document: JsonObject | None) -> dict[str, int]:
-    """Where purged values were met and captured, by path, from the decision `kept_out`."""
+    """Return where purged values were captured, by path, from the decision `kept_out`."""
     return dict((document or {}).get("again") or {})
 
 
 def read_left_out_files(document: JsonObject | None) -> list[str]:
-    """The files that are left out of captures, from the decision `kept_out`."""
+    """Return the files that are left out of captures, from the decision `kept_out`."""
     return list((document or {}).get("left_out") or ())
 
 
 def let_in(vault: Vault, paths: Collection[str], *, as_they_are: bool = False) -> list[str]:
-    """Capture files again that are left out, from the next capture on. `as_they_are`: also what cannot be cut out of
-    them. Return their paths."""
+    """Capture files that are left out again, from the next capture on; return their paths. `as_they_are`: also if
+    nothing can be removed from them."""
     document, found = vault.get(FILTER), vault.get(FOUND) or {}
     left = [path for path in read_left_out_files(found) if path in paths]
     if document:
@@ -234,7 +234,7 @@ def let_in(vault: Vault, paths: Collection[str], *, as_they_are: bool = False) -
 
 
 def read_kept_out_lines(document: JsonObject | None) -> dict[str, int]:
-    """Where lines were cut at the last look, by path, from the decision `kept_out`."""
+    """Return where lines were removed at the last capture, by path, from the decision `kept_out`."""
     return dict((document or {}).get("where") or {})
 
 
@@ -242,24 +242,18 @@ def _is_over(clean_since: str | None, days: int, now: str) -> bool:
     return clean_since is not None and times.parse_time(now) - times.parse_time(clean_since) >= timedelta(days=days)
 
 
-def _is_blank(value: Any) -> bool:
-    return isinstance(value, str | bytes) and not value.strip()
-
-
 def marks_of(context: Context, agent_id: str) -> KeepOutMarks:
-    """The digests of one agent on this machine. Raises NoKey."""
+    """Return the keyed digests of one agent on this machine. Raises NoKey."""
     return KeepOutMarks(bytes.fromhex(context.keys().fingerprint(f"keep out of {agent_id}".encode())))
 
 
 # A redaction that is about to be applied ----------------------------------------------------------------------------
 
 
-def derive_keep_out(
-    context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False
-) -> dict[str, Any]:
-    """The decisions that keep out what a redaction is about to destroy, for `Vault.redact`: what is kept out already
-    stays kept out. Reads every body that is named; none of their text is in the result. `keeps_weak`: also digests of
-    what can be guessed. Raises NoKey, VaultError."""
+def derive_keep_out(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False) -> JsonObject:
+    """Return the decisions that keep out what a redaction is about to destroy, for `Vault.redact`. What is kept out
+    already stays so. Reads every affected body; no text is in the result. `keeps_weak`: also digests of guessable text.
+    Raises NoKey, VaultError."""
     derived = _derived(context, vault, redaction, keeps_weak=keeps_weak)
     made = derived and derived.finish(_remaining(vault, Redactions([*vault.redactions, redaction])))
     if not made:
@@ -299,8 +293,8 @@ def _take(derived: DerivedFilter, vault: Vault, redaction: Redaction, after: Red
 def _edits_of(
     body: bytes, done: tuple[ByteEdit, ...], replacement: LeafReplacement | None
 ) -> tuple[ByteEdit, ...] | None:
-    """What a replacement, whose edits count in the bytes before any purge, takes of the bytes that are here; None: all.
-    `done` are the edits that made these bytes of those."""
+    """Return what a replacement, whose edits count in the original bytes, removes from the present bytes; None: all.
+    `done` are the edits that made the present bytes from the original."""
     if replacement is None:
         return None
     if not done:
@@ -313,7 +307,7 @@ def _edits_of(
 
 
 def _remaining(vault: Vault, after: Redactions) -> Iterator[Text]:
-    """What the newest state still says afterwards, line by line."""
+    """Yield what the newest state still says afterwards, line by line."""
     if vault.head() is None:
         return
     state = vault.state()
@@ -330,5 +324,5 @@ def _remaining(vault: Vault, after: Redactions) -> Iterator[Text]:
 
 
 def _left_of(after: Redactions, leaf: Leaf, body: bytes) -> bytes | None:
-    """None for what goes whole."""
+    """Return what is left of a body; None when it is removed completely."""
     return after.settled(leaf, body) if after.all_naming(leaf.digest) else body

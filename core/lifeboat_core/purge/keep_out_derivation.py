@@ -1,4 +1,4 @@
-"""From what a redaction names to the filter that keeps it out: read from the bytes themselves, while they are here."""
+"""Derive the keep-out filter of a redaction from the bytes themselves, before they are destroyed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import NamedTuple
 
 import msgspec
 
+from lifeboat_adapters.secrets.value_prints import ValuePrint, ValuePrints, is_printable, is_weak
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.memory import memory_records
+from lifeboat_alf.purging import purged_lines
+from lifeboat_alf.purging.purged_lines import EDGE, TouchedLine
 from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
-from lifeboat_core.purge import purged_lines
 from lifeboat_core.purge.keep_out_filter import LEAST_ANYWHERE, KeepOutFilter, KeepOutMarks, RedactedRowShape, scope_of
-from lifeboat_core.purge.purged_lines import EDGE, TouchedLine
-from lifeboat_core.purge.value_prints import ValuePrint, ValuePrints, is_printable, is_weak
 
 LEAST_LEFT = 16
-"""Characters that have to be left of a line of a table, so that it is known again by them."""
+"""Characters that must be left of a line of a table so that it can be recognised by them."""
 
 Text = tuple[str, list[bytes]]
-"""The lines of a text, in a file as the runtime knows it."""
+"""The lines of a text, with its file as the runtime names it."""
 
 
 class PurgedLine(NamedTuple):
-    """A line that goes, in a file as the runtime knows it."""
+    """A removed line, with its file as the runtime names it."""
 
     scope: str
     line: TouchedLine
@@ -33,8 +33,8 @@ class PurgedLine(NamedTuple):
 
 @dataclass(slots=True)
 class DerivedFilter:
-    """What is to be kept out, still as text: it lives as long as one purge is being carried out. `keeps_weak`: the user
-    asks for digests of what can be guessed, too; `has_weak`: there is such text."""
+    """The filter under construction, with text; it exists only while one purge is carried out. `keeps_weak`: the user
+    also wants digests of text that can be guessed; `has_weak`: there is such text."""
 
     marks: KeepOutMarks
     filter: KeepOutFilter = field(default_factory=KeepOutFilter)
@@ -44,7 +44,7 @@ class DerivedFilter:
     has_weak: bool = False
 
     def entry(self, path: str, body: bytes, edits: tuple[ByteEdit, ...], *, at_head: bool = True) -> None:
-        """A file of which edits take something. `at_head`: the newest state has it, so it may lie in the workspace."""
+        """Add a file that edits change. `at_head`: the newest state has it, so it may be in the workspace."""
         if not path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)) or not edits:
             return
         scope, removed = scope_of(path), _removed(body, edits)
@@ -75,7 +75,7 @@ class DerivedFilter:
         return weak and not self.keeps_weak
 
     def _values(self, removed: Iterable[bytes]) -> bool:
-        """Keep prints of values that may have one; whether all of them have."""
+        """Add prints of values that may have one; return whether all have."""
         prints, printed = ValuePrints(self.marks.key), True
         for value in removed:
             if is_printable(value, even_weak=self.keeps_weak):
@@ -87,7 +87,7 @@ class DerivedFilter:
         return printed
 
     def _table_lines(self, scope: str, body: bytes, edits: tuple[ByteEdit, ...]) -> None:
-        """Know the lines of a table again by what is left of them: each names its row."""
+        """Make lines of a table recognisable by what is left of them, which names their row."""
         start = 0
         for line in body.split(b"\n"):
             end = start + len(line)
@@ -111,13 +111,13 @@ class DerivedFilter:
                 self._text(scope, token.text, tuple(made))
 
     def _text(self, scope: str, text: bytes, edits: tuple[ByteEdit, ...]) -> None:
-        """A text on its own: all of it, where all of it goes, and each of its lines."""
+        """Add a text: as a whole if all of it is removed, and each of its lines."""
         if _takes_all(text, edits) and b"\n" in text.strip():
             self.found.append(PurgedLine(scope, TouchedLine(EDGE, purged_lines.normalise_line(text), EDGE, None)))
         self.found.extend(PurgedLine(scope, line) for line in purged_lines.find_touched_lines(text, edits))
 
     def record(self, line: bytes, edits: tuple[ByteEdit, ...] | None) -> None:
-        """A memory that is gone (None), or of whose line edits take a part."""
+        """Add a memory that is removed (None), or whose line edits change."""
         record = _decoded(line)
         content = record.get("content")
         if not isinstance(content, str):
@@ -137,7 +137,7 @@ class DerivedFilter:
                 self._row(scope, record, text, tuple(within))
 
     def _row(self, scope: str, record: dict[str, object], text: bytes, edits: tuple[ByteEdit, ...]) -> None:
-        """Know the row of a memory again by its id and time, where its text says too little."""
+        """Make the row of a memory recognisable by its id and time, if its text can be guessed."""
         about = record.get("raw_source_format")
         for kept in about.values() if isinstance(about, dict) and self._is_weak(_removed(text, edits)) else ():
             row = kept.get("row") if isinstance(kept, dict) else None
@@ -148,9 +148,9 @@ class DerivedFilter:
     # The end ----------------------------------------------------------------------------------------------------
 
     def finish(self, remaining: Iterable[Text]) -> KeepOutFilter:
-        """The filter. `remaining` are the texts that stay: a line that stands in one of them is kept out only between
-        the neighbours it had, and not at all where it stays between just those. A line of which so little goes that it
-        can be guessed has no digest, nor has one beside it."""
+        """Return the filter. `remaining` are the texts that stay: a line that is in one of them is kept out only
+        between its former neighbours, and not at all if it stays between the same ones. A line of which only a
+        guessable part is removed has no digest, nor has a line beside it."""
         weak = {found.line.text for found in self.found if self._is_weak(_gone(found.line))} - {b""}
         self.found = [found for found in self.found if found.line.text not in weak]
         wanted = {found.line.text for found in self.found}
@@ -158,7 +158,7 @@ class DerivedFilter:
         prints = ValuePrints(self.marks.key)
         for scope, text in remaining if wanted or self.values else ():
             for mark in prints.marks_in(b"\n".join(text), self.values):
-                del self.values[mark]  # it stands where nobody purged it
+                del self.values[mark]  # the value is also in text that stays
             normal = list(map(purged_lines.normalise_line, text))
             if here := wanted.intersection(normal):
                 common |= here
@@ -177,7 +177,7 @@ class DerivedFilter:
 
 
 def texts_of_entry(path: str, body: bytes) -> Iterator[Text]:
-    """The lines of a file, and those of the strings in it."""
+    """Yield the lines of a file, and those of the strings in it."""
     scope = scope_of(path)
     if not purged_lines.is_binary_body(body):
         yield scope, body.split(b"\n")
@@ -200,19 +200,19 @@ def _texts(scope: str, text: bytes) -> Iterator[Text]:
 
 
 def _origin(record: dict[str, object]) -> str:
-    """The file that a memory came from, as the runtime knows it."""
+    """Return the file that a memory came from, as the runtime names it."""
     source = record.get("source")
     return str(source.get("origin_file") or "") if isinstance(source, dict) else ""
 
 
 def _removed(body: bytes, edits: Iterable[ByteEdit]) -> list[bytes]:
-    """What edits take, without the white space around it."""
+    """Return what edits remove, without surrounding white space."""
     found = (body[edit.offset : edit.offset + edit.length].strip() for edit in edits)
     return [each for each in dict.fromkeys(found) if each]
 
 
 def _gone(line: TouchedLine) -> list[bytes]:
-    """What goes of the text of a line."""
+    """Return what is removed from the text of a line."""
     return [line.text] if line.rule is None else _removed(line.text, line.rule.edits)
 
 
@@ -221,7 +221,7 @@ def _takes_all(text: bytes, edits: tuple[ByteEdit, ...]) -> bool:
 
 
 def _is_prose(text: bytes) -> bool:
-    """Whether a string says something of its own: names of models and roles stand everywhere."""
+    """Return whether a string is specific enough: names of models and roles occur everywhere."""
     return len(text.split()) > 1 and purged_lines.count_characters(text) >= LEAST_ANYWHERE
 
 

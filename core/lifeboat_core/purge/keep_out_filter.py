@@ -1,17 +1,17 @@
-"""The local filter of purged text: keyed digests of lines and values that are to be kept out, and what goes of them. It
-never holds text, and without its key, which never leaves this machine, it says nothing about them. The key lies on the
-same disk, though, so there is no digest of anything that a program could guess: what is left of a body or a row, which
-is no secret, tells there which one it is.
+"""The local keep-out filter of purged text: keyed digests of removed lines and values, and the edits that remove them.
+It has no text. The key never leaves this machine, and without it the digests reveal nothing. The key is on the same
+disk, however, so nothing that a program could guess gets a digest: such text is recognised by what is left of its body
+or row, which is not secret.
 
     {"version": 2,
      "bodies": {mark: edits},     a whole body as it once was
      "lines": {mark: rule},       a line anywhere, a short one in its file, or a common one between its neighbours
-     "anywhere" | "placed" | "around": [length in bytes...],      what is worth a look
-     "values": {mark: [letters, rolling sum]},     what was cut, in any other words
+     "anywhere" | "placed" | "around": [length in bytes...],      lengths for which a digest is computed
+     "values": {mark: [letters, rolling sum]},     what was removed, in any other words
      "shapes": {file: [[length, mark of what is left, edits]...]},     a body, or a line of a table, by what is left
      "rows": {mark of its id and time: [length, edits]},               a row of a memory store
-     "binaries": {file: whether all that it lost has a print},         what cannot be told line by line
-     "let_in": [file...]}                                              what the user has captured as it is
+     "binaries": {file: whether all that it lost has a print},         files that cannot be compared line by line
+     "let_in": [file...]}                                              files that the user has captured unchanged
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from functools import cached_property
 from typing import NamedTuple
 
 from lifeboat_adapters.secrets.entropy import LEAST_PRINTED
+from lifeboat_adapters.secrets.value_prints import ValuePrint, ValuePrints, may_search_everywhere
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.purging import purged_lines
+from lifeboat_alf.purging.purged_lines import JsonString, LineRule, TouchedLine
 from lifeboat_alf.purging.sqlite_cuts import blank_spans, is_sqlite
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
-from lifeboat_core.purge import purged_lines
-from lifeboat_core.purge.purged_lines import JsonString, LineRule, TouchedLine
-from lifeboat_core.purge.value_prints import ValuePrint, ValuePrints, may_search_everywhere
 
 VERSION = 2
-"""Since 2 without digests of what can be guessed."""
+"""Since 2 without digests of text that can be guessed."""
 LEAST_ANYWHERE = 12
-"""Characters. A shorter line is looked for in the file alone that it stood in."""
+"""Characters. A shorter line is kept out only of the file that it was in."""
 
 
 def scope_of(path: str) -> str:
-    """A file as the runtime knows it, whatever folder of the archive it is kept in."""
+    """Return the file as the runtime names it, whatever folder of the archive it is in."""
     if path.startswith("raw/"):
         return path.split("/", 2)[-1]
     return path.removeprefix("artifacts/")
@@ -46,7 +46,7 @@ def scope_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeepOutMarks:
-    """Keyed digests, each kind for itself."""
+    """Keyed digests, a separate kind for each use."""
 
     key: bytes
 
@@ -77,7 +77,7 @@ class KeepOutMarks:
 
 
 class RedactedShape(NamedTuple):
-    """A body or a line that lost something: how long it was, the mark of what is left of it, and what goes."""
+    """A body or line that was changed: its former length, the mark of what is left, and the edits."""
 
     length: int
     left: str
@@ -85,7 +85,7 @@ class RedactedShape(NamedTuple):
 
 
 class RedactedRowShape(NamedTuple):
-    """What goes of the content of a row, and how long it was."""
+    """The former length of the content of a row, and the edits that change it."""
 
     length: int
     edits: tuple[ByteEdit, ...]
@@ -93,7 +93,7 @@ class RedactedRowShape(NamedTuple):
 
 @dataclass(slots=True)
 class KeepOutFilter:
-    """A filter in memory. Lengths are kept for speed alone: of most lines nothing has to be computed."""
+    """A filter in memory. The lengths are for speed: most lines need no digest."""
 
     bodies: dict[str, tuple[ByteEdit, ...]] = field(default_factory=dict)
     lines: dict[str, LineRule | None] = field(default_factory=dict)
@@ -157,8 +157,8 @@ class KeepOutFilter:
         return found
 
     def _give_up_what_is_short(self) -> None:
-        """Drop the digests that an earlier release kept of what is so short that it can be guessed. A digest does not
-        tell how long its line is, so all of whole lines go where one of them may be short."""
+        """Drop digests of guessable text that an earlier release kept. A digest does not show the length of its line,
+        so all digests of whole lines are dropped if one of them may be short."""
         short = min((*self.anywhere, *self.placed, *self.around), default=LEAST_PRINTED) < LEAST_PRINTED
         self.bodies = {mark: edits for mark, edits in self.bodies.items() if _taken(edits) >= LEAST_PRINTED}
         self.lines = {
@@ -173,7 +173,7 @@ class KeepOutFilter:
         self.bodies.setdefault(marks.body(body), edits)
 
     def add_line(self, marks: KeepOutMarks, scope: str, found: TouchedLine, *, common: bool) -> None:
-        """`common`: the line stands somewhere else too and stays there, so only its neighbours tell which one it is."""
+        """Add a line. `common`: it also occurs elsewhere and stays there, so only its neighbours identify it."""
         if common or not found.text:
             self._add(marks.around(scope, found.before, found.text, found.after), found, self.around)
         elif purged_lines.count_characters(found.text) >= LEAST_ANYWHERE:
@@ -182,7 +182,7 @@ class KeepOutFilter:
             self._add(marks.placed(scope, found.text), found, self.placed)
 
     def add_shape(self, marks: KeepOutMarks, scope: str, body: bytes, edits: tuple[ByteEdit, ...]) -> None:
-        """Know a body again by what is left of it."""
+        """Make a body recognisable by what is left of it."""
         shape = RedactedShape(len(body), marks.left(scope, apply_edits(body, edits)), edits)
         known = self.shapes.setdefault(scope, [])
         if shape not in known:
@@ -194,13 +194,13 @@ class KeepOutFilter:
 
 
 class UncertainBinary(Exception):
-    """A binary file that lost something in a purge changed, and nobody can tell whether it holds the purged text."""
+    """A binary file that was redacted has changed since, and may or may not have the purged text."""
 
 
 @dataclass(frozen=True)
 class KeepOutSieve:
-    """A filter at work, with its key. `cuts_values` is False where purged values that come back in other words are only
-    told of: `met` counts the places that are captured."""
+    """A filter with its key. With `cuts_values` False, purged values in other words are only reported: `met` counts
+    those captured."""
 
     filter: KeepOutFilter
     marks: KeepOutMarks
@@ -208,7 +208,7 @@ class KeepOutSieve:
     met: list[int] = field(default_factory=list)
 
     def file(self, path: str, body: bytes) -> tuple[ByteEdit, ...]:
-        """What goes of a file. Raises Uncertain."""
+        """Return the edits for a file. Raises UncertainBinary."""
         scope = scope_of(path)
         exact = self._exactly(scope, body)
         if exact:
@@ -223,14 +223,14 @@ class KeepOutSieve:
         if edits and _breaks(path, body, apply_edits(body, edits)):
             edits = ()
         edits = _on_top(edits, body, lambda left: self._strings(scope, left))
-        more = _on_top(edits, body, self._values)  # names of members, and what strings spell otherwise
+        more = _on_top(edits, body, self._values)  # also member names, and strings in other spellings
         if not _breaks(path, body, apply_edits(body, more)):
             return more
         self.met.append(1)
         return edits
 
     def _exactly(self, scope: str, body: bytes) -> tuple[ByteEdit, ...]:
-        """A body that was here once becomes the one that stands in its place, through one purge after the other."""
+        """Return the edits that turn a known former body into the present one, through several redactions."""
         done: tuple[ByteEdit, ...] = ()
         while edits := self._known_body(scope, body):
             body, done = apply_edits(body, edits), redactions.compose_edits(done, edits) if done else edits
@@ -242,7 +242,7 @@ class KeepOutSieve:
         return self._shaped(scope, body)
 
     def _shaped(self, scope: str, text: bytes) -> tuple[ByteEdit, ...]:
-        """What goes of a body or a line of which everything else is what a purge left of it."""
+        """Return the edits for a body or line that equals a redacted one in everything else."""
         for shape in self.filter.shapes.get(scope, ()):
             if shape.length == len(text):
                 left = apply_edits(text, shape.edits)
@@ -258,10 +258,12 @@ class KeepOutSieve:
         return tuple(edits)
 
     def _binary(self, scope: str, body: bytes) -> tuple[ByteEdit, ...]:
-        """Only in an SQLite database something can be cut out. Raises Uncertain where something would have to be."""
+        """Return the edits for a binary file; only SQLite databases can be edited. Raises UncertainBinary if another
+        one would have to be."""
         is_sure = self.filter.binaries.get(scope)
-        if is_sure is not None and any(self.marks.left(scope, body) == each for each in self._left_of(scope)):
-            return ()  # the user cut the live file
+        shapes = self.filter.shapes.get(scope, ())
+        if is_sure is not None and any(self.marks.left(scope, body) == shape.left for shape in shapes):
+            return ()  # the live file is redacted already
         is_small = may_search_everywhere(body, self.filter.values)
         spans = self._prints.find(body, self.filter.values, everywhere=is_small and is_sqlite(body))
         if spans:
@@ -276,15 +278,12 @@ class KeepOutSieve:
             raise UncertainBinary
         return ()
 
-    def _left_of(self, scope: str) -> Iterator[str]:
-        return (shape.left for shape in self.filter.shapes.get(scope, ()))
-
     @cached_property
     def _prints(self) -> ValuePrints:
         return ValuePrints(self.marks.key)
 
     def text(self, scope: str, text: bytes) -> tuple[ByteEdit, ...]:
-        """What goes of a text: lines, parts of them, and values in other words."""
+        """Return the edits for a text: lines, parts of lines, and values in other words."""
         return _on_top(self._lines(scope, text), text, self._values)
 
     def _values(self, text: bytes) -> tuple[ByteEdit, ...]:
@@ -295,7 +294,7 @@ class KeepOutSieve:
         return tuple(ByteEdit(start, end - start) for start, end in spans)
 
     def row(self, scope: str, row: object, time: object) -> RedactedRowShape | None:
-        """What goes of the content of a row that did not change since it was purged."""
+        """Return the edits for the content of a row that did not change since it was purged."""
         return self.filter.rows.get(self.marks.row(scope, row, time)) if self.filter.rows else None
 
     def _lines(self, scope: str, text: bytes) -> tuple[ByteEdit, ...]:
@@ -321,7 +320,7 @@ class KeepOutSieve:
     def _rule_of(
         self, scope: str, text: bytes, beside: tuple[bytes, bytes] | None = None
     ) -> LineRule | tuple[()] | None:
-        """The rule of a line, between its neighbours where those may tell; () when there is none."""
+        """Return the rule of a line, also by its neighbours; () when there is none."""
         kept, marks = self.filter, self.marks
         if len(text) in kept.anywhere and (mark := marks.anywhere(text)) in kept.lines:
             return kept.lines[mark]
@@ -336,7 +335,7 @@ class KeepOutSieve:
         return ()
 
     def _strings(self, scope: str, body: bytes) -> tuple[ByteEdit, ...]:
-        """What goes of the strings of JSON."""
+        """Return the edits for the strings of JSON."""
         found = ((token, self.text(scope, token.text)) for token in purged_lines.find_json_strings(body))
         return tuple(_respelled(token, body, apply_edits(token.text, edits)) for token, edits in found if edits)
 
@@ -348,7 +347,7 @@ def _at(start: int, edits: Iterable[ByteEdit]) -> Iterator[ByteEdit]:
 def _on_top(
     edits: tuple[ByteEdit, ...], body: bytes, more: Callable[[bytes], tuple[ByteEdit, ...]]
 ) -> tuple[ByteEdit, ...]:
-    """Edits, and those of what they leave."""
+    """Return edits combined with those of their result."""
     rest = more(apply_edits(body, edits) if edits else body)
     return redactions.compose_edits(edits, rest) if edits and rest else edits or rest
 
@@ -358,7 +357,7 @@ def _taken(edits: Iterable[ByteEdit]) -> int:
 
 
 def _breaks(path: str, body: bytes, made: bytes) -> bool:
-    """Whether a file that could be read as JSON cannot be read any more."""
+    """Return whether valid JSON becomes invalid."""
     by_line = not path.endswith((".json", ".json5"))
     return (
         purged_lines.can_parse_json(body, by_line=by_line)

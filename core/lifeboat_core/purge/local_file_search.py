@@ -1,5 +1,5 @@
-"""What lies beside the histories of an agent: the live workspace, undo folders, the program's logs and what restores
-wrote down. Looked through for a text, file by file; nothing of it is changed here."""
+"""Search the files outside the histories of an agent: the live workspace, undo folders, logs and restore receipts.
+Nothing is changed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf.archive.archive_names import to_archive_name
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.decoding.decoding_budget import TOO_LARGE
 from lifeboat_alf.decoding.unread_forms import unread_in
@@ -17,21 +18,21 @@ from lifeboat_alf.purging.mask_match import mask_span
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_alf.seams.file_operations import FileOperations, NotRegular
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture import archive_names, ignore_file, root_scan
-from lifeboat_core.capture.archive_names import to_archive_name
+from lifeboat_core.capture import ignore_file, root_scan
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import undo_folders
 from lifeboat_core.restore.journal_moves import is_inside, open_without_links
 
 WORKSPACE, UNDO, HOME = "workspace", "undo", "home"
 LARGEST = 256 << 20
-"""Bytes. What is larger is named, and not looked through."""
+"""Bytes. Larger files are reported and not searched."""
 _CHUNK, _OVERLAP = 16 << 20, 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class FileSight:
-    """One place where a wanted text stands. `line` counts from 1, None in what has no lines."""
+    """One place with the text. `line` counts from 1, None in files without lines."""
 
     place: str
     where: str
@@ -44,8 +45,8 @@ class FileSight:
 
 @dataclass(slots=True)
 class LocalFileSearch:
-    """What was looked through beside the histories, and what could not be; `opaque`: the form of files by name whose
-    content is not looked into."""
+    """The result: what was searched outside the histories, and what could not be. `opaque` is the form of files by name
+    whose content cannot be searched."""
 
     sights: list[FileSight]
     files: int
@@ -54,11 +55,11 @@ class LocalFileSearch:
 
 
 def search_local_files(context: Context, agent: Agent, wanted: PurgeTerms) -> LocalFileSearch:
-    """Every file of the workspace (also those that are not captured), of undo folders and of the home."""
+    """Search every file of the workspace (also those that are not captured), of undo folders and of the home."""
     looked = LocalFileSearch([], 0, {})
     for files, place, name, path in _files(context, agent, looked.unread):
         try:
-            if stat.S_ISLNK(files.lstat(path).st_mode):  # it has no content of its own
+            if stat.S_ISLNK(files.lstat(path).st_mode):  # a link has no content
                 continue
             unread = set[str]()
             looked.sights += _sights(files, place, name, path, wanted, unread)
@@ -77,8 +78,8 @@ class _FileTooLarge(Exception):
 
 
 _Place = tuple[FileOperations, str, str, Path]
-"""What reads it, the place, the name that people know, where it lies. Receipts are JSON: a name that is no UTF-8 is
-spelled as an archive spells it."""
+"""The operations that read a file, its place, its name for users, and its path. Receipts are JSON, so a name that is
+not UTF-8 is spelled as in an archive."""
 
 
 def _files(context: Context, agent: Agent, unread: dict[str, str]) -> Iterator[_Place]:
@@ -94,7 +95,7 @@ def _files(context: Context, agent: Agent, unread: dict[str, str]) -> Iterator[_
 
 
 def _live(context: Context, agent: Agent, unread: dict[str, str]) -> Iterator[_Place]:
-    """Nothing is ignored: what nobody captures may hold the text as well."""
+    """Yield the files of the workspace. Ignored ones are included, because they may have the text too."""
     adapter = context.adapter(agent.runtime)
     try:
         roots = list(adapter.roots(context.installation(agent)))
@@ -115,7 +116,7 @@ def _leads_to(path: Path, known: Container[str]) -> bool:
 
 
 def _name(workspace: Path, path: Path) -> str:
-    """As people know it: inside the workspace by its name there."""
+    """Return the name for users: inside the workspace relative to it."""
     return _text(path.relative_to(workspace) if path.is_relative_to(workspace) else path)
 
 
@@ -124,12 +125,12 @@ def _text(path: Path) -> str:
 
 
 def _is_ours(path: Path, workspace: Path) -> bool:
-    """Whether a file lies in an undo or staging folder, which is looked through as such."""
-    return any(archive_names.OURS in part for part in path.relative_to(workspace).parts[:-1])
+    """Return whether a file is in an undo or staging folder, which is searched separately."""
+    return any(OURS in part for part in path.relative_to(workspace).parts[:-1])
 
 
 def _tree(files: FileOperations, folder: Path, unread: dict[str, str]) -> Iterator[Path]:
-    """Everything below a folder that is no folder, nor a link to one. Nothing there is fine."""
+    """Yield all files and links below a folder, which may be missing."""
     waiting = [folder]
     while waiting:
         here = waiting.pop()
@@ -147,8 +148,8 @@ def _tree(files: FileOperations, folder: Path, unread: dict[str, str]) -> Iterat
 def _sights(
     files: FileOperations, place: str, name: str, path: Path, wanted: PurgeTerms, unread: set[str]
 ) -> Iterator[FileSight]:
-    """Read in pieces that overlap, so that the size of a file costs no memory; what is not looked into is added to
-    `unread`. Raises OSError, _TooLarge."""
+    """Search a file in overlapping chunks, so that its size needs no memory. What cannot be searched is added to
+    `unread`. Raises OSError, _FileTooLarge."""
     try:
         descriptor = files.open_regular(path)
     except NotRegular:

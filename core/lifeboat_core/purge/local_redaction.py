@@ -1,13 +1,13 @@
-"""What one machine does with a redaction, whoever asked for the purge: its own user a moment ago, or another machine
-whose order came from a second copy. Everything can be done again; `purge_orders` says what was begun."""
+"""Apply a redaction on one machine: one that its user just requested, or one that another machine sent through a
+remote. Everything can be repeated; `purge_orders` records what was begun."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 
 from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.redaction import joined_redactions
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_core.agents.agent import Agent
@@ -16,7 +16,6 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
 from lifeboat_core.purge import (
     histories,
-    joint_redaction,
     keep_out,
     purge_orders,
     receipt_signing,
@@ -32,16 +31,18 @@ from lifeboat_core.remotes import acknowledged_states, remote_registry
 from lifeboat_core.restore import scratch_folders
 from lifeboat_core.state.state_db import delete_cache
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_keys.signed import redaction_signatures
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 
 Search = Callable[[Histories], Mapping[str, int]]
 
 
 @dataclass(slots=True)
 class AppliedRedaction:
-    """What was done here. `objects` lost their bytes in all histories; `remains` names the histories in whose
-    files something may still be left, because others read them or there is no room: it is tried again;
-    `workspace_purge` are the live files that were cut, None where they were left alone; `searched` is what was looked
-    through afterwards, and `hits` in it."""
+    """The result on this machine. `objects` is the number of objects that lost their bytes in all histories. `remains`
+    names histories whose files may still have something, because other programs read them or there is no room: it is
+    tried again. `workspace` are the live files that were changed, None if they were left alone. `searched` counts what
+    was searched afterwards, and the `hits` in it."""
 
     objects: int = 0
     undo_folders: int = 0
@@ -62,12 +63,12 @@ def apply_redaction(
     unreachable: tuple[UnreachableCopy, ...] = (),
     tell: Tell = tell_nobody,
 ) -> AppliedRedaction:
-    """Destroy what a redaction names on this machine: in every history, undo folders, staging, caches and, where that
-    is asked for, in the live workspace. Whoever calls this has verified the signature. `search` looks once more for
-    what was wanted, which only the user who asked knows.
+    """Destroy what a redaction names on this machine: in every history, undo folders, staging, caches and, with
+    `workspace`, in the live workspace. The caller has verified the signature. `search` searches once more for the
+    requested text, which only the requesting user knows.
 
-    Raises Busy, SystemRefused, DiskFull, VaultError, KeysError; RedactionInvalid for what nobody can apply, then no
-    order of it stays. Cut off anywhere, `resuming` completes it.
+    Raises Busy, SystemRefused, DiskFull, VaultError, KeysError; RedactionInvalid for a redaction that cannot be
+    applied, whose order is then removed. After an interruption `purge_recovery` completes it.
     """
     with convert_system_errors(), agent_lock(context, agent.id, "purge"):
         order = PurgeOrder(redaction, workspace, keep_print=keep_print)
@@ -88,15 +89,18 @@ def carry_out_order(
     unreachable: tuple[UnreachableCopy, ...] = (),
     tell: Tell = tell_nobody,
 ) -> AppliedRedaction:
-    """All of it, or the rest of it; before that, where it contradicts a purge that is known here, the one that joins
-    both. The caller holds the agent's lock."""
+    """Carry out an order, or the rest of it. If it contradicts a redaction known here, first apply one that joins both.
+    The caller holds the agent's lock."""
     joint = _joint(context, agent, order.redaction)
     if joint is not None:
         purge_orders.write_order(context, joint)
         carry_out_order(context, agent, joint)
     done = AppliedRedaction()
     with histories.open_histories(context, agent.id) as opened:
-        planned = _planned(context, opened, order) if order.workspace else None
+        # The filter is planned while the bytes are still here. It has digests of everything that is removed.
+        own, planned = opened.own, None
+        if order.workspace and own is not None:
+            planned = KeepOut.planned(context, own, order.redaction)
         objects = _redacted_in_all(context, opened, order, tell)
         done.objects = sum(objects.values())
         reach_crash_point(CrashPoint.PURGE_SWEPT)
@@ -123,18 +127,20 @@ def carry_out_order(
 
 
 def _joint(context: Context, agent: Agent, redaction: Redaction) -> PurgeOrder | None:
-    """The order that has to be carried out first."""
+    """Return the order to carry out first if a redaction contradicts a known one: it says what both together leave (see
+    `joined_redactions`), so that nothing is lost that no purge named. Return None when there is nothing to join."""
     with histories.open_histories(context, agent.id) as opened:
-        made = joint_redaction.make_joint_redaction(context, opened, redaction)
-        return (
-            None
-            if made is None
-            else PurgeOrder(made, note=joint_redaction.describe_joint_redaction(opened, redaction, made))
-        )
+        known = opened.redactions
+        made = joined_redactions.join_redactions(known, redaction, opened.items, context.now())
+        if made is None:
+            return None
+        joint = redaction_signatures.sign_redaction(made, context.keys().device)
+        named = ", ".join(each.id for each in joined_redactions.find_joined(known, redaction, joint))
+        return PurgeOrder(joint, note=f"joins {named}: purges of the same bytes that did not know of each other")
 
 
 def _redacted_in_all(context: Context, opened: Histories, order: PurgeOrder, tell: Tell) -> dict[str, int]:
-    """How many objects lost their bytes, by history."""
+    """Redact all histories; return how many objects lost their bytes, by history."""
     redacted = count_units(tell, "Destroying it in the histories", len(opened.open))
     objects = {}
     for each in opened.open:
@@ -144,19 +150,14 @@ def _redacted_in_all(context: Context, opened: Histories, order: PurgeOrder, tel
 
 
 def _redacted(context: Context, history: History, order: PurgeOrder) -> int:
-    """How many objects lost their bytes. What has to be kept out of captures is derived from them before, and kept in
-    the same transaction."""
+    """Redact one history; return how many objects lost their bytes. The keep-out filter is derived from them before,
+    and stored in the same transaction."""
     vault, redaction, is_own = history.vault, order.redaction, history.name == histories.OWN
     is_fresh = redaction.id not in vault.redactions
     derived = is_own and is_fresh
     decisions = keep_out.derive_keep_out(context, vault, redaction, keeps_weak=order.keep_print) if derived else {}
     reach_crash_point(CrashPoint.PURGE_REDACTED)
     return vault.redact(redaction, decisions=decisions).objects
-
-
-def _planned(context: Context, opened: Histories, order: PurgeOrder) -> KeepOut | None:
-    """The filter with digests of all that goes, in memory, while the bytes are still here."""
-    return None if opened.own is None else KeepOut.planned(context, opened.own, order.redaction)
 
 
 def _cut_workspace(context: Context, agent: Agent, opened: Histories, planned: KeepOut | None) -> list[str]:
@@ -175,7 +176,8 @@ def _write_receipt(
     done: AppliedRedaction,
     unreachable: tuple[UnreachableCopy, ...],
 ) -> None:
-    """Second copies stand in it from the beginning: whoever is cut off before they are told has said so."""
+    """Write the receipt. Remotes are listed in it from the beginning, so that an interruption before they are told is
+    recorded."""
     cut = None if done.workspace is None else len(done.workspace)
     until = None if opened.own is None else keep_out.KeepOut.of(context, opened.own).until
     here = MachinePurgeNote(done.undo_folders, 0, True, cut, until, done.searched)
@@ -189,24 +191,16 @@ def _write_receipt(
 
 
 def _note(context: Context, order: PurgeOrder, history: History, objects: int, done: AppliedRedaction) -> None:
-    """A vault signs when nothing is left to do in it."""
-    redaction = order.redaction
-    vault, note = history.vault, partial(receipt_signing.note_vault, context, redaction.id, history.vault.id)
+    """Note a history in the receipt; its vault signs when nothing is left to do in it."""
+    redaction, vault, name = order.redaction, history.vault, context.keys().own_name
+    note = VaultPurgeNote(name, vault.id, receipt_signing.HOME, receipt_signing.PENDING, context.now())
     if history.name in done.remains:
-        name, message = (
-            context.keys().own_name,
-            "another program reads the vault, or there is no room: it is tried again",
-        )
-        note(name=name, kind=receipt_signing.HOME, state=receipt_signing.PENDING, message=message)
+        message = "another program reads the vault, or there is no room: it is tried again"
+        receipt_signing.note_vault(context, redaction.id, replace(note, message=message))
         return
     applied = len(vault.redactions)
     signed = receipt_signing.make_home_receipt(
         context, vault, redaction, applied=applied, objects=objects, found=done.searched
     )
-    note(
-        name=signed.name,
-        kind=receipt_signing.HOME,
-        state=receipt_signing.DONE,
-        message=order.note,
-        receipt=signed.to_json(),
-    )
+    signed_note = replace(note, state=receipt_signing.DONE, message=order.note, receipt=signed.to_json())
+    receipt_signing.note_vault(context, redaction.id, signed_note)

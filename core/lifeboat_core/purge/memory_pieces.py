@@ -1,4 +1,4 @@
-"""Where memories stand in the files of runtimes that spell them in their own way."""
+"""Find memories in the files of runtimes that have their own spelling."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from lifeboat_core.home.context import Context
 
 
 def pieces_of(context: Context) -> Pieces:
-    """What `plan_cuts` asks of files. A file of a runtime that is not known here, and bytes that are no text, have
-    none."""
+    """Return the function that `plan_cuts` calls for files. Files of unknown runtimes and binary files have no
+    pieces."""
 
     def pieces(path: str, body: bytes, listed: list[str], gone: frozenset[str]) -> list[Span]:
         adapter = _adapter(context, path)
@@ -38,7 +38,7 @@ def _adapter(context: Context, path: str) -> Adapter | None:
 
 
 def _in_bytes(text: str, span: Span) -> Span:
-    """With the end of its line, where nothing else stands in it."""
+    """Convert a span to bytes, including the line end if the line has nothing else."""
     start, end = span
     if text[end : end + 1] == "\n" and text[start - 1 : start] in ("", "\n"):
         end += 1

@@ -1,9 +1,9 @@
-"""Purges that are not done everywhere: what `status` and the doctor say of them. Nobody is asked."""
+"""List purges that are not done everywhere, for `status` and `doctor`, without contacting a remote."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT
@@ -26,20 +26,12 @@ class OutstandingPurge:
     message: str
 
     def to_json(self) -> JsonObject:
-        return {
-            "id": self.id,
-            "agent_id": self.agent_id,
-            "vault": self.vault,
-            "state": self.state,
-            "since": self.since,
-            "applies_at": self.applies_at,
-            "message": self.message,
-        }
+        return asdict(self)
 
 
 def list_outstanding_purges(context: Context, agent_id: str | None = None) -> list[OutstandingPurge]:
-    """All of them, or an agent's, the oldest purge first. Where an agent is gone whole, nothing smaller is to be done.
-    Costs one look at a folder when nothing was ever purged."""
+    """Return outstanding purges, of one agent if given, oldest first. When a whole agent was purged, its smaller purges
+    are not outstanding. Costs one listing of a folder when nothing was ever purged."""
     receipts = [each for each in receipt_store.load_receipts(context) if agent_id in (None, each.agent_id)]
     gone = {
         (receipt.agent_id, note.id)
@@ -57,7 +49,7 @@ def list_outstanding_purges(context: Context, agent_id: str | None = None) -> li
 
 
 def describe_outstanding_purges(found: Sequence[OutstandingPurge]) -> str:
-    """`1 purge is not done everywhere: lifeboat receipts show ID`; "" when there is none."""
+    """Return a sentence such as `1 purge is not done everywhere: lifeboat receipts show ID`; "" for none."""
     if not found:
         return ""
     purges = {each.id for each in found}
@@ -67,7 +59,7 @@ def describe_outstanding_purges(found: Sequence[OutstandingPurge]) -> str:
 
 
 def describe_progress(one: OutstandingPurge) -> str:
-    """`waits until 2026-11-20 19:40`, or `is pending since ...`."""
+    """Return a phrase such as `waits until 2026-11-20 19:40` or `is pending since ...`."""
     if one.state == WAITING and one.applies_at is not None:
         return f"waits until {time_text(one.applies_at)}"
     return f"is pending since {time_text(one.since)}"

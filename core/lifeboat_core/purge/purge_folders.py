@@ -1,8 +1,9 @@
-"""Where purges lie in the home, below `vault/`. Light: the daemon looks here and loads nothing else of a purge.
+"""The folders of purges in the home, below `vault/`. The daemon checks them, so this module imports nothing else of a
+purge.
 
-purges/<redaction id>.json     begun, not finished (see `orders`)
-receipts/<redaction id>.json   the proof (see `receipts`)
-erased/<agent id>.json         agents that were purged whole (see `locate_purged_agents`)
+purges/<redaction id>.json     orders that are not finished (see `purge_orders`)
+receipts/<redaction id>.json   proofs (see `receipt_store`)
+erased/<agent id>.json         agents that were purged completely (see `purged_agent_files`)
 """
 
 from __future__ import annotations
@@ -22,5 +23,5 @@ def locate_purged_agents(context: Context) -> Path:
 
 
 def list_purged_agent_ids(context: Context) -> list[str]:
-    """Return the ids of the agents that were purged whole on this machine. Raises OSError."""
+    """Return the ids of agents that were purged completely on this machine. Raises OSError."""
     return [path.stem for path in paths_in(context.files, locate_purged_agents(context), ".json")]

@@ -1,4 +1,4 @@
-"""`purge --json`: what a purge would do, and what it did. Nothing of the content stands in it."""
+"""Describe what a purge would do and what it did for `purge --json`, without any content."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from lifeboat_core.purge import agent_purge, histories, receipt_signing
 from lifeboat_core.purge.purge_run import PurgeResult
 from lifeboat_core.purge.purge_search import KeptVersions, PurgeMatches, RemoteSearch
 from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
-from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes import remote_kinds, remote_registry
 
 
 def describe_planned_purge(agent: Agent, found: PurgeMatches) -> JsonObject:
-    """What would go. `receipt` is null: nothing was done."""
+    """Return what a purge would remove. `receipt` is null, because nothing was done."""
     remotes = [_planned_at(each) for each in found.remotes]
     return {**_common(agent, None, True), **_found(found), "remotes": remotes}
 
 
 def describe_done_purge(agent: Agent, result: PurgeResult) -> JsonObject:
-    """What went."""
+    """Return what a purge removed."""
     made = {**_common(agent, result.receipt, False), "partitions": list(result.partitions)}
     if result.found is not None:
         made |= _found(result.found)
@@ -39,12 +39,12 @@ def describe_done_purge(agent: Agent, result: PurgeResult) -> JsonObject:
 
 
 def describe_kept_out(agent: Agent, cuts: list[WorkspaceRemoval]) -> JsonObject:
-    """What was purged before and lies in live files; `workspace` is null until it was cut."""
+    """Return what was purged before and is in live files; `workspace` is null until they are purged."""
     return {**_common(agent, None, True), "live": _live(cuts), "workspace": None}
 
 
 def describe_let_in(agent: Agent, paths: list[str], *, dry_run: bool) -> JsonObject:
-    """What was left out of captures since a purge, and is captured again."""
+    """Return files that a purge left out of captures, and that are captured again."""
     return {**_common(agent, None, dry_run), "let_in": paths}
 
 
@@ -53,7 +53,7 @@ def _live(cuts: list[WorkspaceRemoval]) -> list[JsonObject]:
 
 
 def describe_agent_purge(context: Context, agent: Agent) -> JsonObject:
-    """What a whole agent is, before it goes."""
+    """Return what a whole agent has, before it is purged."""
     made = {**_common(agent, None, True), "scope": "full_agent"}
     with histories.open_histories(context, agent.id) as opened:
         own = opened.own
@@ -112,7 +112,7 @@ def _found(found: PurgeMatches) -> JsonObject:
 
 
 def _hit(hit: PurgeMatch, kept: KeptVersions | None) -> JsonObject:
-    """A place; of a name, and of what only a second copy keeps, nobody counts versions."""
+    """Return one place. Versions are not counted for names and for what only a remote keeps."""
     counted = None if hit.kind == "name" else kept
     span = (None, None, None) if counted is None else (counted.versions, counted.first, counted.last)
     return {**hit._asdict(), **dict(zip(("versions", "first", "last"), span, strict=True))}
@@ -130,8 +130,10 @@ def _planned_at(asked: RemoteSearch) -> JsonObject:
 
 
 def _waits(asked: RemoteSearch) -> bool:
-    """Whether the purge waits there, unless the owner's token is given: nobody but this user keeps the others."""
-    return asked.config.url.startswith("http") and not asked.config.sealed
+    """Return whether the purge waits at a remote unless the owner's token is given. In other remotes only this user can
+    refuse it."""
+    kind = remote_kinds.find_installed_kind(asked.config.url)
+    return kind is not None and kind.waits_for_owner(asked.config)
 
 
 def _offline(asked: RemoteSearch) -> JsonObject:

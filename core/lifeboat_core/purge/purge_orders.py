@@ -1,5 +1,5 @@
-"""Purges under way on this machine: `vault/purges/<redaction id>.json`, written before the first byte is destroyed and
-removed when nothing is left to do here. Whoever starts next finishes them. An order holds nothing of what is purged."""
+"""Orders of purges under way on this machine: `vault/purges/<redaction id>.json`, written before the first byte is
+destroyed and removed when nothing is left to do. The next process finishes them. An order has no purged text."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from lifeboat_core.purge import purge_folders
 
 @dataclass(frozen=True, slots=True)
 class PurgeOrder:
-    """What is to be done here: the redaction, whether the workspace is to be cut as well, what its receipt says beside
-    it, and whether a print is kept of a text that can be guessed."""
+    """What has to be done here: the redaction, whether to purge the workspace too, a note for the receipt, and whether
+    to keep a print of text that can be guessed."""
 
     redaction: Redaction
     workspace: bool = False
@@ -44,7 +44,7 @@ class PurgeOrder:
 
 
 def write_order(context: Context, order: PurgeOrder) -> None:
-    """Durably, before anything is destroyed."""
+    """Write an order durably, before anything is destroyed."""
     context.files.make_folders(purge_folders.locate_purge_orders(context), 0o700)
     write_atomic(context.files, _path(context, order.id), json_codec.encode_json(order.to_json()))
 
@@ -55,13 +55,12 @@ def remove_order(context: Context, order: PurgeOrder) -> None:
 
 
 def is_order_pending(context: Context, order: PurgeOrder) -> bool:
-    """Whether nobody finished it meanwhile."""
+    """Return whether no other process finished the order meanwhile."""
     return _path(context, order.id).exists()
 
 
 def list_pending_orders(context: Context) -> Iterator[PurgeOrder]:
-    """Orders that were not carried out to their end, and can be read. Costs one look at a folder when there are
-    none."""
+    """Yield unfinished orders that can be read. Costs one listing of a folder when there are none."""
     for path in _paths(context):
         with contextlib.suppress(PurgeError):
             order = _read(context, path)
@@ -70,7 +69,7 @@ def list_pending_orders(context: Context) -> Iterator[PurgeOrder]:
 
 
 def list_damaged_orders(context: Context) -> Iterator[PurgeError]:
-    """What is wrong with those that cannot be read."""
+    """Yield the errors of orders that cannot be read."""
     for path in _paths(context):
         try:
             _read(context, path)
@@ -84,7 +83,7 @@ def _paths(context: Context) -> list[Path]:
 
 
 def _read(context: Context, path: Path) -> PurgeOrder | None:
-    """None for one that another process finished meanwhile."""
+    """Read an order; return None when another process finished it meanwhile."""
     try:
         document = json_codec.decode_json(read_all(context.files, path))
         return PurgeOrder(

@@ -1,4 +1,4 @@
-"""Purges that were cut off, finished by whoever starts next: a command, or the daemon. Light while there is nothing."""
+"""Finish interrupted purges when a command or the daemon starts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lifeboat_core.system_refusals import convert_system_errors
 
 
 def complete_purges(context: Context) -> list[str]:
-    """Complete every purge that was begun here; a sentence for each. One that another process is at is left alone, and
-    one that cannot be completed now is said, and tried again. A damaged order keeps nobody from anything else."""
+    """Complete every purge that was begun here; return a sentence for each. One that another process runs is skipped;
+    one that cannot be completed is reported and tried again later. A damaged order blocks nothing else."""
     damaged = [
         f"A purge cannot be finished: {each.message}; ask for it again, then {each.fix}"
         for each in purge_orders.list_damaged_orders(context)

@@ -1,9 +1,9 @@
-"""A purge from the user's word to the proof: look, sign the redaction, destroy here, tell every second copy."""
+"""Run a purge: preview it, sign the redaction, apply it here, and send it to every remote."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.common import ids
@@ -32,8 +32,7 @@ from lifeboat_core.purge import (
 from lifeboat_core.purge.histories import Histories
 from lifeboat_core.purge.keep_out import KeepOut
 from lifeboat_core.purge.local_redaction import AppliedRedaction
-from lifeboat_core.purge.purge_request import PurgeRequest
-from lifeboat_core.purge.purge_search import PurgeMatches
+from lifeboat_core.purge.purge_search import PurgeMatches, PurgeRequest
 from lifeboat_core.purge.receipt_signing import UnreachableCopy
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.system_refusals import convert_system_errors
@@ -46,14 +45,15 @@ if TYPE_CHECKING:
     from lifeboat_vault.vault import Vault
 
 TELLING = "Telling "
-"""With the name of a second copy: what a purge does there."""
+"""Progress text before the name of a remote."""
 Owners = Mapping[str, str]
-"""The second token of a remote, by its name: with it the purge does not wait there."""
+"""The second token of remotes by name, with which a purge does not wait there."""
 
 
 @dataclass(slots=True)
 class RemotePurge:
-    """What came of telling one second copy: done, waiting (until `applies_at`) or pending, and then why."""
+    """The result of sending a redaction to one remote: done, waiting (until `applies_at`) or pending, then with the
+    reason."""
 
     name: str
     state: str
@@ -61,7 +61,7 @@ class RemotePurge:
     message: str = ""
 
     def to_json(self) -> JsonObject:
-        return {"name": self.name, "state": self.state, "applies_at": self.applies_at, "message": self.message}
+        return asdict(self)
 
 
 @dataclass(slots=True)
@@ -80,8 +80,8 @@ class PurgeResult:
 def preview_purge(
     context: Context, agent: Agent, request: PurgeRequest, tell: Tell = tell_nobody
 ) -> tuple[PurgeMatches, list[str]]:
-    """What a purge would do, and what was in the way of looking. What lies in the workspace now is captured first: the
-    history is what everything is measured by. Raises PurgeError, Busy, VaultError."""
+    """Return what a purge would do, and warnings about the search. The present workspace is captured first, because
+    everything is compared with the history. Raises PurgeError, Busy, VaultError."""
     warnings = _captured(context, agent) if request.capture else []
     with histories.open_histories(context, agent.id) as opened:
         asked = purge_search.search_remotes(context, agent, opened.own, tell)
@@ -96,7 +96,7 @@ def preview_purge(
 
 
 def _captured(context: Context, agent: Agent) -> list[str]:
-    """A capture that fails keeps nobody from purging what is in the history."""
+    """Capture the workspace. A failure does not prevent a purge of what is in the history."""
     try:
         capture_agent(context, agent)
     except LifeboatError as error:
@@ -107,8 +107,8 @@ def _captured(context: Context, agent: Agent) -> list[str]:
 def purge_content(
     context: Context, agent: Agent, request: PurgeRequest, found: PurgeMatches, owners: Owners, tell: Tell = tell_nobody
 ) -> PurgeResult:
-    """Do what `preview_purge` found, all of it on this machine, then at every second copy that answers. Raises what
-    `apply` raises; what goes wrong at a second copy is in the result."""
+    """Do what `preview_purge` found, completely on this machine, then at every remote that answers. Raises what
+    `apply_redaction` raises; failures of remotes are in the result."""
     with agent_lock(context, agent.id, "purge"):
         with histories.open_histories(context, agent.id) as opened:
             found = _fresh(context, agent, request, found, opened)
@@ -132,7 +132,7 @@ def purge_content(
 
 
 def _take_names_away(request: PurgeRequest, opened: Histories) -> None:
-    """First of all: what `apply` then rewrites holds them no more."""
+    """Remove names of sequences that contain the text, before `apply_redaction` rewrites the vault."""
     for history in opened.open if request.wanted else ():
         for number in purge_search.find_named_sequences(history.vault, request.wanted):
             history.vault.label(number, None)
@@ -141,7 +141,7 @@ def _take_names_away(request: PurgeRequest, opened: Histories) -> None:
 def _fresh(
     context: Context, agent: Agent, request: PurgeRequest, found: PurgeMatches, opened: Histories
 ) -> PurgeMatches:
-    """What was found, or what is found now where something was captured or purged since."""
+    """Return the matches, found again if something was captured or purged since."""
     own = opened.own
     head = None if own is None else own.head()
     number, purges = (None if head is None else head.number), (0 if own is None else len(own.redactions))
@@ -169,14 +169,14 @@ def _redaction(
 
 
 def _asker(agent: Agent, vault: Vault | None) -> str:
-    """The primary principal (ALF §3.1.11, `requested_by`)."""
+    """Return the primary principal (ALF §3.1.11, `requested_by`)."""
     if vault is None or vault.head() is None:
         return agent.id
     return primary_principal.primary_principal_id(vault.state())
 
 
 def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCopy]:
-    """What nobody could look through. It stands in the receipt, so the text is blacked out in names, too."""
+    """Return what could not be searched. It is written into the receipt, so the text is masked in names too."""
     offline = [
         UnreachableCopy(each.config.name, each.problem, "states that only it has")
         for each in found.remotes
@@ -194,7 +194,7 @@ def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCop
 
 
 def _searched(context: Context, agent: Agent, request: PurgeRequest, opened: Histories) -> dict[str, int]:
-    """Once more, after everything: how many hits are left in what was purged. Live files count by themselves."""
+    """Search once more at the end, and count the remaining hits. Live files are counted separately."""
     if not request.wanted:
         return {"bodies": sum(1 for each in opened.open for _ in each.vault.history()), "hits": 0}
     looked = purge_search.search_beside_histories(context, agent, request.wanted, opened)
@@ -217,9 +217,10 @@ def _told(context: Context, agent: Agent, redaction: Redaction, owners: Owners, 
 
 
 def _tell_one(context: Context, agent: Agent, redaction: Redaction, name: str, owners: Owners) -> RemotePurge:
-    """Nothing that goes wrong there undoes what was done here: it is told again at the next contact."""
+    """Send a redaction to one remote. A failure there does not affect this machine: it is sent again at the next
+    contact."""
     try:
-        with convert_system_errors():  # this disk may be full by now, too
+        with convert_system_errors():  # this disk may be full by now
             config = remote_registry.find_remote(context, name)
             state, message = _sent(context, agent, config, redaction, owners.get(name))
             if redaction.scope == WHOLE_AGENT:
@@ -236,7 +237,8 @@ def _tell_one(context: Context, agent: Agent, redaction: Redaction, name: str, o
 def _sent(
     context: Context, agent: Agent, config: RemoteConfig, redaction: Redaction, owner: str | None
 ) -> tuple[RemoteRedaction, str]:
-    """With a second token that is refused it is told without one, so that it waits there; and why, else ""."""
+    """Send a redaction. If the second token is refused, send it without, so that it waits there. Return the state, and
+    the reason for waiting or ""."""
     from lifeboat_core.remotes.redactions import purge_exchange
 
     try:
@@ -253,7 +255,7 @@ def _sent(
 
 
 def purge_agent(context: Context, agent: Agent, reason: str, owners: Owners, tell: Tell = tell_nobody) -> PurgeResult:
-    """Purge a whole agent: everything of it on this machine, then at every second copy. Raises as `purge_content`."""
+    """Purge a whole agent: everything on this machine, then at every remote. Raises as `purge_content`."""
     with agent_lock(context, agent.id, "purge"):
         tell("Destroying everything on this machine", 0, None)
         with histories.open_histories(context, agent.id) as opened:

@@ -1,5 +1,5 @@
-"""Where it is: every history of the agent here, the states that only second copies keep, the live workspace, undo
-folders and logs. Nothing is changed, and nothing of what is looked for is written down."""
+"""Search for the text of a purge: in every history of the agent here, states that only remotes keep, the live
+workspace, undo folders and logs. Nothing is changed, and the text is not written anywhere."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from lifeboat_adapters.secrets.secret_prints import SecretPrints
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.decoding.unread_forms import unread_in
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.purging.collateral_losses import find_collateral_losses
-from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem, PurgeOptions
 from lifeboat_alf.purging.purge_planner import plan_cuts
 from lifeboat_alf.purging.purge_terms import PurgeTerms
-from lifeboat_alf.redaction.redactions import NONE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
-from lifeboat_core.capture.secret_prints import SecretPrints
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
 from lifeboat_core.purge import histories, local_file_search
 from lifeboat_core.purge.histories import Histories
 from lifeboat_core.purge.local_file_search import FileSight, LocalFileSearch
 from lifeboat_core.purge.memory_pieces import pieces_of
-from lifeboat_core.purge.purge_request import PurgeRequest
 from lifeboat_core.purge.workspace_purge import WorkspaceRemoval
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
@@ -35,10 +33,25 @@ from lifeboat_core.texts.human_text import file_name
 from lifeboat_vault.vault import Vault
 
 
+@dataclass(frozen=True, slots=True)
+class PurgeRequest:
+    """Records by id, and everything that has a text or matches a pattern. `wanted` is never written anywhere. `reason`
+    is one of the four of ALF §3.1.11. `workspace`: purge the live files too; `capture`: capture the workspace first, so
+    that the filter knows its text; `keep_print`: captures also recognise text that can be guessed."""
+
+    record_ids: tuple[str, ...] = ()
+    wanted: PurgeTerms = field(default_factory=PurgeTerms, repr=False)
+    options: PurgeOptions = field(default_factory=PurgeOptions)
+    reason: str = "user_request"
+    workspace: bool = False
+    capture: bool = True
+    keep_print: bool = False
+
+
 @dataclass(slots=True)
 class RemoteSearch:
-    """One second copy. `problem` says why it could not be asked; `only_there` are states that it keeps and this machine
-    does not, which were looked through as well."""
+    """The search at one remote. `problem` says why it could not be asked; `only_there` are states that only the remote
+    keeps, which were searched too."""
 
     config: RemoteConfig
     problem: str | None = None
@@ -48,7 +61,7 @@ class RemoteSearch:
 
 @dataclass(slots=True)
 class KeptVersions:
-    """Versions of one file or memory, and the first and the last kept sequence that has one of them."""
+    """The number of versions of one file or memory, and the first and last kept sequence with one of them."""
 
     versions: int
     first: int
@@ -57,12 +70,12 @@ class KeptVersions:
 
 @dataclass(slots=True)
 class PurgeMatches:
-    """What was found. `head` and `purges`: the newest sequence and how many redactions there were when it was looked
-    for; what came later has to be looked for again. `sequences` are the numbers of states that hold any of it,
-    `searched` all that were looked through, `live` what can be cut in the workspace. `closed` are histories that do not
-    open, by name; `kept` says of each file and memory that loses something in which kept states it does, `also` what
-    they lose beside the matches, which are blacked out in it. `opaque`: the form of each file, by name, whose content
-    is not looked into. `has_weak`: something of it can be guessed, so no print of it is kept unless the user asks."""
+    """The result of a search. `head` and `purges` are the newest sequence and the number of redactions at that time:
+    later ones have to be searched again. `sequences` are states with matches, `searched` all that were searched, `live`
+    what can be removed from the workspace. `closed` are histories that do not open. `kept` has the states with matches
+    by file and memory; `also` what these lose besides the matches, with those masked. `opaque` is the form of each file
+    that cannot be searched. `has_weak`: part of it can be guessed, so that no print of it is kept unless the user asks.
+    """
 
     plan: CutPlan
     head: int | None
@@ -96,8 +109,8 @@ def find_purge_matches(
     remotes: list[RemoteSearch],
     tell: Tell = tell_nobody,
 ) -> PurgeMatches:
-    """Look through everything. `remotes` were asked before (`search_remotes`): that takes a network. Raises PurgeError
-    for an id that no history knows and for a match of too much, VaultDamaged."""
+    """Search everything. `remotes` is from `search_remotes`, which needs the network. Raises PurgeError for an id that
+    no history knows and for a match of too much, VaultDamaged."""
 
     def items() -> Iterator[PurgeItem]:
         looked = count_units(tell, "Looking through the histories", len(opened.open))
@@ -107,10 +120,9 @@ def find_purge_matches(
         for asked in remotes:
             yield from asked.items
 
-    known = NONE
-    for history in opened.open:
-        known = known.joined(history.vault.redactions)
-    plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options, known, pieces_of(context))
+    plan = plan_cuts(
+        items, agent.id, request.record_ids, request.wanted, request.options, opened.redactions, pieces_of(context)
+    )
     own = opened.own
     looked = (
         search_beside_histories(context, agent, request.wanted, opened)
@@ -118,37 +130,37 @@ def find_purge_matches(
         else LocalFileSearch([], 0, {})
     )
     numbers = [] if own is None else [row.number for row in own.sequences()]
-    head = numbers[-1] if numbers else None
+    sequences, kept = ((), {}) if own is None else _kept(own, plan, numbers)
     return PurgeMatches(
         plan=plan,
-        head=head,
+        head=numbers[-1] if numbers else None,
         purges=0 if own is None else len(own.redactions),
-        sequences=() if own is None else tuple(_holding(own, plan, numbers)),
+        sequences=sequences,
         searched=tuple(sorted({*numbers, *(number for asked in remotes for number in asked.only_there)})),
         looked=looked,
         remotes=remotes,
         closed=opened.closed,
         elsewhere=_elsewhere(context, agent, request.wanted) if request.wanted else {},
         sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
-        kept={} if own is None else _kept(own, plan, numbers),
+        kept=kept,
         also=find_collateral_losses(items, plan, request.wanted),
         opaque={**looked.opaque, **_opaque(items())} if request.wanted else {},
     )
 
 
 def _opaque(items: Iterable[PurgeItem]) -> dict[str, str]:
-    """The form of what the histories keep, by name, that no search looks into."""
+    """Return the form of entries, by name, that no search can read."""
     found: dict[str, str] = {}
     for item in items:
         if item.path is not None and item.path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)):
-            with contextlib.suppress(KeyError):  # not held
+            with contextlib.suppress(KeyError):  # the body is not stored
                 if form := unread_in(item.body()):
                     found[file_name(item.path)] = form
     return found
 
 
 def search_beside_histories(context: Context, agent: Agent, wanted: PurgeTerms, opened: Histories) -> LocalFileSearch:
-    """What lies beside the histories, and names of sequences."""
+    """Search outside the histories, and the names of sequences."""
     looked = local_file_search.search_local_files(context, agent, wanted)
     looked.sights += [
         FileSight(local_file_search.HOME, f"the name of sequence {number}", None, "")
@@ -159,47 +171,40 @@ def search_beside_histories(context: Context, agent: Agent, wanted: PurgeTerms, 
 
 
 def find_named_sequences(vault: Vault, wanted: PurgeTerms) -> list[int]:
-    """Sequences to which somebody gave a name that holds what is wanted."""
+    """Return the sequences whose names contain the text."""
     return [row.number for row in vault.sequences() if row.label and wanted.spans("", row.label.encode())]
 
 
 def _is_sealed(context: Context, agent: Agent, vault: Vault, wanted: PurgeTerms) -> bool:
-    """Whether a text is a secret that captures cut out: its sealed form says nothing without the user's key."""
+    """Return whether a text is a secret that captures cut out: its sealed form reveals nothing without the
+    user's key."""
     known = (vault.get(SECRETS) or {}).get("values", {})
     prints = SecretPrints(context.keys(), agent.id)
     return bool(known) and any(prints.of(text.encode()) in known for text in wanted.texts)
 
 
-def _holding(vault: Vault, plan: CutPlan, numbers: list[int]) -> Iterator[int]:
-    """Kept states in which a named leaf stands."""
-    touched = set[int]()
-    for item in vault.history() if plan.leaves else ():
-        if item.leaf.digest in plan.leaves:
-            touched.update(_numbers_of(item.first, item.last, numbers))
-    yield from sorted(touched)
-
-
-def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> dict[str, KeptVersions]:
-    """By archive path, or id of a memory: where a named leaf stands."""
-    found: dict[str, KeptVersions] = {}
+def _kept(vault: Vault, plan: CutPlan, numbers: list[int]) -> tuple[tuple[int, ...], dict[str, KeptVersions]]:
+    """Return the kept states with affected leaves: all of them, and by archive path or memory id."""
+    touched, found = set[int](), dict[str, KeptVersions]()
     for item in vault.history() if plan.leaves else ():
         held = _numbers_of(item.first, item.last, numbers)
         if item.leaf.digest not in plan.leaves or not held:
             continue
+        touched.update(held)
         where = item.path or str(item.record_id)
         known = found.setdefault(where, KeptVersions(0, held[0], held[-1]))
         known.versions += 1
         known.first, known.last = min(known.first, held[0]), max(known.last, held[-1])
-    return found
+    return tuple(sorted(touched)), found
 
 
 def _numbers_of(first: int, end: int | None, numbers: list[int]) -> list[int]:
-    """Kept sequences from `first` up to `end`, which has it no more."""
+    """Return the kept sequences from `first` up to, but without, `end`."""
     return numbers[bisect_left(numbers, first) : None if end is None else bisect_left(numbers, end)]
 
 
 def _elsewhere(context: Context, agent: Agent, wanted: PurgeTerms) -> dict[str, int]:
-    """Other agents of this home whose histories hold it: {name: places}. Each is purged by itself."""
+    """Return other agents of this home whose histories match, as {name: places}. They are purged separately."""
     found: dict[str, int] = {}
     for other in agents.list_agents(context):
         if other.id != agent.id:
@@ -211,19 +216,18 @@ def _elsewhere(context: Context, agent: Agent, wanted: PurgeTerms) -> dict[str, 
 
 
 def count_matching_bodies(opened: Histories, wanted: PurgeTerms) -> tuple[int, int]:
-    """How many bodies all histories have, and how many of them hold what is wanted."""
+    """Return the number of bodies in all histories, and how many of them match."""
     bodies = hits = 0
-    for history in opened.open:
-        for item in histories.iter_vault_items(history.vault):
-            bodies += 1
-            hits += _holds(item, wanted)
+    for item in opened.items():
+        bodies += 1
+        hits += _holds(item, wanted)
     return bodies, hits
 
 
 def _holds(item: PurgeItem, wanted: PurgeTerms) -> bool:
     try:
         return bool(wanted.spans(item.path or item.partition or "", item.body()))
-    except KeyError:  # not held
+    except KeyError:  # the body is not stored
         return False
 
 
@@ -231,7 +235,7 @@ def _holds(item: PurgeItem, wanted: PurgeTerms) -> bool:
 
 
 def search_remotes(context: Context, agent: Agent, vault: Vault | None, tell: Tell = tell_nobody) -> list[RemoteSearch]:
-    """Every second copy, and what only it keeps. What is wrong with one is in its answer."""
+    """Search every remote for what only it keeps. Problems are in the results."""
     configs = remote_registry.list_remotes(context)
     found = []
     for number, config in enumerate(configs):
@@ -260,7 +264,7 @@ def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConf
 
 
 def _items_of(there: Iterator[PurgeItem], vault: Vault) -> list[PurgeItem]:
-    """What this machine has not, in memory: states that differ from one that is kept here differ in little."""
+    """Return the bodies that this machine lacks, in memory: such states differ little from the ones here."""
     known = {item.leaf.digest for item in vault.history()}
     return [item._replace(body=partial(_same, item.body())) for item in there if item.leaf.digest not in known]
 

@@ -1,5 +1,5 @@
-"""Purges that lie outside of vaults, signed anew while the user's key is replaced: those that were not carried out to
-their end, and those of whole agents, which second copies have to be told of again."""
+"""Sign purges outside of vaults again while the user's key is replaced: unfinished orders, and those of whole agents,
+of which remotes have to be told again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lifeboat_keys.signed import redaction_signatures
 
 
 def sign_purges_again(context: Context, before: TrustedKeys, after: TrustedKeys) -> None:
-    """New signatures for those that count for `before` and no more for `after`. Raises OSError, ReceiptInvalid."""
+    """Sign what is valid for `before` and not for `after`. Raises OSError, ReceiptInvalid."""
     device = context.keys().device
 
     def is_to_be_signed(redaction: Redaction) -> bool:
@@ -38,7 +38,7 @@ def _sign_orders(
 
 
 def _told(context: Context, redaction: Redaction) -> tuple[str, ...]:
-    """The second copies that were told of it, or were to be."""
+    """Return the remotes that were told of a redaction, or were to be."""
     receipt = receipt_signing.read_receipt(context, redaction.id)
     return () if receipt is None else tuple(note.id for note in receipt.vaults if note.kind != receipt_signing.HOME)
 

@@ -1,7 +1,8 @@
-"""Agents that were purged whole: `vault/erased/<agent id>.json`, the signed redaction and what the agent was called.
+"""The files of agents that were purged completely: `vault/erased/<agent id>.json`, with the signed redaction and the
+agent's name.
 
-What is left of an agent here. From it the order goes to second copies that could not be reached, and an older copy of
-the agent is recognised when it comes back.
+From it the redaction goes to remotes that could not be reached, and an older copy of the agent is recognised when it
+comes back.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from lifeboat_keys.signed.vault_receipts import from_json as receipt_from_json
 
 @dataclass(frozen=True, slots=True)
 class PurgedAgent:
-    """One such agent as it was known here. `vaults` are the receipts of its vaults as they were before they were
-    destroyed, not signed yet. `again`: ids of second copies that have to be told, for the first time or because they
-    have it under a signature which counts no more."""
+    """One such agent as it was known here. `vaults` are the unsigned receipts of its vaults from before they were
+    destroyed. `again` are ids of remotes that have to be told, for the first time or because their redaction has a
+    signature that is no longer valid."""
 
     redaction: Redaction
     name: str
@@ -41,7 +42,7 @@ class PurgedAgent:
 
     @property
     def agent(self) -> Agent:
-        """The agent as it was, for whoever speaks of it to a second copy."""
+        """Return the agent as it was, for requests to remotes."""
         return Agent(self.redaction.agent_id, self.name, self.runtime, self.workspace, watched=False)
 
     def to_json(self) -> JsonObject:
@@ -52,7 +53,7 @@ class PurgedAgent:
 
 
 def write_purged_agent(context: Context, made: PurgedAgent) -> None:
-    """Durably, before anything is destroyed."""
+    """Write the file durably, before anything is destroyed."""
     context.files.make_folders(purge_folders.locate_purged_agents(context), 0o700)
     write_atomic(
         context.files,
@@ -62,19 +63,19 @@ def write_purged_agent(context: Context, made: PurgedAgent) -> None:
 
 
 def note_told(context: Context, agent_id: str, remote: str) -> None:
-    """A second copy has it under the signature that counts."""
+    """Note that a remote has the redaction under a valid signature."""
     known = find_purged_agent(context, agent_id)
     if known is not None and remote in known.again:
         write_purged_agent(context, replace(known, again=tuple(each for each in known.again if each != remote)))
 
 
 def find_purged_agent(context: Context, agent_id: str) -> PurgedAgent | None:
-    """None for an agent that was never purged here."""
+    """Return a purged agent; None when it was never purged here."""
     return _read(context, purge_folders.locate_purged_agents(context) / f"{agent_id}.json")
 
 
 def list_purged_agents(context: Context) -> Iterator[PurgedAgent]:
-    """All of them that can be read. Costs one look at a folder when there are none."""
+    """Yield all purged agents whose files can be read. Costs one listing of a folder when there are none."""
     for agent_id in purge_folders.list_purged_agent_ids(context):
         with contextlib.suppress(PurgeError):
             found = find_purged_agent(context, agent_id)
@@ -83,7 +84,7 @@ def list_purged_agents(context: Context) -> Iterator[PurgedAgent]:
 
 
 def list_damaged_purged_agents(context: Context) -> Iterator[PurgeError]:
-    """What is wrong with those that cannot be read."""
+    """Yield the errors of files that cannot be read."""
     for agent_id in purge_folders.list_purged_agent_ids(context):
         try:
             find_purged_agent(context, agent_id)

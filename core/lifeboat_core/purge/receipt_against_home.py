@@ -1,5 +1,5 @@
-"""The receipt of a purge against the home that checks it: the receipt that is kept here, the vault's audit chain and
-its list of redactions."""
+"""Check the receipt of a purge against this home: the receipt kept here, the vault's audit chain and its list of
+redactions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEPT, _AUDIT, _LIST = "receipt kept here", "audit of the vault here", "vault he
 def check_against_home(
     context: Context, receipt: PurgeReceipt, trusted: TrustedKeys | None
 ) -> Iterator[ReceiptFinding]:
-    """What this home knows of the purge. Nothing raises for what is found."""
+    """Yield what this home knows of the purge. Raises nothing for what is found."""
     yield from _kept(context, receipt)
     from lifeboat_vault.errors import VaultMissing
 
@@ -44,7 +44,7 @@ def check_against_home(
 
 
 def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
-    """A receipt grows: an earlier one is no lie. One that says something else of the same moment is."""
+    """Compare with the kept receipt. An earlier version is valid; a different one of the same time is not."""
     try:
         kept = receipt_store.read_receipt(context, receipt.id)
     except ReceiptInvalid as error:
@@ -55,7 +55,7 @@ def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     if kept.digest != receipt.digest:
         yield report_wrong(_KEPT, "is of another redaction under the same id")
     elif kept.signature is not None and _device(kept) != _device(receipt):
-        return  # the receipt of another machine of the user, about the same purge
+        return  # a receipt of the same purge by another machine of the user
     elif kept.audit != receipt.audit or kept.changed_at == receipt.changed_at:
         yield report_wrong(_KEPT, "says something else")
     elif kept.changed_at > receipt.changed_at:
@@ -83,8 +83,8 @@ def _vault(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> 
 
 
 def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
-    """The row of the audit, which holds exactly the record of ALF §3.1.11. The vault of another machine has its own
-    row of the same purge, completed at another time."""
+    """Check the audit row, which has exactly the record of ALF §3.1.11. The vault of another machine has its own row of
+    the same purge, completed at another time."""
     note = receipt.vault(vault.id)
     row = find_audit_row(vault, receipt.id)
     if note is None or note.state != DONE or note.receipt is None:
@@ -106,7 +106,7 @@ def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
 
 
 def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> Iterator[ReceiptFinding]:
-    """The redaction in the vault's list: the same, signed, applied, with nothing left."""
+    """Check the redaction in the vault's list: the same, signed, applied, with nothing left."""
     found = next((each for each in vault.redaction_rows() if each.redaction.id == receipt.id), None)
     note = receipt.vault(vault.id)
     if found is None or not found.applied:
@@ -131,11 +131,11 @@ def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None)
 
 
 def find_audit_row(vault: Vault, redaction_id: str) -> AuditRow | None:
-    """The audit row of a redaction: the newest, when one was withdrawn and came again."""
+    """Return the newest audit row of a redaction, because one can be withdrawn and come again."""
     rows = (row for row in vault.audit_rows() if row.kind == PURGE and row.subject == redaction_id)
     return max(rows, key=lambda row: row.number, default=None)
 
 
 def _record(audit: dict[str, object]) -> dict[str, object]:
-    """What is the same in every vault."""
+    """Return the part of a record that is the same in every vault."""
     return {name: value for name, value in audit.items() if name != "completed_at"}

@@ -1,5 +1,5 @@
-"""Whether the receipt of a purge holds: as a document, against the keys that this home trusts, and against the vault
-where that is here. Everything is looked at, nothing raises for what it finds."""
+"""Check the receipt of a purge: as a document, against the keys that this home trusts, and against the vault if it is
+here. Everything is checked, and nothing raises for what it finds."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 HITS = "hits"
 """The count of a search that has to be 0."""
 RECEIPT = "receipt"
-"""The subject of what is said of the whole."""
+"""The subject of findings about the whole receipt."""
 _UNKNOWN = "signed under a key that is not known here"
 _WHOLE = "only that it is whole could be checked"
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptKeys:
-    """Whose signatures count where a receipt is checked; nobody's without a home. `may_be_foreign`: a signature under a
-    key that is not known here leaves the receipt open, as it does without a home; else it is wrong."""
+    """The accepted signers of a receipt; none without a home. `may_be_foreign`: a signature under an unknown key leaves
+    the receipt open, as without a home; otherwise it is wrong."""
 
     trusted: TrustedKeys | None = None
     endpoints: Mapping[str, bytes] = field(default_factory=dict)
@@ -45,10 +45,9 @@ class ReceiptKeys:
 
 
 def verify_receipt(context: Context | None, document: Any, *, may_be_foreign: bool = False) -> list[ReceiptFinding]:
-    """Hold a receipt (JSON as it was read) against itself, and with a home against its keys, its vault and the receipt
-    that it keeps. It holds unless something is WRONG. `may_be_foreign`: another user may have made it, see
-    `ReceiptKeys`; a receipt that this home keeps is its own. Raises SystemRefused when the home's notes cannot be
-    read."""
+    """Check a receipt (decoded JSON) against itself, and with a home against its keys, its vault and the receipt that
+    it keeps. It is valid unless a finding is WRONG. `may_be_foreign`: another user may have made it (see
+    `ReceiptKeys`); a receipt kept by this home is its own. Raises SystemRefused when the home's pins cannot be read."""
     try:
         receipt = from_json(document)
     except KeysError as error:
@@ -69,7 +68,7 @@ def has_wrong_finding(found: list[ReceiptFinding]) -> bool:
 
 
 def load_receipt_keys(context: Context) -> ReceiptKeys:
-    """The keys that count in a home; a home without a key trusts nobody."""
+    """Return the accepted keys of a home; a home without a key trusts none."""
     from lifeboat_core.purge import endpoint_pins
 
     try:
@@ -80,7 +79,7 @@ def load_receipt_keys(context: Context) -> ReceiptKeys:
 
 
 def find_vault_problem(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> str | None:
-    """Why what a vault signed does not say that this purge is done in it; None when it does."""
+    """Return why what a vault signed does not prove that this purge is done in it; None when it does."""
     return next((each.message for each in _of_vault(receipt, note, keys) if each.level is ReceiptLevel.WRONG), None)
 
 
@@ -101,19 +100,19 @@ def _signature(receipt: PurgeReceipt, keys: ReceiptKeys) -> ReceiptFinding:
 
 
 def _judge(check: Callable[[TrustedKeys | None], ReceiptVerdict], keys: ReceiptKeys) -> tuple[ReceiptVerdict, str]:
-    """Return the verdict on a signature, and words for a signer who is not known here. Raises SignatureError."""
+    """Return the verdict on a signature, and words for an unknown signer. Raises SignatureError."""
     try:
         return check(keys.trusted), _UNKNOWN
     except SignedByAnother as error:
-        # What is derived from it names a key or a machine that is known here and no longer trusted.
+        # A subclass means a key or machine that is known here and no longer trusted.
         if type(error) is not SignedByAnother or not keys.may_be_foreign:
             raise
-        check(None)  # The signature itself was not looked at yet.
+        check(None)  # the signature itself has not been verified yet
         return ReceiptVerdict.UNKNOWN_SIGNER, error.message
 
 
 def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
-    """What of a receipt has to be the same in all its parts."""
+    """Check what has to be the same in all parts of a receipt."""
     if receipt.audit["purge_id"] != receipt.id:
         yield report_wrong(RECEIPT, "its audit record is of another purge")
     if len({each.id for each in receipt.vaults}) < len(receipt.vaults):
@@ -133,7 +132,7 @@ def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> It
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
         if note.message:
-            # What is said of the home itself is which purges this one joins; of a remote, what it did not do.
+            # The message of the home lists joined purges; that of a remote says what it did not do.
             yield (report_valid if note.kind == HOME else report_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
         yield report_wrong(note.name, "it waits, and does not say until when")
@@ -144,7 +143,7 @@ def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> It
 
 
 def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
-    """What one vault signed."""
+    """Check what one vault signed."""
     if note.receipt is None:
         yield report_wrong(note.name, "it is said to be done, and there is no receipt of it")
         return
@@ -170,7 +169,7 @@ def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) ->
 
 
 def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceipt) -> Iterator[str]:
-    """Why a receipt that holds by itself says nothing of this purge in this vault."""
+    """Yield why a valid receipt does not prove this purge in this vault."""
     belongs: JsonObject = {
         "vault": (signed.vault_id, note.id),
         "agent": (signed.agent_id, receipt.audit["agent_id"]),

@@ -1,4 +1,4 @@
-"""What was found when the receipt of a purge was held against what is known."""
+"""The findings of checking the receipt of a purge."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from lifeboat_alf.common.json_types import JsonObject
 class ReceiptLevel(StrEnum):
     HOLDS = "holds"
     OPEN = "open"
-    """Not wrong, but not proven: a key that is not known here, a copy that is not done yet."""
+    """Neither wrong nor proven: an unknown key, or a remote that is not done yet."""
     WRONG = "wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptFinding:
-    """One thing that was looked at. `subject`: the receipt, the audit, or the name of a vault; `message` for people.
-    `unknown_key`: a key made the signature that this home does not know."""
+    """One result. `subject` is the receipt, the audit, or the name of a vault; `message` is for users. `unknown_key`:
+    this home does not know the key of the signature."""
 
     level: ReceiptLevel
     subject: str

@@ -1,7 +1,7 @@
-"""Receipts of purges as this home keeps them: `vault/receipts/<redaction id>.json`, for their owner alone, signed by
-this machine's device at every change. Whoever learns how a vault stands notes it; noting again changes nothing.
+"""Sign and update receipts of purges: `vault/receipts/<redaction id>.json`, signed by this machine's device at every
+change. Every process that learns the state of a vault notes it; noting it again changes nothing.
 
-`receipt_document` says what a receipt is, `receipt_checking` whether one holds.
+`receipt_document` defines a receipt, `receipt_checking` verifies one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lifeboat_alf.common import times
-from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_core.errors import Busy
@@ -90,7 +89,7 @@ _WAIT = 30.0
 
 
 def write_purge_receipt(context: Context, receipt: PurgeReceipt) -> PurgeReceipt:
-    """Sign a receipt and keep it, durably, in the place of what is kept of this purge. Raises NoKey, OSError, Busy."""
+    """Sign a receipt and store it durably, replacing the stored one of this purge. Raises NoKey, OSError, Busy."""
     with _alone(context):
         return _sign_and_save(context, receipt)
 
@@ -104,8 +103,8 @@ def begin_receipt(
     vaults: Iterable[VaultPurgeNote] = (),
     unreachable: Iterable[UnreachableCopy] = (),
 ) -> PurgeReceipt:
-    """The receipt of a redaction. One that is kept already keeps what vaults said. The audit record is that of the
-    vault here; `completed_at` counts where no vault of the agent is here."""
+    """Write the receipt of a redaction. A stored one keeps the notes of vaults. The audit record is that of the vault
+    here; `completed_at` is used when there is none."""
     from lifeboat_vault.vault.vault_purging import audit_record
 
     with _alone(context):
@@ -126,7 +125,7 @@ def begin_receipt(
 def note_untold_remotes(
     configs: Iterable[RemoteConfig], having: Collection[str], now: str
 ) -> tuple[VaultPurgeNote, ...]:
-    """Notes of those second copies, of the ids in `having`, that have something of the agent and hear of it later."""
+    """Return notes for those of the remotes in `having`, which have something of the agent, that are told later."""
     said = partial(VaultPurgeNote, kind="remote", state=PENDING, since=now, message="it was not told yet")
     return tuple(said(config.name, config.id) for config in configs if config.id in having)
 
@@ -134,8 +133,8 @@ def note_untold_remotes(
 def change_receipt(
     context: Context, receipt_id: str, how: Callable[[PurgeReceipt], PurgeReceipt]
 ) -> PurgeReceipt | None:
-    """Change a receipt as it stands now, and sign it anew; what changes nothing is not written. None when there is no
-    such receipt. Raises what `read_receipt` and `write_purge_receipt` raise."""
+    """Change a stored receipt and sign it again, unless nothing changes. Return None when there is no such receipt.
+    Raises what `read_receipt` and `write_purge_receipt` raise."""
     with _alone(context):
         known = read_receipt(context, receipt_id)
         if known is None:
@@ -145,44 +144,31 @@ def change_receipt(
 
 
 def note_here(context: Context, receipt_id: str, here: MachinePurgeNote) -> PurgeReceipt | None:
-    """What was done on this machine beside the vault."""
+    """Note what was done on this machine outside the vault."""
     return change_receipt(context, receipt_id, lambda known: replace(known, here=here))
 
 
 def note_vault(
-    context: Context,
-    receipt_id: str,
-    vault_id: str,
-    *,
-    name: str,
-    kind: str,
-    state: str,
-    applies_at: str | None = None,
-    message: str = "",
-    receipt: JsonObject | None = None,
-    refused: bool = False,
+    context: Context, receipt_id: str, note: VaultPurgeNote, *, refused: bool = False
 ) -> PurgeReceipt | None:
-    """How a purge stands in one vault; what it signed where it is done. A vault that was done stays so, with
-    the first receipt that held. What an
-    endpoint signed counts only if it holds, and under the key that was remembered: else the purge is pending there,
-    and `message` says why. One that waits goes on waiting while it cannot be asked, but not when it was `refused`.
-    None when there is no receipt of this purge."""
+    """Note the state of a purge in one vault, with the receipt that it signed if it is done. `note.since` is set here.
+
+    A vault that is done stays done, with its first valid receipt. The receipt of an endpoint counts only if it is valid
+    under the pinned key; else the purge is pending there, and `message` says why. A vault that waits stays waiting
+    while it cannot be asked, but not after it `refused`. Return None when there is no receipt of this purge.
+    """
 
     def noted(known: PurgeReceipt) -> PurgeReceipt:
-        before = known.vault(vault_id)
-        if before is not None and before.state == DONE and state != DONE:
-            return known
-        if (
-            before is not None
-            and before.state == DONE
-            and find_vault_problem(known, before, load_receipt_keys(context)) is None
-        ):
-            return _with_note(known, replace(before, message=message))
-        made = VaultPurgeNote(name, vault_id, kind, state, context.now(), applies_at, message, receipt)
-        if receipt is not None:
+        before, made = known.vault(note.id), replace(note, since=context.now())
+        if before is not None and before.state == DONE:
+            if note.state != DONE:
+                return known
+            if find_vault_problem(known, before, load_receipt_keys(context)) is None:
+                return _with_note(known, replace(before, message=note.message))
+        if note.receipt is not None:
             made = _believed(context, known, made)
-        elif before is not None and state == PENDING and not refused and _waits(context, before):
-            made = replace(before, message=message)
+        elif before is not None and note.state == PENDING and not refused and _waits(context, before):
+            made = replace(before, message=note.message)
         if before is not None and before.state == made.state:
             made = replace(made, since=before.since)
         return _with_note(known, made)
@@ -191,7 +177,7 @@ def note_vault(
 
 
 def _with_note(receipt: PurgeReceipt, note: VaultPurgeNote) -> PurgeReceipt:
-    """With what is known of a vault in the place of what was noted before."""
+    """Return the receipt with a new note of a vault in place of the former one."""
     if receipt.vault(note.id) is None:
         return replace(receipt, vaults=(*receipt.vaults, note))
     return replace(receipt, vaults=tuple(note if each.id == note.id else each for each in receipt.vaults))
@@ -211,10 +197,10 @@ def make_home_receipt(
     found: Mapping[str, int] | None = None,
     applied: int | None = None,
 ) -> VaultReceipt:
-    """What the vault on this disk says about a redaction that was applied in it, signed by this machine's device.
+    """Return what the vault on this disk says about a redaction that it applied, signed by this machine's device.
 
-    `objects` lost their bytes; `found`: what was looked through again, and the `hits` in it; `applied`: how many
-    redactions it has applied, counted where it is not told.
+    `objects` is the number of objects that lost their bytes; `found` what was searched again, with the `hits`;
+    `applied` the number of applied redactions, counted if not given.
     """
     keys, head = context.keys(), vault.head()
     row = find_audit_row(vault, redaction.id)
@@ -238,8 +224,8 @@ def make_home_receipt(
 
 
 def sign_receipts_again(context: Context, before: TrustedKeys) -> None:
-    """While a key of the user's is being replaced: every receipt that counts for `before`, with what it has of vaults
-    that cannot sign themselves, under the key in force. Raises what `write_purge_receipt` raises."""
+    """Sign every receipt that is valid for `before`, and what it has of vaults that cannot sign themselves, with the
+    key in force, while a user key is replaced. Raises what `write_purge_receipt` raises."""
     device = context.keys().device
 
     def vault(note: VaultPurgeNote) -> VaultPurgeNote:
@@ -251,13 +237,13 @@ def sign_receipts_again(context: Context, before: TrustedKeys) -> None:
 
     with _alone(context):
         for receipt in load_receipts(context):
-            with contextlib.suppress(SignatureError, ReceiptInvalid):  # what does not hold stays as it is
+            with contextlib.suppress(SignatureError, ReceiptInvalid):  # invalid receipts are not changed
                 vault_receipts.verify_purge(receipt.statement(), receipt.signature, before)
                 _sign_and_save(context, replace(receipt, vaults=tuple(vault(each) for each in receipt.vaults)))
 
 
 def _completed_at(context: Context, redaction: Redaction) -> str | None:
-    """When the vault here was done with a redaction, by its audit; None where there is no vault or it was not."""
+    """Return when the vault here completed a redaction, by its audit; None when there is no vault or it is not done."""
     try:
         with context.vault(redaction.agent_id) as vault:
             row = find_audit_row(vault, redaction.id)
@@ -267,7 +253,8 @@ def _completed_at(context: Context, redaction: Redaction) -> str | None:
 
 
 def _believed(context: Context, known: PurgeReceipt, note: VaultPurgeNote) -> VaultPurgeNote:
-    """A note with a receipt: done if that holds, else pending. The first receipt of an endpoint tells its key."""
+    """Return a note with a receipt: done if the receipt is valid, else pending. The first receipt of an endpoint pins
+    its key."""
     endpoint_pins.pin_receipt_signer(context, note.id, note.name, note.receipt)
     problem = find_vault_problem(known, note, load_receipt_keys(context))
     if problem is None:
@@ -284,7 +271,7 @@ def _sign_and_save(context: Context, receipt: PurgeReceipt) -> PurgeReceipt:
 
 @contextlib.contextmanager
 def _alone(context: Context) -> Iterator[None]:
-    """The service and commands note at the same time."""
+    """Hold a lock, because the daemon and commands write receipts at the same time."""
     try:
         with FileLock(context.home.locks_folder / "receipts.lock", mode=0o600, timeout=_WAIT):
             yield

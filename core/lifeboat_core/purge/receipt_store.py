@@ -1,4 +1,4 @@
-"""Where receipts of purges lie: `vault/receipts/<redaction id>.json`, for their owner alone."""
+"""Store receipts of purges: `vault/receipts/<redaction id>.json`, readable by their owner only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ FOLDER = "receipts"
 
 
 def read_receipt(context: Context, receipt_id: str) -> PurgeReceipt | None:
-    """The receipt of a redaction; None when there is none. Raises ReceiptInvalid, UnknownReceipt (no id), OSError."""
+    """Return the receipt of a redaction; None when there is none. Raises ReceiptInvalid, UnknownReceipt (no id),
+    OSError."""
     path, copy = locate_receipt(context, receipt_id), _copy(context, receipt_id)
     try:
         return _parsed(path, config_file.recall_file(context.files, path, copy))
@@ -35,7 +36,7 @@ def read_receipt(context: Context, receipt_id: str) -> PurgeReceipt | None:
             receipt = None
         if receipt is None:
             raise
-        with contextlib.suppress(OSError):  # a home that cannot be written to is read from the copy
+        with contextlib.suppress(OSError):  # if the home is not writable, the copy is used
             write_atomic(context.files, path, data, mode=0o600)
         return receipt
 
@@ -48,7 +49,7 @@ def _parsed(path: Path, data: bytes) -> PurgeReceipt:
 
 
 def find_receipt(context: Context, receipt_id: str) -> PurgeReceipt:
-    """A receipt by its id, or by the beginning of it where that is enough. Raises UnknownReceipt, ReceiptInvalid."""
+    """Return a receipt by its id, or by an unambiguous beginning. Raises UnknownReceipt, ReceiptInvalid."""
     found = [each for each in _ids(context) if receipt_id and each.startswith(receipt_id.lower())]
     receipt = read_receipt(context, found[0]) if len(found) == 1 else None
     if receipt is None:
@@ -58,7 +59,7 @@ def find_receipt(context: Context, receipt_id: str) -> PurgeReceipt:
 
 
 def load_receipts(context: Context) -> list[PurgeReceipt]:
-    """All receipts that can be read, the oldest first; `list_damaged_receipts` has the others. Raises OSError."""
+    """Return all receipts that can be read, oldest first; `list_damaged_receipts` has the others. Raises OSError."""
     found = []
     for receipt_id in _ids(context):
         with contextlib.suppress(ReceiptInvalid):
@@ -69,7 +70,7 @@ def load_receipts(context: Context) -> list[PurgeReceipt]:
 
 
 def list_damaged_receipts(context: Context) -> Iterator[tuple[str, str]]:
-    """Ids of receipts that cannot be read, and why."""
+    """Yield the ids of receipts that cannot be read, with the reason."""
     for receipt_id in _ids(context):
         try:
             read_receipt(context, receipt_id)
@@ -78,7 +79,7 @@ def list_damaged_receipts(context: Context) -> Iterator[tuple[str, str]]:
 
 
 def save_receipt(context: Context, receipt: PurgeReceipt) -> None:
-    """Keep a signed receipt, durably. Raises OSError."""
+    """Store a signed receipt durably. Raises OSError."""
     context.files.make_folders(locate_receipts(context), 0o700)
     data = json_codec.encode_pretty(receipt.to_json()) + b"\n"
     write_atomic(context.files, locate_receipt(context, receipt.id), data, mode=0o600)
@@ -86,12 +87,12 @@ def save_receipt(context: Context, receipt: PurgeReceipt) -> None:
 
 
 def locate_receipts(context: Context) -> Path:
-    """Where receipts lie; not there before the first."""
+    """Return the folder of receipts, which may not exist yet."""
     return context.home.vaults_folder / FOLDER
 
 
 def locate_receipt(context: Context, receipt_id: str) -> Path:
-    """Raises UnknownReceipt for what is no id: it names a file."""
+    """Return the file of a receipt. Raises UnknownReceipt for an invalid id, because it becomes a file name."""
     if not ids.is_uuid(receipt_id):
         raise UnknownReceipt(f"{receipt_id!r} is not the id of a receipt")
     return locate_receipts(context) / f"{receipt_id.lower()}.json"

@@ -1,5 +1,4 @@
-"""Receipts of restores say what was written, and some of it in words: names, warnings, steps that are left to the user.
-A purge leaves their counts."""
+"""Remove words from the receipts of restores, which have names, warnings and next steps. Their counts stay."""
 
 from __future__ import annotations
 
@@ -37,11 +36,11 @@ KEPT = frozenset(
         "undo",
     }
 )
-"""Ids, counts, numbers, times and folders. All other fields may hold words of the agent."""
+"""Ids, counts, numbers, times and folders. All other fields may have text of the agent."""
 
 
 def blank_restore_receipts(context: Context, agent_id: str) -> int:
-    """Take the words out of an agent's receipts; of how many. Raises OSError."""
+    """Remove the words from an agent's receipts; return how many changed. Raises OSError."""
     return sum(_emptied(context, path, agent_id) for path in list_restore_receipts(context))
 
 
@@ -65,7 +64,7 @@ def _emptied(context: Context, path: Path, agent_id: str) -> bool:
 
 
 def _nothing(value: object) -> object:
-    """As much of a value as says nothing: the same kind, empty."""
+    """Return an empty value of the same kind."""
     if isinstance(value, list | dict | str):
         return type(value)()
     return value

@@ -1,4 +1,4 @@
-"""What finished restores moved aside, and what unfinished ones staged: a purge leaves nothing of it."""
+"""Remove what restores moved aside or staged when content is purged."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from lifeboat_core.restore.restore_recovery import list_unfinished_journals, set
 
 
 def list_undo_folders(context: Context, agent: Agent) -> list[Path]:
-    """Folders that hold what a restore moved aside or staged, and that are there."""
+    """Return the existing folders with what a restore moved aside or staged."""
     folders = [
-        text_to_path(folder) for journal in _journals(context, agent) for folder in (*journal.work, *journal.undo)
+        text_to_path(folder)
+        for journal in (*list_unfinished_journals(context, agent.id), *_finished(context, agent))
+        for folder in (*journal.work, *journal.undo)
     ]
     found = [
         folder for folder in dict.fromkeys(folders) if journal_moves.find_standing(context.files, folder) is not None
@@ -28,10 +30,10 @@ def list_undo_folders(context: Context, agent: Agent) -> list[Path]:
 
 
 def empty_undo_folders(context: Context, agent: Agent) -> int:
-    """Remove them, and what the journals say of files; how many folders. Restores that were cut off are brought to
-    their end first. A journal stays as long as its restore could have been taken back, and says why it cannot any more.
+    """Remove these folders, and what journals say about files; return the number of folders. Interrupted restores are
+    finished first. A journal stays as long as its restore could have been undone, to explain why it cannot be any more.
 
-    The caller holds the agent's lock. Raises OSError, and what keeps an interrupted restore from being finished.
+    The caller holds the agent's lock. Raises OSError, and what prevents an interrupted restore from being finished.
     """
     for journal in list(list_unfinished_journals(context, agent.id)):
         settle_journal(context, journal)
@@ -48,16 +50,11 @@ def empty_undo_folders(context: Context, agent: Agent) -> int:
 
 
 def _emptied(journal: RestoreJournal) -> RestoreJournal:
-    """What is left of a journal: that there was a restore, and when."""
+    """Return what stays of a journal: that there was a restore, and when."""
     made = replace(
         journal, phase=PURGED, moves=(), make=(), drop=(), fresh=(), times=(), modes=(), whole=None, installed=()
     )
     return replace(made, work=(), undo=(), report={})
-
-
-def _journals(context: Context, agent: Agent) -> Iterator[RestoreJournal]:
-    yield from list_unfinished_journals(context, agent.id)
-    yield from _finished(context, agent)
 
 
 def _finished(context: Context, agent: Agent) -> Iterator[RestoreJournal]:
@@ -65,5 +62,5 @@ def _finished(context: Context, agent: Agent) -> Iterator[RestoreJournal]:
 
 
 def _staged(context: Context, agent: Agent) -> Path:
-    """Where cut copies of large files wait for the commit of a capture; one that was ended leaves them."""
+    """Return the folder where cut copies of large files wait for a commit. A killed capture leaves them behind."""
     return context.home.state_folder / f"{agent.id}.staged"

@@ -1,6 +1,6 @@
-"""`--workspace`: the purged lines leave the live files too, each file at once and only as it was shown.
+"""Remove purged lines from live files (`--workspace`), each file atomically and only as it was shown.
 
-Rows of a running agent's database are the runtime's own: what removes them is a command of the runtime.
+Rows of an agent's database belong to the runtime: its own command removes them.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from lifeboat_adapters.contract import Adapter, CaptureRoot
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
+from lifeboat_adapters.stable_reads.file_reading import FileContent, OverLimit, StatKey, Unstable, key_of, read_file
 from lifeboat_alf.purging.unescaped_views import is_binary
 from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
 from lifeboat_alf.seams.held_folder import FolderReplaced, LinkInPath
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import ignore_file, root_scan
 from lifeboat_core.capture.file_capture import LARGEST
-from lifeboat_core.capture.file_reading import FileContent, OverLimit, Unstable, key_of, read_file
 from lifeboat_core.capture.root_scan import FILE
-from lifeboat_core.capture.scan_cache import StatKey
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge.keep_out import KeepOut, let_in
 from lifeboat_core.texts.human_text import quote_argument
@@ -37,10 +36,10 @@ from lifeboat_vault.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRemoval:
-    """What goes from one live file: `path` as the archive names it, how many `spans`, and the difference as text for
-    the user's own terminal, "" for a binary file. `command` is what the user removes it with instead, where it is a row
-    of the runtime's database, or a binary file of which nothing would be left. `file` and `key` are the file as it was
-    looked at, `files` reaches it without following a link."""
+    """What is removed from one live file: its archive `path`, the number of `spans`, and the `diff` for the user's
+    terminal, "" for a binary file. `command` is what the user has to run instead, for a row of the runtime's database
+    or a binary file that would be empty. `file` and `key` are the file as it was examined; `files` reaches it without
+    following a link."""
 
     path: str
     spans: int
@@ -54,7 +53,7 @@ class WorkspaceRemoval:
 def plan_workspace_purge(
     context: Context, agent: Agent, vault: Vault, planned: KeepOut | None = None
 ) -> list[WorkspaceRemoval]:
-    """What lies in the live workspace and is kept out of captures, or would be after a purge. Reads every file; writes
+    """Return what in the live workspace is kept out of captures, or would be after a purge. Reads every file; writes
     nothing."""
     keep_out = planned or KeepOut.of(context, vault)
     if not keep_out:
@@ -74,7 +73,7 @@ def _of_files(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[Wor
 
 
 def _files(context: Context, agent: Agent) -> Iterator[tuple[FileOperations, str, Path]]:
-    """Everything a capture would read. A file that holds what agents have in common is among them."""
+    """Yield every file that a capture would read, including files that agents share."""
     adapter = context.adapter(agent.runtime)
     try:
         roots = list(adapter.roots(context.installation(agent)))
@@ -95,7 +94,7 @@ def _ignore_text(files: root_scan.HeldRoots, workspace: CaptureRoot) -> str:
 
 
 def _read(files: FileOperations, file: Path) -> FileContent | None:
-    """None for what a capture could not read either."""
+    """Read a file; return None if a capture could not read it either."""
     try:
         return read_file(files, file, LARGEST)
     except (OSError, OverLimit, Unstable):
@@ -110,10 +109,10 @@ def _diff(path: str, before: bytes, after: bytes) -> str:
 
 
 def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceRemoval]:
-    """Rows of the runtime's memory; what cannot be read now is found at a later look."""
-    adapter = context.adapter(agent.runtime)
+    """Yield rows of the runtime's memory. What cannot be read now is found later."""
+    databases = context.adapter(agent.runtime).databases
     with contextlib.suppress(AdapterError, OSError):
-        store = adapter.memory_store(context.installation(agent))
+        store = databases.memory_store(context.installation(agent)) if databases is not None else None
         if store is not None:
             content = store.columns.index(store.content)
             key = store.columns.index(store.key if store.key in store.columns else store.id)
@@ -124,7 +123,7 @@ def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[Work
 
 
 def _values(store: MemoryStore) -> Iterator[tuple[Any, ...]]:
-    """Raises AdapterError."""
+    """Yield the rows of a store. Raises AdapterError."""
     if isinstance(store, MemoryRows):
         return (tuple(row.values.get(name) for name in store.columns) for row in store.rows())
     names = ", ".join(f'"{name}"' for name in store.columns)
@@ -140,11 +139,11 @@ def _rows(opened: sqlite3.Connection, query: str, parameters: tuple[str, ...]) -
 def purge_workspace(
     context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceRemoval], planned: KeepOut | None = None
 ) -> list[str]:
-    """Remove it from the files of a plan, each at once with its mode and time; the archive paths that were written. One
-    that changed since stays as it is, and is not in the list. Raises OSError."""
+    """Remove the planned text, each file atomically with its mode and time; return the archive paths that were written.
+    A file that changed since is skipped. Raises OSError."""
     keep_out, adapter = planned or KeepOut.of(context, vault), context.adapter(agent.runtime)
     done = [one.path for one in cuts if one.files and one.file and _cut(one.files, adapter, keep_out, one, one.file)]
-    let_in(vault, done)  # what changes in them from now on holds nothing of it
+    let_in(vault, done)  # these files have no purged text any more
     return done
 
 
@@ -165,8 +164,8 @@ def _cut(files: FileOperations, adapter: Adapter, keep_out: KeepOut, one: Worksp
 
 
 def _mended(adapter: Adapter, path: str, body: bytes) -> bytes:
-    """A file that lost something, as its runtime reads it whole: a purge takes bytes, and knows of no checksum over
-    what is left. A runtime whose files need nothing of that has them as they are."""
+    """Return a changed file with valid checksums, which a removal of bytes does not update. A runtime whose files have
+    none gets them unchanged."""
     try:
         text = body.decode()
     except UnicodeDecodeError:

@@ -3,8 +3,6 @@ does not cost by volume, and not while the battery is being saved."""
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.health import remote_health
@@ -14,14 +12,12 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions
 from lifeboat_core.processes.progress import Tell, tell_nobody
-from lifeboat_core.remotes import acknowledged_states
+from lifeboat_core.remotes import acknowledged_states, remote_kinds
 from lifeboat_core.remotes.acknowledged_states import NOT_TOLD, AcknowledgedState
 from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.replication_outcome import DEFERRED, ReplicationOutcome
 from lifeboat_core.texts.human_text import quote_argument
-
-_HERE = frozenset({"", "localhost", "127.0.0.1", "::1"})
 
 
 def send_when_suitable(
@@ -29,7 +25,7 @@ def send_when_suitable(
 ) -> ReplicationOutcome:
     """See `replicating.replicate`. What somebody `asked` for waits for nothing; what nobody asked for says nothing to
     the other side while it is clear that it has to wait."""
-    if asked or not needs_network(config):
+    if asked or not remote_kinds.needs_network(config):
         return replicate_agent(context, agent, config, tell=tell, asked=asked)
     now, limit = power_and_network.read_conditions(context), int(context.setting("defer.above"))
     known = _known(context, agent, config)
@@ -56,12 +52,6 @@ def make_sync_document(config: RemoteConfig, outcome: ReplicationOutcome) -> Jso
         code=outcome.code,
         fix=None if outcome.fix is None else outcome.fix.replace("NAME", quote_argument(config.name)),
     )
-
-
-def needs_network(config: RemoteConfig) -> bool:
-    """Whether a remote is somewhere else: no folder, and no service on this machine."""
-    address = urlsplit(config.url)
-    return address.scheme != "file" and (address.hostname or "") not in _HERE
 
 
 def _is_scarce(now: MachineConditions) -> bool:

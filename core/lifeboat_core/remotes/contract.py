@@ -36,20 +36,56 @@ class RemoteConfig:
     problem: str | None = None
 
 
-class RemoteKind(Protocol):
-    """One kind of remotes. Light to import: whatever speaks to a network is imported when one is opened."""
+class RemoteKind:
+    """One kind of remotes (docs/remote-kinds.md). Its module is light: it imports a network library when it opens one.
+
+    Everything that depends on where a remote is kept is asked here; nothing else looks at the scheme of an address.
+    """
+
+    name: str
+    """The word for it in the dashboard and in JSON, such as `folder`."""
+    needs_token = False
+    """Whether a remote of this kind lets in only who shows a token."""
+    is_service = False
+    """Whether a server answers, which may turn out to be another service than a remote."""
+    is_sealed_by_default = False
+    """Whether everything is encrypted on this machine unless the user asks for `--plain`."""
+    access_advice = "none is needed: who has the address and these words has it all"
+    """What the recovery kit says of the token that a new machine needs."""
+    unreachable_fix = "lifeboat remote add --help"
+    """The command that helps when a remote cannot be reached while it is added."""
 
     def check_url(self, url: str) -> str:
-        """The address in its normal form. Raises BadSetting for one that it cannot be."""
-        ...
+        """Return the address in its normal form. Raises BadSetting for one that is not of this kind."""
+        raise NotImplementedError
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
-        """Raises RemoteError. Says nothing to the other side before it is asked something."""
-        ...
+        """Return the remote. Nothing is sent before a method of it is called. Raises RemoteError, BadSetting."""
+        raise NotImplementedError
 
     def readable_by(self, config: RemoteConfig) -> str:
-        """One sentence for people: what the other side can read."""
-        ...
+        """Return one sentence for people: what whoever keeps the remote can read."""
+        raise NotImplementedError
+
+    def needs_network(self, url: str) -> bool:
+        """Whether a transfer uses the network, which may be away or cost by volume."""
+        return True
+
+    def is_present(self, url: str) -> bool | None:
+        """Whether a medium that can be unplugged is there; None for a kind without one. May take long."""
+        return None
+
+    def waits_for_owner(self, config: RemoteConfig) -> bool:
+        """Whether a purge waits there for the owner of the data, unless the owner's token is given."""
+        return False
+
+    def describe_trust(self, config: RemoteConfig) -> str:
+        """Return who vouches for the other side, as the end of a sentence; "" where nobody has to."""
+        return ""
+
+    def may_keep_token(self, known: RemoteConfig, moved: RemoteConfig) -> bool:
+        """Whether the token of a known remote may be shown at the address to which it is moved."""
+        return known.url == moved.url and known.pin == moved.pin
 
 
 class LeafPlace(NamedTuple):

@@ -8,7 +8,7 @@ from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.errors import OtherVault, RemoteExists
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import acknowledged_states, remote_probe, remote_registry
+from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_access import RemoteAccess
 from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
@@ -64,7 +64,7 @@ def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: 
             f"{known.name} is there and keeps what it can read; to have it encrypted, remove it and add it again",
             fix=f"lifeboat remote remove {known.name}",
         )
-    if known.sealed and known.url.startswith("file:") and not sealed:
+    if known.sealed and not sealed and remote_kinds.find_kind(known.url).is_sealed_by_default:
         raise RemoteExists(
             f"{known.name} is kept encrypted; to have a folder in clear, remove it and add another one",
             fix=f"lifeboat remote remove {known.name}",
@@ -77,25 +77,24 @@ def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConf
     address stays."""
     if known is None:
         return None
-    same = known.url == wanted.url and known.pin == wanted.pin
-    vouched = bool(known.pin) and known.pin == wanted.pin and wanted.url.startswith("https://")
-    return remote_registry.load_token(context, known.name) if same or vouched else None
+    is_kept = remote_kinds.find_kind(wanted.url).may_keep_token(known, wanted)
+    return remote_registry.load_token(context, known.name) if is_kept else None
 
 
 def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> ProbeResult:
     """Raises RemoteError, with the command that helps one who is adding it."""
-    is_folder = stranger.config.url.startswith("file:")
+    kind = remote_kinds.find_kind(stranger.config.url)
     try:
         return remote_probe.probe_remote(context, stranger)
     except NotAnEndpoint:
         raise
     except RemoteDamaged as error:
-        if is_known or is_folder:
+        if is_known or not kind.is_service:
             raise
         raise NotAnEndpoint(error.message) from error
     except RemoteUnreachable as error:
         if not is_known:
-            error.fix = "df -h" if is_folder else "lifeboat remote add --help"
+            error.fix = kind.unreachable_fix
         raise
     except RemoteDenied as error:
         pinned = f" --pin {stranger.config.pin}" if stranger.config.pin else ""

@@ -22,8 +22,8 @@ from lifeboat_core.machine import power_and_network
 from lifeboat_core.processes.progress import Tell, tell_nobody
 from lifeboat_core.remotes import (
     acknowledged_states,
-    conditional_replication,
     pulling,
+    remote_kinds,
     remote_verification,
     vault_bundles,
 )
@@ -164,6 +164,6 @@ def _is_due(context: Context, agent: Agent, config: RemoteConfig) -> bool:
 
 def _is_to_wait(context: Context, config: RemoteConfig) -> bool:
     return (
-        conditional_replication.needs_network(config)
+        remote_kinds.needs_network(config)
         and power_and_network.find_deferral_reason(power_and_network.read_conditions(context), 1, 0) is not None
     )

@@ -12,7 +12,7 @@ from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import ReplicationError
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import remote_probe, remote_registry
+from lifeboat_core.remotes import remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
@@ -52,11 +52,8 @@ def _release(met: ProbeResult) -> str:
 
 
 def _believed(config: RemoteConfig) -> str:
-    if not config.url.startswith("https:"):
-        return ""
-    return (
-        ", and its pinned authority vouches for it" if config.pin else ", and an authority of the system vouches for it"
-    )
+    trust = remote_kinds.find_kind(config.url).describe_trust(config)
+    return f", and {trust}" if trust else ""
 
 
 def _identity(config: RemoteConfig, met: ProbeResult) -> DoctorFinding:

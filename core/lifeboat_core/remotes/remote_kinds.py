@@ -24,17 +24,35 @@ GROUP = "lifeboat.remotes"
 
 
 def find_kind(url: str) -> RemoteKind:
-    """The kind of remotes that an address belongs to. Raises BadSetting, which does not repeat the address."""
-    scheme = urlsplit(url).scheme.lower()
-    if scheme not in list_schemes():
+    """Return the kind of remotes that an address belongs to. Raises BadSetting, which does not repeat the address."""
+    kind = find_installed_kind(url)
+    if kind is None:
         known = ", ".join(f"{each}://" for each in list_schemes())
         raise BadSetting(f"an address of a second copy begins with one of {known}", fix="lifeboat remote add --help")
-    return _load(scheme)
+    return kind
+
+
+def find_installed_kind(url: str) -> RemoteKind | None:
+    """Return the kind of remotes that an address belongs to, None where it is not installed (any more)."""
+    scheme = find_scheme(url)
+    return None if scheme is None else _load(scheme)
+
+
+def needs_network(config: RemoteConfig) -> bool:
+    """Whether a transfer to a remote uses the network; so it is assumed where its kind is not installed."""
+    kind = find_installed_kind(config.url)
+    return kind is None or kind.needs_network(config.url)
+
+
+def find_scheme(url: str) -> str | None:
+    """Return the scheme of an address, None where no installed kind has it."""
+    scheme = urlsplit(url).scheme.lower()
+    return scheme if scheme in list_schemes() else None
 
 
 @functools.cache
 def list_schemes() -> tuple[str, ...]:
-    """Of all kinds that are installed, sorted."""
+    """Return the schemes of all installed kinds, sorted."""
     return tuple(sorted(entry_points(group=GROUP).names))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.errors import ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
@@ -149,8 +150,6 @@ def _address(url: str) -> str:
     parts = urlsplit(url)
     if not parts.scheme:
         raise ValueError("url is no address")
-    if parts.scheme == "file" and (parts.netloc not in ("", "localhost") or not parts.path.startswith("/")):
-        raise ValueError("url names no whole path of a folder: file:///media/stick/lifeboat")
     if parts.username is not None or parts.password is not None or parts.query:
         raise ValueError("url holds more than an address: a token has a file of its own")
     return url
@@ -245,7 +244,7 @@ def _copy(context: Context, name: str) -> Path:
     return _copies(context) / f"{check_remote_name(name)}{_TOML}"
 
 
-def _to_document(remote: RemoteConfig) -> dict[str, Any]:
+def _to_document(remote: RemoteConfig) -> JsonObject:
     return {
         "url": remote.url,
         "id": remote.id or None,

@@ -1,9 +1,9 @@
-"""Restore: a state back onto the disk, all of it or nothing.
+"""Restore a state to the disk, completely or not at all.
 
-plan     what would happen to which file, and what cannot be done
-run      stage, prove, write the journal, move, finish
-recover  roll forward what a crash interrupted
-undo     take the last restore back
+restore_plan      what would happen to which file, and what cannot be done
+restore_run       stage, check, write the journal, move, finish
+restore_recovery  finish what a crash interrupted
+restore_undo      take the last restore back
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of each credential of a state: where it goes by which route, or why it stays out."""
+"""Decide what becomes of each credential of a state: where it is restored and how, or why it is left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import NamedTuple
 
-from lifeboat_adapters.contract import Adapter, MergedHomeFile
+from lifeboat_adapters.contract import Adapter, MergedHomeFile, find_secret_places
 from lifeboat_adapters.credential_types import CredentialDelivery, CredentialRefusal, Place
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
@@ -21,11 +21,11 @@ from lifeboat_core.restore.credential_filler import CredentialFiller
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.left_out_reasons import LeftOutCode, ReissueCode
 from lifeboat_core.restore.state_dir_plan import Keys, StateDirPlan
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import DATABASE
 from lifeboat_core.state.state_documents import filter_texts, list_capabilities, load_credentials, load_document
 from lifeboat_core.texts.readable_json import make_printable
 from lifeboat_keys.pairs.strict_base64 import to_base64
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 INJECTED, SKIPPED = "injected", "skipped"
 BOUND = frozenset({LeftOutCode.BOUND_CHANNEL, LeftOutCode.BOUND_GATEWAY})
@@ -40,14 +40,14 @@ _TO_ISSUE: frozenset[ReasonCode] = frozenset(
         CredentialRefusal.LOCKED,
     }
 )
-"""Nothing on this machine opens such a credential: its issuer has to give another one."""
+"""Reasons why this machine cannot open a credential, so that its issuer has to give another one."""
 _SIGNED_IN = ("oauth_token", "session_token")
 
 
 @dataclass(frozen=True, slots=True)
 class CredentialFate:
-    """One credential. `outcome` is injected or skipped; `where` says in what, `reason` why not. `reissue` is what a
-    person has to do about it, None for nothing."""
+    """One credential. `outcome` is injected or skipped; `where` says where it was put, `reason` why it was not.
+    `reissue` is what the user has to do about it, None for nothing."""
 
     id: str
     label: str
@@ -63,7 +63,7 @@ class CredentialFate:
         return self.outcome == INJECTED
 
     def to_json(self) -> JsonObject:
-        """The fields of the fate; texts stand beside their codes."""
+        """Return the fields of the fate, each text with its code."""
         return {
             "id": self.id,
             "label": self.label,
@@ -79,8 +79,8 @@ class CredentialFate:
 
 
 class CredentialStand(NamedTuple):
-    """Where a credential stands in a state: a file, and the keys to it there (() where nobody can tell). One that is
-    `translated` would stand there, had this runtime been captured with it."""
+    """A place of a credential in a state: a file, and the keys to it there (() when unknown). A `translated` one is
+    where the credential would be, had this runtime been captured with it."""
 
     path: str
     keys: Keys
@@ -88,7 +88,7 @@ class CredentialStand(NamedTuple):
 
 
 def find_bound_credentials(context: Context, state: State) -> dict[str, Reason]:
-    """Credentials that must not leave the machine they were captured on, which is not this one: why, by id."""
+    """Return the reasons, by id, for credentials that are bound to another machine."""
     here = context.keys().device.id
     found: dict[str, Reason] = {}
     for id, record in load_credentials(state).items():
@@ -106,8 +106,8 @@ Stands = Mapping[str, Sequence[CredentialStand]]
 def find_stands(
     state: State, inventory: StateInventory, adapter: Adapter, home: StateDirPlan, translated: Mapping[str, Place]
 ) -> Stands:
-    """Where every credential stands; to the key in files of which parts go different ways. `translated` are places of
-    those that another runtime kept."""
+    """Return the places of every credential; with keys in files whose parts are restored in different ways.
+    `translated` are the places of credentials from another runtime."""
     parted = {*home.merged, *(path for each in home.deliveries for path, _ in each.places)}
     found: dict[str, list[CredentialStand]] = {}
     for entry in inventory.entries.values():
@@ -115,7 +115,7 @@ def find_stands(
         offsets = [int(cut["offset"]) for cut in cuts]
         keys: Sequence[Keys] = [()] * len(cuts)
         if cuts and entry.path in parted:
-            keys = adapter.secret_places(entry.path, state.body(entry.path), offsets)
+            keys = find_secret_places(adapter, entry.path, state.body(entry.path), offsets)
         for cut, place in zip(cuts, keys, strict=True):
             found.setdefault(str(cut["credential_id"]), []).append(CredentialStand(entry.path, place))
     return found | {id: [CredentialStand(path, keys, translated=True)] for id, (path, keys) in translated.items()}
@@ -131,8 +131,8 @@ def decide_fates(
     *,
     travelled: bool,
 ) -> list[CredentialFate]:
-    """Every credential of a state, in the order of its document. `untranslated` says why those of another runtime have
-    no place in this one; `travelled`: the agent may live on elsewhere with the same ones."""
+    """Return the fate of every credential of a state, in document order. `untranslated` says why those of another
+    runtime have no place in this one; `travelled`: the agent may live on elsewhere with the same credentials."""
     by_path = {item.wanted.path: item for item in items if item.wanted is not None}
     by_path |= _rows_in_databases(stands, by_path)
     found: list[CredentialFate] = []
@@ -148,8 +148,8 @@ def decide_fates(
 
 
 def _rows_in_databases(stands: Stands, by_path: Mapping[str, PlanItem]) -> dict[str, PlanItem]:
-    """The databases that rows with credentials are written into, by the path of the rows. A database is named like the
-    folder of its rows, or lies in a folder of that name."""
+    """Return the databases that rows with credentials are written into, by the path of the rows. A database is named
+    like the folder of its rows, or lies in a folder of that name."""
     written = [item for item in by_path.values() if item.wanted is not None and item.wanted.basis == DATABASE]
     by_name = {PurePath(item.name).parent.name: item for item in written}
     by_name |= {PurePath(item.name).stem: item for item in written}
@@ -166,7 +166,7 @@ class _CredentialEnd(NamedTuple):
 
 
 def _end(stand: CredentialStand, by_path: Mapping[str, PlanItem], home: StateDirPlan) -> _CredentialEnd:
-    """What becomes of a credential in one of the files that it stands in."""
+    """Return what becomes of a credential in one of its places."""
     item = by_path.get(stand.path)
     if stand.translated and stand.path in home.translated:
         return _translated_end(stand, item, home.translated[stand.path])
@@ -186,7 +186,7 @@ def _end(stand: CredentialStand, by_path: Mapping[str, PlanItem], home: StateDir
 
 
 def _translated_end(stand: CredentialStand, item: PlanItem | None, became: MergedHomeFile | PlanItem) -> _CredentialEnd:
-    """The same of one that another runtime kept."""
+    """Return what becomes of a credential from another runtime in one of its places."""
     if isinstance(became, MergedHomeFile):
         blocked = item.reason if item is not None and item.action is RestoreAction.SKIP and item.seen is None else None
         return _CredentialEnd(None if item is None else _name(item), blocked or became.reason(stand.keys))
@@ -230,7 +230,7 @@ def _reissue(fate: CredentialFate, *, travelled: bool) -> ReissueCode | None:
 
 
 def is_of_this_device(context: Context, state: State) -> bool:
-    """Whether this machine captured a state."""
+    """Return whether this machine captured a state."""
     signature = state.sequence.signature or {}
     return signature.get("device") == to_base64(context.keys().device.public)
 
@@ -238,7 +238,7 @@ def is_of_this_device(context: Context, state: State) -> bool:
 def update_fates(
     found: Sequence[CredentialFate], stands: Stands, missing: Mapping[Place, Reason]
 ) -> list[CredentialFate]:
-    """Fates after deliveries were run: `missing` says what did not arrive."""
+    """Return the fates after deliveries were run; `missing` says what did not arrive."""
     return [_after(fate, stands.get(fate.id, []), missing) for fate in found]
 
 
@@ -252,7 +252,8 @@ def _after(fate: CredentialFate, stands: Sequence[CredentialStand], missing: Map
 
 
 def find_lacking_capabilities(state: State, found: Sequence[CredentialFate]) -> list[JsonObject]:
-    """Capabilities whose credentials stay out or are not in the state (ALF §3.4.2): [{name, credentials: [label]}]."""
+    """Return the capabilities whose credentials are left out or not in the state (ALF §3.4.2): [{name, credentials:
+    [label]}]."""
     there = {fate.id for fate in found if fate.is_injected}
     labels = {fate.id: fate.label for fate in found}
     without = [

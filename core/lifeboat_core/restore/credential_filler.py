@@ -1,4 +1,4 @@
-"""Put credentials back where they were cut out: by listed position, never by searching, and the whole file checked."""
+"""Put credentials back where they were cut out, by listed position and never by searching, and check the whole file."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class CredentialFiller:
 
     @classmethod
     def open(cls, context: Context, state: State) -> CredentialFiller:
-        """Raises NoKey when the user's key is not on this machine."""
+        """Return the filler of a state. Raises NoKey when the user's key is not on this machine."""
         keys = context.keys()
         keys.user_key()
         return cls(load_credentials(state), keys)
 
     def missing(self, wanted: WantedFile) -> list[str]:
-        """Credentials that a file needs and the state no longer holds."""
+        """Return the credentials that a file needs and the state does not hold."""
         return [cut["credential_id"] for cut in wanted.cuts if cut.get("credential_id") not in self._credentials]
 
     def unopenable(self, wanted: WantedFile) -> Reason | None:
@@ -60,10 +60,7 @@ class CredentialFiller:
         return None
 
     def gap(self, wanted: WantedFile, body: bytes) -> Reason | None:
-        """Return why a file stays without its credentials, also where they were tampered with.
-
-        None when `fill` works.
-        """
+        """Return why a file stays without its credentials, also if they were tampered with; None when `fill` works."""
         try:
             if missing := self.missing(wanted):
                 return Reason(LeftOutCode.NOT_IN_STATE, id=missing[0])
@@ -75,18 +72,18 @@ class CredentialFiller:
         return None
 
     def fill(self, wanted: WantedFile, body: bytes) -> bytes:
-        """Return the original bytes of a cut file; of one that was changed without its credentials, the changed bytes
-        with them. Raises UnsealError, CutMismatch, WholeFileMismatch."""
+        """Return the original bytes of a cut file, or the changed bytes with the credentials if the file was changed
+        without them. Raises UnsealError, CutMismatch, WholeFileMismatch."""
         was_changed = wanted.data is not None or any(entry_metas.LITERAL in cut for cut in wanted.cuts)
         is_whole = not was_changed and (wanted.entry is None or wanted.entry.sha256 is not None)
         return credential_payload.restore_whole_file(wanted.path, body, wanted.cuts, self._payload, is_whole=is_whole)
 
     def value(self, credential_id: str) -> str:
-        """What the runtime reads. Raises what `problem` tells of."""
+        """Return the value that the runtime reads. Raises what `problem` reports."""
         return self._payload(credential_id).value
 
     def values(self) -> list[str]:
-        """What was opened so far: each value, and of a login its members."""
+        """Return the values opened so far, and the members of logins."""
         opened = [found.value for found in self._opened.values()]
         return opened + [member for value in opened for member in members_of(value).values()]
 
@@ -99,7 +96,7 @@ class CredentialFiller:
 
 
 def members_of(value: str) -> dict[str, str]:
-    """The members of a value that is a JSON object, by name; one secret may be JSON of its own."""
+    """Return the members of a value that is a JSON object, by name. A single secret may be JSON too."""
     try:
         document = json.loads(value)
     except (ValueError, RecursionError):

@@ -1,5 +1,5 @@
-"""What a restore does to the runtime's databases: each is planned by its adapter, made whole in a working folder, and
-takes its place like a file. What belongs to the old one, its log, goes aside with it."""
+"""Plan what a restore does to the runtime's databases: the adapter plans each one, it is built in a working folder, and
+then moved in like a file. The log of the old database is moved aside with it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.contract import DatabaseSupport, Installation
 from lifeboat_adapters.credential_types import CredentialDelivery
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import resolve_guarded
@@ -28,14 +28,14 @@ from lifeboat_core.restore.wanted_contents import DATABASE, DATABASES, WantedFil
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 CUT_MEMORIES = "/memories.jsonl"
-"""How the table ends that holds memories with cuts: a line each, with the id of the row first and every column that
+"""Ending of the table with memories that have cuts: one line each, with the id of the row first and every column that
 holds a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabasePlan:
-    """`writes` are the databases that were chosen, with what becomes of their rows; `items` the same as files. `server`
-    is what goes behind a server."""
+    """`writes` are the selected databases with the fates of their rows, `items` the same as files, `server` what is put
+    into a server."""
 
     items: list[PlanItem] = field(default_factory=list)
     writes: list[DatabaseWrite] = field(default_factory=list)
@@ -43,17 +43,18 @@ class DatabasePlan:
 
 
 def plan_databases(around: PlanningContext, workspace: Path, newest: State | None) -> DatabasePlan:
-    """`newest` is the newest captured state of the agent where what was deleted since has to go, else None.
+    """Plan the databases. `newest` is the newest captured state of the agent if memories deleted since have to be
+    removed, else None.
 
     Raises RuntimeDatabaseError.
     """
-    installation = around.installation
-    if installation is None:
+    installation, databases = around.installation, around.adapter.databases
+    if installation is None or databases is None:
         return DatabasePlan()
-    tables = [row for row in around.contents.rows if not around.adapter.is_store(row.path)]
-    order = _order(around, tables, newest)
-    writes = around.adapter.write_databases(installation, order)
-    server = None if around.options.path_globs else around.adapter.write_server(installation, order)
+    tables = [row for row in around.contents.rows if not around.is_store(row.path)]
+    order = _order(around, databases, tables, newest)
+    writes = databases.plan_writes(installation, order)
+    server = None if around.options.path_globs else databases.plan_server_write(installation, order)
     chosen = [write for write in writes if _is_wanted(around, write, workspace)]
     items = [item for write in chosen for item in _items(around, installation, write, workspace)]
     if chosen:
@@ -62,24 +63,26 @@ def plan_databases(around: PlanningContext, workspace: Path, newest: State | Non
 
 
 def plan_sessions(around: PlanningContext) -> list[CredentialDelivery]:
-    """What the runtime's own command does for sessions, where they were asked for. Raises RuntimeDatabaseError."""
-    if around.installation is None or not around.options.rows.sessions:
+    """Return the deliveries of sessions through the runtime's own command, if the user asked for them. Raises
+    RuntimeDatabaseError."""
+    databases = around.adapter.databases
+    if around.installation is None or databases is None or not around.options.rows.sessions:
         return []
     asked = (row for row in around.contents.rows if is_table(row) and around.options.wants(row.name))
     tables = {
-        row.path: around.whole(row)
-        for row in asked
-        if not around.adapter.is_store(row.path) and not _barred(around, row)
+        row.path: around.whole(row) for row in asked if not around.is_store(row.path) and not _barred(around, row)
     }
-    return around.adapter.session_deliveries(around.installation, tables)
+    return databases.session_deliveries(around.installation, tables)
 
 
-def _order(around: PlanningContext, tables: list[WantedFile], newest: State | None) -> WriteOrder:
+def _order(
+    around: PlanningContext, databases: DatabaseSupport, tables: list[WantedFile], newest: State | None
+) -> WriteOrder:
     cut: set[str] = set()
     texts: dict[str, JsonObject] = {}
     for table in tables:
         if not is_table(table):
-            filled, left = _memories(around, table)
+            filled, left = _memories(around, databases, table)
             texts |= filled
             cut |= left
     return WriteOrder(
@@ -95,7 +98,7 @@ def _order(around: PlanningContext, tables: list[WantedFile], newest: State | No
 
 
 class TablesByPath(Mapping[str, bytes]):
-    """Tables by archive path, each read (by `whole`) when it is asked for."""
+    """Tables by archive path. Each is read (by `whole`) when it is accessed."""
 
     def __init__(self, whole: Callable[[WantedFile], bytes], tables: Iterable[WantedFile]) -> None:
         self._whole = whole
@@ -112,18 +115,20 @@ class TablesByPath(Mapping[str, bytes]):
 
 
 def is_table(row: WantedFile) -> bool:
-    """Whether rows are those of a table, not memories with cuts."""
+    """Return whether rows are those of a table, not memories with cuts."""
     return not row.name.endswith(CUT_MEMORIES)
 
 
-def _memories(around: PlanningContext, table: WantedFile) -> tuple[dict[str, JsonObject], set[str]]:
-    """Memories with cuts: the columns of those that may be whole again, and the ids of the others.
+def _memories(
+    around: PlanningContext, databases: DatabaseSupport, table: WantedFile
+) -> tuple[dict[str, JsonObject], set[str]]:
+    """Return the columns of memories with cuts that can be complete again, and the ids of the others.
 
-    The memory that was edited since (in another runtime) is not what was cut: it stays as it is there. For a runtime
-    without rows there are none.
+    A memory that was edited since (in another runtime) is not what was cut and stays as edited. A runtime without rows
+    has none.
     """
     try:
-        records = _records_of(around, _lines(around.body(table)))
+        records = _records_of(around, databases, _lines(around.body(table)))
     except RuntimeDatabaseError:
         return {}, set()
     if _barred(around, table):
@@ -132,14 +137,14 @@ def _memories(around: PlanningContext, table: WantedFile) -> tuple[dict[str, Jso
     return {record: whole[place] for place, record in records.items() if place in whole}, set()
 
 
-def _records_of(around: PlanningContext, lines: Mapping[int, JsonObject]) -> dict[int, str]:
-    """The record that each line was cut of, where the row of the record still says what the line says."""
+def _records_of(around: PlanningContext, databases: DatabaseSupport, lines: Mapping[int, JsonObject]) -> dict[int, str]:
+    """Return the record that each line was cut from, if the row of the record still says what the line says."""
     wanted: dict[str, list[int]] = {}
     for place, line in lines.items():
         wanted.setdefault(str(next(iter(line.values()), None)), []).append(place)
     found: dict[int, str] = {}
     for item in effective_records(around.state) if wanted else ():
-        row = around.adapter.row_of(item.record, item.chain_ids[0])
+        row = databases.row_of(item.record, item.chain_ids[0])
         for place in {place for value in row.values() if isinstance(value, str) for place in wanted.get(value, ())}:
             if lines[place].items() <= row.items():
                 found[place] = str(item.record["id"])
@@ -147,7 +152,7 @@ def _records_of(around: PlanningContext, lines: Mapping[int, JsonObject]) -> dic
 
 
 def _lines(data: bytes) -> dict[int, JsonObject]:
-    """Columns by line; a line that is none is passed over."""
+    """Return columns by line number, without invalid lines."""
     found: dict[int, JsonObject] = {}
     for place, line in enumerate(data.splitlines()):
         try:
@@ -160,7 +165,7 @@ def _lines(data: bytes) -> dict[int, JsonObject]:
 
 
 def _barred(around: PlanningContext, table: WantedFile) -> Reason | None:
-    """Return why a table is not whole again, None when it is."""
+    """Return why a table cannot be complete, None when it can."""
     return around.barred(table) if table.cuts else None
 
 
@@ -172,7 +177,7 @@ def _left_out(around: PlanningContext, tables: Iterable[WantedFile]) -> Iterator
 
 
 def _is_wanted(around: PlanningContext, write: DatabaseWrite, workspace: Path) -> bool:
-    """A database is chosen by its name, or by that of the folder of its rows."""
+    """Return whether the user selected a database, by its name or by that of the folder of its rows."""
     options, path = around.options, _resolved(write.path, workspace)
     name = path.relative_to(workspace).as_posix() if is_inside(path, workspace) else path.name
     rows = (f"{DATABASES}{part}/memories.jsonl" for part in (path.stem, path.parent.name))
@@ -201,12 +206,13 @@ def _items(
 
 
 def _root(around: PlanningContext, installation: Installation, path: Path, workspace: Path) -> Path:
-    """The folder of a plan that a database lies in."""
+    """Return the folder of the plan that a database lies in."""
     home = find_state_dir_root(around.adapter, installation)
     folders = [workspace, *([] if home is None else [restore_target.resolve_target(home.folder)])]
     return next((folder for folder in folders if is_inside(path, folder)), path.parent)
 
 
 def _resolved(path: Path, workspace: Path) -> Path:
-    """The real place of a file, which itself may be a link. In the workspace no link leads to another place."""
+    """Return the real path of a file, which may itself be a link. A link inside the workspace must not lead
+    elsewhere."""
     return resolve_guarded(path.parent, workspace) / path.name

@@ -1,8 +1,8 @@
-"""Give credentials to the runtime itself, where only it may write: one command each, or a file that it takes over.
+"""Give credentials to the runtime itself, if only it may write them: one command each, or a file that it takes over.
 
-Such a file holds secrets in clear for as long as the command runs. A note in the home says so before it is written;
-whoever starts next takes away what a process that was ended left behind. The runtime's own file of that name is set
-aside, never replaced.
+Such a file holds secrets in clear while the command runs. A note in the home says so before the file is written, and
+the next process removes what an interrupted one left behind. The runtime's own file of that name is set aside, never
+replaced.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ Run = Callable[..., runtime_programs.ProgramResult]
 
 FOLDER = "deliveries"
 _STILL_RUNNING = timedelta(minutes=10)
-"""A command that was started by a process which was ended may go on for so long, and leave more behind."""
+"""How long the command of a killed process may go on and leave more files behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredFile:
-    """A file in clear: where it is, where the runtime's own one waits meanwhile (None when there was none), and the
-    names of what lay beside it before."""
+    """A file in clear: its path, where the runtime's own file waits meanwhile (None when there was none), and the names
+    beside it before."""
 
     path: str
     kept: str | None
@@ -56,7 +56,7 @@ class DeliveredFile:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryNote:
-    """What has to be taken away again."""
+    """Files that have to be removed again."""
 
     agent_id: str
     time: str
@@ -65,7 +65,7 @@ class DeliveryNote:
 
 
 class DeliveryEnd(NamedTuple):
-    """How a delivery ended: `problem` is None for one that went well."""
+    """The result of a delivery: `problem` is None for success."""
 
     problem: Reason | None = None
     timed_out: bool = False
@@ -79,7 +79,7 @@ def run_delivery(
     folder: Path | None,
     run: Run = runtime_programs.run_program,
 ) -> DeliveryEnd:
-    """Run one delivery. `name` names its note, `folder` is the runtime's own. Raises LinkInPath, OSError."""
+    """Run one delivery. `name` names its note, `folder` is the state directory. Raises LinkInPath, OSError."""
     files = refuse_links(context.files)
     note = _note(context, agent_id, name, delivery, folder)
     path = context.home.restore_folder / FOLDER / f"{name}.json"
@@ -104,7 +104,7 @@ def run_delivery(
 
 
 def _failure(ran: runtime_programs.ProgramResult) -> Reason:
-    """Never the output: a program may print what it was given."""
+    """Return the reason of a failed command, without its output, because a program may print what it was given."""
     words = [word for word in ran.command[1:5] if not word.startswith("-")]
     how = "did not end in time" if ran.timed_out else f"ended with {ran.exit_status}"
     problem = f"{Path(ran.command[0]).name} {' '.join(words)} {how}"
@@ -146,8 +146,8 @@ def _write(files: FileOperations, note: DeliveryNote | None, delivery: Credentia
 
 
 def _take_away(files: FileOperations, note: DeliveryNote) -> None:
-    """May be repeated. The runtime's own file comes back, under the name that the runtime gives to what it took over
-    if it did that."""
+    """Remove files in clear; this can be repeated. The runtime's own file comes back, under the name that the runtime
+    gives to files it took over if it did that."""
     for written in note.written:
         path = Path(written.path)
         if not _is_there(files, path.parent):
@@ -173,7 +173,7 @@ def _remove(files: FileOperations, path: Path) -> None:
 
 
 def sweep_deliveries(context: Context) -> Iterator[str]:
-    """Take away what processes that were ended left in clear. Says what was done, a sentence each."""
+    """Remove files in clear that killed processes left behind. Yield a sentence for each action."""
     folder = context.home.restore_folder / FOLDER
     if not folder.is_dir():
         return

@@ -1,6 +1,6 @@
-"""Names on disk: from an archive path to the name in the workspace, and whether a file system can hold it.
+"""Convert archive paths to names on disk, and check whether a file system can hold them.
 
-Names are text with `/`; bytes that are not UTF-8 stand in it as lone surrogates (`os.fsdecode`).
+Names are text with `/`; bytes that are not UTF-8 are lone surrogates (`os.fsdecode`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from lifeboat_alf.archive.archive_names import to_archive_name, to_native_name
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents.name_conflicts import list_parents
-from lifeboat_core.capture.archive_names import to_archive_name, to_native_name
 from lifeboat_core.errors import UnsafeName
 from lifeboat_core.texts.readable_json import is_utf8, make_printable
 
@@ -27,8 +27,8 @@ _WINDOWS_RESERVED = frozenset('<>:"\\|?*')
 
 
 def name_of(path: str, meta: JsonObject, prefix: str) -> str:
-    """The name under `prefix` as it was on disk. Raises UnsafeName for one that would climb out of its folder, or
-    is not the one that the path shows."""
+    """Return the name under `prefix` as it was on disk. Raises UnsafeName for one that leaves its folder or differs
+    from what the path shows."""
     shown, raw = path.removeprefix(prefix), meta.get("name_hex")
     name = to_native_name(shown, raw)
     if not is_safe_name(name):
@@ -39,7 +39,7 @@ def name_of(path: str, meta: JsonObject, prefix: str) -> str:
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether a name stays inside its folder: relative, no empty part, no `.` or `..`, no NUL."""
+    """Return whether a name stays inside its folder: relative, no empty part, no `.` or `..`, no NUL."""
     parts = name.split("/")
     if "\0" in name or any(part in ("", ".", "..") for part in parts):
         return False
@@ -47,8 +47,8 @@ def is_safe_name(name: str) -> bool:
 
 
 def leaves_folder(name: str, target: str, folder: Path) -> bool:
-    """Whether a link `name` in `folder` that points to `target` leads out of the folder, or may: a `..` behind a name
-    climbs from wherever that name leads, if it is a link itself."""
+    """Return whether a link `name` in `folder` with this target leads out of the folder, or may: a `..` after a name
+    starts wherever that name leads, if it is itself a link."""
     steps = [step for step in target.split("/") if step not in ("", ".")]
     if any(two == ".." != one for one, two in pairwise(steps)):
         return True
@@ -65,7 +65,8 @@ class UnholdableName:
 
 
 def find_unholdable_names(files: FileOperations, folder: Path, names: Iterable[str]) -> list[UnholdableName]:
-    """Which of these names a folder cannot hold. Asks the file system itself, in a probe folder, only where needed."""
+    """Return which of these names a folder cannot hold. The file system itself is tested in a probe folder, if
+    needed."""
     wanted = sorted(set(names), key=os.fsencode)
     found = [UnholdableName(name, reason) for name in wanted if (reason := _too_long(name, folder))]
     twins = _twins(wanted)
@@ -84,14 +85,14 @@ def _too_long(name: str, folder: Path) -> str | None:
 
 
 def _is_odd(name: str) -> bool:
-    """What not every file system takes: bytes that are not UTF-8, what Windows reserves."""
+    """Return whether some file systems refuse a name: bytes that are not UTF-8, characters that Windows reserves."""
     if not is_utf8(name):
         return True
     return sys.platform == "win32" and not _WINDOWS_RESERVED.isdisjoint(name)
 
 
 def _twins(names: list[str]) -> list[tuple[str, str]]:
-    """Pairs of names (of folders too) that differ in case or in Unicode form only."""
+    """Return pairs of names (also of folders) that differ only in case or in Unicode form."""
     spelled: dict[str, str] = {}
     pairs: dict[tuple[str, str], None] = {}
     for name in names:
@@ -122,7 +123,7 @@ def _probe(files: FileOperations, folder: Path, twins: list[tuple[str, str]], od
 
 
 def _is_one_name(files: FileOperations, probe: Path, first: str, second: str) -> bool:
-    """Twins may differ in any part; the first part that differs decides."""
+    """Return whether the file system confuses two names, by the first part that differs."""
     pairs = zip(first.split("/"), second.split("/"), strict=True)
     one, other = next((a, b) for a, b in pairs if a != b)
     files.make_folders(probe / one)

@@ -1,4 +1,4 @@
-"""What a restore does to each name: a pure decision from what a state wants and what stands there."""
+"""Decide what a restore does to each name, from what the state has and what is there."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ class RestoreAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanItem:
-    """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
-    `reason` says why something is skipped or stands without its credentials, or why something that was never captured
-    has to go aside. `old_time` is given where only the time is wrong, `old_mode` where a folder has other rights. A
-    `companion` goes aside with the database that it belongs to, uncounted. `lost` is the code of why the state cannot
-    give it (see `contents.LeftOut`), "" for everything else. `is_database`: an SQLite database stands there, and a log
-    that appears beside it belongs to it. `lacks_credentials`: the file would have to hold some, and does not, or is not
-    written for want of them."""
+    """One name of a plan, relative to `root`.
+
+    `seen` is what is there, if it matters. `reason` says why something is skipped or written without its credentials,
+    or why something that was never captured is moved aside. `old_time` is set if only the time differs, `old_mode` if a
+    folder has other rights. A `companion` is moved aside with its database and not counted. `lost` is the code of why
+    the state cannot provide it (see `LeftOutFile`), else "". `is_database`: an SQLite database is there, and a log that
+    appears beside it belongs to it. `lacks_credentials`: the file should have credentials and is written without them,
+    or not written because of that.
+    """
 
     name: str
     action: RestoreAction
@@ -56,10 +58,10 @@ class PlanItem:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRules:
-    """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file cannot
-    have its credentials (None when it can, or has none); `keep` forbids to replace what is there (files of
-    the runtime's home); `all_rights` says that the state keeps all nine bits of its files; `resets_folders` that a
-    folder which it does not name gets the rights back that it had then, the usual ones."""
+    """How to compare files. `equal` says whether bytes on disk are what is wanted; `barred` why a file cannot have its
+    credentials (None when it can or has none). `keep` forbids replacing anything (in the state directory). `all_rights`
+    says that the state keeps all nine permission bits; `resets_folders` that folders without an entry get default
+    rights again."""
 
     root: Path
     tree: FolderTree
@@ -71,7 +73,8 @@ class DecisionRules:
 
 
 def decide_files(wanted: Mapping[str, WantedFile], removable: Iterable[str], rules: DecisionRules) -> list[PlanItem]:
-    """The items of a plan, sorted by name. `removable` are names that the newest state captured and this one lacks."""
+    """Return the items of a plan, sorted by name. `removable` are names that the newest state captured and this one
+    lacks."""
     gone = _removals(removable, rules)
     items = dict(gone)
     for item in wanted.values():
@@ -89,7 +92,8 @@ def decide_files(wanted: Mapping[str, WantedFile], removable: Iterable[str], rul
 
 
 def _folders_with_other_rights(wanted: Mapping[str, WantedFile], rules: DecisionRules) -> dict[str, PlanItem]:
-    """Only a folder with other rights than the usual ones has an entry of its own, once there is something in it."""
+    """Return items for non-empty folders whose rights differ from the default: only other rights would have given them
+    an entry."""
     found = {
         name: rules.tree.find(name)
         for name in {parent for name in wanted for parent in list_parents(name)} - wanted.keys()
@@ -112,7 +116,7 @@ def _removals(removable: Iterable[str], rules: DecisionRules) -> dict[str, PlanI
 
 
 def _obstacles(name: str, rules: DecisionRules) -> Iterator[PlanItem]:
-    """A file or link that stands where a parent folder has to be."""
+    """Yield a file or link that stands where a parent folder is needed."""
     for parent in list_parents(name):
         found = rules.tree.find(parent)
         if found is None:
@@ -129,7 +133,7 @@ def _decide_one(wanted: WantedFile, gone: Iterable[str], rules: DecisionRules) -
         wanted = replace(wanted, has_gap=True)
     if found is not None and _is_same(wanted, found, rules):
         return replace(_same(wanted, found, rules), reason=lacks, lacks_credentials=bool(lacks))
-    # A file that stands there may hold the credentials, so it is not replaced by one without them.
+    # The present file may have the credentials, so it is not replaced by one without them.
     refusal = _refusal(wanted, found, gone, rules)
     if refusal or (lacks and (found is not None or rules.keep)):
         left = found.seen if found is not None and rules.keep else None

@@ -1,4 +1,4 @@
-"""What stands in a folder now, looked at by name and never through a link."""
+"""Examine a folder by name, without following links."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from lifeboat_core.restore.restore_journal import SeenPath, seen_from
 from lifeboat_core.restore.wanted_contents import FILE, FOLDER, LINK
 
 OTHER = "other"
-"""A FIFO, a socket, a device."""
+"""A FIFO, a socket or a device."""
 _KINDS = {stat.S_IFREG: FILE, stat.S_IFLNK: LINK, stat.S_IFDIR: FOLDER}
 
 
 @dataclass(frozen=True, slots=True)
 class FoundOnDisk:
-    """What stands at a name. `target` is a link's."""
+    """What is at a name. `target` is that of a link."""
 
     kind: str
     seen: SeenPath
@@ -33,21 +33,21 @@ class FoundOnDisk:
 
 
 class FolderTree(Protocol):
-    """A folder as a decision sees it."""
+    """A folder as decisions see it."""
 
     def find(self, name: str) -> FoundOnDisk | None: ...
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a regular file; None when they cannot be read."""
+        """Return the bytes of a regular file; None when they cannot be read."""
         ...
 
     def below(self, name: str) -> Iterator[str]:
-        """Every file and link below a folder; of a folder that cannot be listed, its name with `/`."""
+        """Yield every file and link below a folder; for a folder that cannot be listed, its name with `/`."""
         ...
 
 
 class EmptyTree:
-    """A folder that is not there, or is empty."""
+    """A folder that is missing or empty."""
 
     def find(self, name: str) -> FoundOnDisk | None:
         return None
@@ -68,7 +68,8 @@ class DiskTree:
         self._folders: dict[str, bool] = {"": True}
 
     def find(self, name: str) -> FoundOnDisk | None:
-        """None also when a parent is no folder: what stands behind a link is not in this tree."""
+        """Return what is at a name; None also when a parent is not a folder, because what is behind a link is not in
+        this tree."""
         if not all(self._is_folder(parent) for parent in list_parents(name)):
             return None
         return self._look(name)

@@ -1,11 +1,12 @@
-"""Credentials that another runtime kept: opened, and handed to the adapter of the target under whose names they go."""
+"""Open credentials from another runtime, and let the adapter of the target runtime choose their names and places."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.credential_types import ForeignCredential, Place, TranslatedCredentials
+from lifeboat_adapters.contract import find_secret_places, refuse_credentials
+from lifeboat_adapters.credential_types import ForeignCredential, Place
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.reason_codes import Reason
@@ -17,8 +18,8 @@ from lifeboat_core.state.state_documents import load_credentials
 
 @dataclass(frozen=True, slots=True)
 class ForeignTranslation:
-    """What becomes of credentials of other runtimes: `files` by archive path; `places` in them and `reasons` why others
-    have none, by id."""
+    """The result for credentials of other runtimes: `files` by archive path; `places` in them, and `reasons` of those
+    without one, by id."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
@@ -26,7 +27,8 @@ class ForeignTranslation:
 
 
 def translate_credentials(around: PlanningContext) -> ForeignTranslation:
-    """Nothing without credentials. Raises UnsealError for one that was tampered with."""
+    """Translate the credentials of other runtimes, if credentials were asked for. Raises UnsealError for one that was
+    tampered with."""
     filler = around.filler
     found = {} if filler is None else _foreign_places(around)
     if filler is None or not found:
@@ -39,13 +41,17 @@ def translate_credentials(around: PlanningContext) -> ForeignTranslation:
     own = _own_places(around, filler)
     known = {id: own[said] for id in usable if (said := _said(filler.value(id))) in own}
     given = [_credential(around, filler, id, found[id]) for id in usable if id not in known]
-    said_of: TranslatedCredentials = around.adapter.translate(around.installation, given, around.state)
+    credentials = around.adapter.credentials
+    if credentials is None:
+        said_of = refuse_credentials(around.installation, given)
+    else:
+        said_of = credentials.translate(around.installation, given, around.state)
     return ForeignTranslation(said_of.files, known | dict(said_of.places), told | dict(said_of.reasons))
 
 
 def _own_places(around: PlanningContext, filler: CredentialFiller) -> dict[frozenset[str], Place]:
-    """Where what credentials say stands in files of this runtime's own folder: an agent that comes home finds its
-    credentials there, under the names they had."""
+    """Return the places of credential values in this runtime's own files, so that an agent that comes back gets its
+    credentials under their former names."""
     known = load_credentials(around.state)
     found: dict[frozenset[str], Place] = {}
     for entry in around.inventory.entries.values():
@@ -53,7 +59,7 @@ def _own_places(around: PlanningContext, filler: CredentialFiller) -> dict[froze
         if not cuts or not entry.path.startswith(archive_layout.home_prefix(around.adapter.runtime)):
             continue
         body, offsets = around.state.body(entry.path), [int(cut["offset"]) for cut in cuts]
-        for cut, keys in zip(cuts, around.adapter.secret_places(entry.path, body, offsets), strict=True):
+        for cut, keys in zip(cuts, find_secret_places(around.adapter, entry.path, body, offsets), strict=True):
             id = str(cut.get("credential_id"))
             if keys and id in known and not _reason(around, filler, id):
                 found.setdefault(_said(filler.value(id)), (entry.path, keys))
@@ -61,7 +67,7 @@ def _own_places(around: PlanningContext, filler: CredentialFiller) -> dict[froze
 
 
 def _said(value: str) -> frozenset[str]:
-    """What a credential says, whatever a runtime calls the members of a login."""
+    """Return what a credential says, independent of how a runtime names the members of a login."""
     return frozenset(members_of(value).values()) or frozenset((value,))
 
 
@@ -70,7 +76,7 @@ def _reason(around: PlanningContext, filler: CredentialFiller, id: str) -> Reaso
 
 
 def _foreign_places(around: PlanningContext) -> dict[str, Sequence[tuple[str, int]]]:
-    """Credentials that stand in files of other runtimes only: where each was cut out, path and offset."""
+    """Return credentials that stand only in files of other runtimes, with path and offset of each cut."""
     prefixes = (
         archive_layout.raw_prefix(around.adapter.runtime),
         archive_layout.home_prefix(around.adapter.runtime),
@@ -108,13 +114,13 @@ def _credential(
 
 
 def _place(around: PlanningContext, cuts: Sequence[tuple[str, int]]) -> Place:
-    """Where a credential stood: in the runtime's own folder rather than in the workspace."""
+    """Return where a credential stood, preferring the state directory over the workspace."""
     path, offset = min(cuts, key=lambda cut: not _runtime(cut[0]).endswith("-home"))
     try:
         adapter = around.context.adapter(_runtime(path).removesuffix("-home"))
     except UnknownRuntime:
         return path, ()
-    return path, adapter.secret_places(path, around.state.body(path), [offset])[0]
+    return path, find_secret_places(adapter, path, around.state.body(path), [offset])[0]
 
 
 def _runtime(path: str) -> str:

@@ -1,5 +1,5 @@
-"""The receipt of a restore or an import: what became of each thing that the archive holds, in the same six words for
-every runtime. The counts add up: nothing is left out of it, nothing is told twice."""
+"""The receipt of a restore or an import: what became of each thing in the archive, in the same six words for every
+runtime. The counts add up: everything is listed, and nothing twice."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent
 from lifeboat_core.errors import RestoreFailed
 from lifeboat_core.restore import credential_fates
-from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.plan_warnings import DAMAGED_RECORD
@@ -40,9 +39,10 @@ from lifeboat_core.restore.state_things import (
 )
 from lifeboat_core.restore.wanted_contents import DAMAGED, MERGED, RAW, STRUCTURED, WantedFile
 from lifeboat_core.restore.wanted_contents import FILE as FILE_KIND
+from lifeboat_vault.vault import state_inventory as inventories
 
 BESIDE = ("setting", "capability")
-"""What an adapter tells of beside what is read: parts of documents that its runtime has no place for."""
+"""What adapters report in addition to what is read: parts of documents that the runtime has no place for."""
 KEPT = "kept in the archive"
 DELIVERED = "the runtime's own command stored it"
 NOT_ASKED = "it was not asked for"
@@ -58,13 +58,13 @@ _BEST_FIRST = (
 STANDING = _BEST_FIRST[:3]
 _WAITING = frozenset({LeftOutCode.NO_FOLDER, LeftOutCode.CUT_OUT})
 _REFUSED = frozenset({LeftOutCode.NOT_KEPT, LeftOutCode.UNREADABLE})
-"""Codes that a receipt gives as they are."""
+"""Codes that a receipt repeats unchanged."""
 _OF_SESSIONS = ("/sessions/", "/session_nodes.", "/session_windows.", "/transcript_events.")
-"""What paths of sessions have in them."""
+"""Parts of the paths of sessions."""
 
 
 class ThingEnd(NamedTuple):
-    """What became of something."""
+    """What became of a thing."""
 
     outcome: ItemOutcome
     reason: str = ""
@@ -82,14 +82,14 @@ class RestoreReceipt:
         return count_outcomes(self.fates)
 
     def standing(self, kind: str) -> int:
-        """How many things of a kind stand in the target."""
+        """Return how many things of a kind are in the target."""
         return sum(fate.kind == kind and fate.outcome in STANDING for fate in self.fates)
 
     def to_json(self) -> JsonObject:
         return {"objects": len(self.fates), "outcomes": self.outcomes, "fates": self.groups()}
 
     def groups(self) -> list[JsonObject]:
-        """The fates, those that are alike as one: [{kind, outcome, code, reason, names}]."""
+        """Return the fates with equal ones merged: [{kind, outcome, code, reason, names}]."""
         alike: dict[tuple[str, str, str, str], list[str]] = {}
         for fate in self.fates:
             alike.setdefault((fate.kind, fate.outcome.value, fate.code, fate.reason), []).append(fate.name)
@@ -98,8 +98,8 @@ class RestoreReceipt:
 
 
 def make_receipt(plan: RestorePlan, settled: Sequence[credential_fates.CredentialFate]) -> RestoreReceipt:
-    """The receipt of a plan. `settled` are the fates of credentials, where they were asked for. Raises RestoreFailed
-    when it does not add up, which is before anything is written."""
+    """Return the receipt of a plan. `settled` are the fates of credentials, if they were asked for. Raises
+    RestoreFailed if it does not add up, which happens before anything is written."""
     read = list(things_of(plan.state, plan.inventory))
     teller = _ReceiptTeller(plan, settled)
     fates = [ItemFate(thing.kind, thing.name, *teller.end(thing)) for thing in read]
@@ -110,7 +110,7 @@ def make_receipt(plan: RestorePlan, settled: Sequence[credential_fates.Credentia
 
 
 def _check(plan: RestorePlan, fates: Sequence[ItemFate]) -> None:
-    """What was counted when the state was read is what the receipt tells of."""
+    """Raise RestoreFailed unless the receipt has everything that was counted when the state was read."""
     told = Counter(fate.kind for fate in fates)
     held = [*plan.inventory.entries, *(each.entry.path for each in plan.inventory.damaged)]
     raw = [path for path in held if path.startswith(archive_layout.RAW)]
@@ -121,7 +121,7 @@ def _check(plan: RestorePlan, fates: Sequence[ItemFate]) -> None:
 
 
 class _ReceiptTeller:
-    """Tells of one thing after the other what becomes of it."""
+    """Decides what becomes of one thing after the other."""
 
     def __init__(self, plan: RestorePlan, settled: Sequence[credential_fates.CredentialFate]) -> None:
         self._plan = plan
@@ -197,13 +197,13 @@ class _ReceiptTeller:
         return ThingEnd(ItemOutcome.OMITTED, f"nothing of it has a place in the runtime; {KEPT}", "kept_in_archive")
 
     def _not_arrived(self, path: str) -> Reason | None:
-        """Why a credential that stands in a store did not get into the runtime's, None when all did."""
+        """Return why a credential of a store did not get into the runtime's store, None when all did."""
         here = (name for name, stands in self._plan.stands.items() if any(each.path == path for each in stands))
         settled = (self._settled[name] for name in here if name in self._settled)
         return next((fate.reason for fate in settled if not fate.is_injected), None)
 
     def _of_another(self, path: str, runtime: str) -> ThingEnd:
-        """A raw file of another runtime; what both have by the same name and bytes is the same file in both."""
+        """Return the end of a raw file of another runtime. What both have under the same name and bytes is one file."""
         made = self._items.get(
             path.replace(archive_layout.raw_prefix(runtime), archive_layout.raw_prefix(self._plan.runtime), 1)
         )
@@ -215,7 +215,8 @@ class _ReceiptTeller:
         return decide_end(made)
 
     def _row(self, path: str) -> ThingEnd:
-        if self._plan.adapter.is_store(path) and self._plan.filler is None:
+        credentials = self._plan.adapter.credentials
+        if credentials is not None and credentials.is_store(path) and self._plan.filler is None:
             return _unresolved(CUT_OUT)
         asked, options = "", self._plan.options.rows
         if "/cron/" in path and not options.cron:
@@ -237,7 +238,7 @@ class _ReceiptTeller:
         return ThingEnd(ItemOutcome.OMITTED, f"no file of the runtime holds it; {KEPT}", "kept_in_archive")
 
     def _memories_in_files(self) -> dict[str, ThingEnd]:
-        """What became of the files that memories stand in, by an id of the memory."""
+        """Return what became of the files that hold memories, by an id of the memory."""
         found: dict[str, ThingEnd] = {}
         made: list[PlanItem] = []
         for item in self._items.values():
@@ -252,8 +253,8 @@ class _ReceiptTeller:
         return found or dict(self._in_files_they_name())
 
     def _in_files_they_name(self) -> Iterator[tuple[str, ThingEnd]]:
-        """Memories of an archive that lists none by file, as other writers of ALF make it: a memory stands in the
-        file that its source names (ALF §3.1.3) when the file says what it says."""
+        """Yield memories of an archive that lists none by file, as other writers of ALF make it: a memory is in the
+        file that its source names (ALF §3.1.3) if the file contains its text."""
         texts: dict[str, str] = {}
         for record in self._plan.state.records():
             path = archive_layout.raw_prefix(self._plan.runtime) + memory_records.origin_file(
@@ -269,7 +270,7 @@ class _ReceiptTeller:
                 yield record.id, decide_end(item)
 
     def _text_of(self, wanted: WantedFile) -> str:
-        """What a file is going to say; nothing where no bytes are held."""
+        """Return the future text of a file; "" when no bytes are stored."""
         try:
             data = self._plan.state.body(wanted.path) if wanted.data is None else wanted.data
         except BodyAbsent:
@@ -277,7 +278,7 @@ class _ReceiptTeller:
         return data.decode("utf-8", "replace")
 
     def _in_made_files(self, made: Sequence[PlanItem]) -> dict[str, ThingEnd]:
-        """A file that was made for this runtime tells what it holds as any file does: by being split."""
+        """Return the memories in files that were made for this runtime, found by splitting them."""
         labels: dict[str, ThingEnd] = {}
         texts: dict[str, ThingEnd] = {}
         for item in made:
@@ -304,7 +305,7 @@ class _ReceiptTeller:
     # Documents and credentials ----------------------------------------------------------------------------------
 
     def _derived(self, document: str) -> ThingEnd:
-        """A document that follows from files takes their outcome."""
+        """Return the end of a document that is derived from files: the best of their ends."""
         reads = [each.reads for each in self._plan.adapter.derivations() if each.document == document]
         ends = [decide_end(item) for path, item in self._items.items() if any(read(path) for read in reads)]
         if ends:
@@ -330,7 +331,7 @@ class _ReceiptTeller:
 
 
 def decide_end(item: PlanItem) -> ThingEnd:
-    """What became of the thing behind an item of a plan."""
+    """Return what became of the thing behind an item of a plan."""
     if item.action is RestoreAction.SAME:
         return ThingEnd(ItemOutcome.DEDUPLICATED)
     if item.action is RestoreAction.SKIP:
@@ -385,5 +386,6 @@ def _end(fate: ItemFate) -> ThingEnd:
 
 
 def _one_line_end(text: str) -> str:
-    """Whole lines with one kind of line end, and no blank ones around them: no memory says which its file had."""
+    """Return whole lines with one kind of line end and no surrounding blank lines, because no memory says which kind
+    its file had."""
     return "\n" + text.replace("\r\n", "\n").strip("\n") + "\n"

@@ -1,4 +1,4 @@
-"""What tools of this machine would execute or obey once a state is restored. Listed for states that nobody signed."""
+"""Find what tools of this machine would execute or obey once an unsigned state is restored."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ _FOLDERS: dict[str, str] = {
     "launchagents": "a service",
     "autostart": "started with the desktop",
 }
-"""Folders in lower case of which every file is run or obeyed, and by what."""
+"""Folders in lower case whose files are all run or obeyed, and by what."""
 _TABLES_THAT_RUN = ("cron", "hook", "mcp", "intent")
 
 
 class Hazard(NamedTuple):
-    """A file that some tool runs or obeys. `wanted` is None for a row or a file of the runtime's own folder."""
+    """A file that some tool runs or obeys. `wanted` is None for a row or a file of the state directory."""
 
     name: str
     reason: str
@@ -106,7 +106,7 @@ class Hazard(NamedTuple):
 
 
 def find_hazards(state: State, contents: WantedContents) -> list[Hazard]:
-    """Return scripts, hooks, what can name commands, instructions and scheduled work, each with what makes it one."""
+    """Return scripts, hooks, files that can name commands, instructions and scheduled work, each with the reason."""
     repositories = _repositories(contents.workspace)
     found = [
         Hazard(item.name, reason, item)
@@ -138,7 +138,7 @@ def _reason(state: State, item: WantedFile, repositories: Collection[str]) -> st
         return named
     if not _SCRIPT_FOLDERS.isdisjoint(folders) and not ending:
         return "a script"
-    return "begins like a script" if _begins_like_script(state, item) else ""
+    return "begins like a script" if read_beginning(state, item, 2) == b"#!" else ""
 
 
 def _by_name(name: str) -> str:
@@ -154,18 +154,14 @@ def _repositories(names: Iterable[str]) -> frozenset[str]:
 
 
 def _in_repository(name: str, repositories: Collection[str]) -> str:
-    """Git runs what the config of a repository names; `commondir` names the folder with the config."""
+    """Return the reason for a Git configuration: Git runs what it names, and `commondir` names the folder with it."""
     folder, _, last = name.casefold().rpartition("/")
     is_one = last in ("config", "config.worktree", "commondir") and folder in repositories
     return "configuration of a Git repository: Git runs what it names" if is_one else ""
 
 
-def _begins_like_script(state: State, item: WantedFile) -> bool:
-    return read_beginning(state, item, 2) == b"#!"
-
-
 def read_beginning(state: State, item: WantedFile, count: int) -> bytes:
-    """Return the first bytes of a file that is wanted."""
+    """Return the first bytes of a wanted file."""
     if item.data is not None or item.entry is None:
         return (item.data or b"")[:count]
     return state.body(item.entry.path)[:count]

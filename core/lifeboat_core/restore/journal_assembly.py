@@ -1,4 +1,5 @@
-"""From a plan to a journal: which file is staged where, what goes aside where, which folders come and go."""
+"""Turn a plan into a journal: which file is staged where, what is moved aside, which folders are created and
+removed."""
 
 from __future__ import annotations
 
@@ -32,12 +33,12 @@ from lifeboat_core.state.state_documents import find_home_mode
 
 TREE = "tree"
 INDEX_OF_LOG = "-shm"
-"""The end of the one file beside a database that reading changes; it says nothing that the log does not."""
+"""Ending of the one file beside a database that reading changes. It has nothing that the log does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssembledJournal:
-    """A journal, and what has to be staged for it: single files at paths, or a whole tree."""
+    """A journal, and what has to be staged for it: single files by path, or a whole tree."""
 
     journal: RestoreJournal
     files: list[tuple[Path, WantedFile]]
@@ -45,11 +46,12 @@ class AssembledJournal:
 
 
 def assemble_journal(files: FileOperations, plan: RestorePlan, time: str, report: JsonObject) -> AssembledJournal:
-    """The journal of a plan, in phase `staging`. Looks at the disk, writes nothing but a probe."""
+    """Return the journal of a plan, in phase `staging`. Reads the disk, and writes nothing but a probe."""
     files = open_without_links(files)
     places = restore_target.find_working_folders(files, plan.target, plan.id)
     own, others = _by_root(plan)
-    merges = any(item.action == RestoreAction.OVERWRITE for item in others)  # which an undo takes back file by file
+    # an undo restores merged files individually
+    merges = any(item.action == RestoreAction.OVERWRITE for item in others)
     moving = plan.agent if plan.options.adopt and not plan.in_place else None
     as_whole = plan.is_fresh and not merges and moving is None and places[-1].stage.parent == plan.target.parent
     tree = (
@@ -87,7 +89,7 @@ def assemble_journal(files: FileOperations, plan: RestorePlan, time: str, report
 
 
 def _by_root(plan: RestorePlan) -> tuple[list[PlanItem], list[PlanItem]]:
-    """Items of the workspace, and items of the runtime's own folder."""
+    """Divide the items of a plan into those of the workspace and those of the state directory."""
     return (
         [item for item in plan.items if item.root == plan.target],
         [item for item in plan.items if item.root != plan.target],
@@ -103,8 +105,9 @@ def _is_used(place: WorkingFolders, moves: Iterable[JournalMove], as_whole: bool
 def _moves(
     items: list[PlanItem], places: list[WorkingFolders]
 ) -> tuple[list[JournalMove], list[tuple[Path, WantedFile]]]:
-    """Removals first: what stands in the way of a folder has to go before a file is moved into it."""
-    whole_folders = [item.name for item in items if _replaces_folder(item)]
+    """Return the moves, removals first: what occupies the place of a folder must go before a file is moved into it."""
+    files = (item for item in items if item.is_write and item.kind != FOLDER)
+    whole_folders = [item.name for item in files if item.seen is not None and stat.S_ISDIR(item.seen.kind)]
     removals = [_move(item, places, None) for item in items if _goes_aside(item, whole_folders)]
     writes: list[JournalMove] = []
     staged: list[tuple[Path, WantedFile]] = []
@@ -127,24 +130,18 @@ def _move(item: PlanItem, places: list[WorkingFolders], staged: Path | None) -> 
     )
 
 
-def _replaces_folder(item: PlanItem) -> bool:
-    return item.is_write and item.kind != FOLDER and item.seen is not None and stat.S_ISDIR(item.seen.kind)
-
-
 def _goes_aside(item: PlanItem, whole_folders: list[str]) -> bool:
-    """Removed files and links, and what stands where an empty folder is wanted; not what goes with its folder."""
+    """Return whether something is moved aside by itself: removed files and links, and what an empty folder replaces;
+    not what is moved with its folder."""
     if item.action == RestoreAction.OVERWRITE:
         return item.kind == FOLDER
-    return item.action == RestoreAction.REMOVE and item.kind != FOLDER and not _lies_in(item.name, whole_folders)
-
-
-def _lies_in(name: str, folders: list[str]) -> bool:
-    return any(name.startswith(f"{folder}/") for folder in folders)
+    lies_in_one = any(item.name.startswith(f"{folder}/") for folder in whole_folders)
+    return item.action == RestoreAction.REMOVE and item.kind != FOLDER and not lies_in_one
 
 
 def _home_to_make(plan: RestorePlan) -> Iterator[JournalFolder]:
-    """The runtime's own folder, where it went. One that is made elsewhere is for its owner only, whatever rights it
-    had: credentials come to lie in it."""
+    """Yield the state directory if it has to be created. One of another runtime is created for its owner only, because
+    credentials are put into it."""
     folder = plan.installation.state_dir if plan.installation is not None else None
     if folder is None or folder.is_dir() or plan.makes_home:
         return
@@ -162,7 +159,7 @@ def _folders_to_make(items: list[PlanItem]) -> Iterator[JournalFolder]:
 
 
 def _folders_to_drop(files: FileOperations, plan: RestorePlan, items: list[PlanItem]) -> Iterator[JournalFolder]:
-    """Folders that hold nothing once the removed files are gone, the deepest first."""
+    """Yield the folders that are empty once the removed files are gone, the deepest first."""
     removed = [item for item in items if item.action == RestoreAction.REMOVE and item.root == plan.target]
     left = {parent for item in removed for parent in list_parents(item.name)}
     left |= {item.name for item in removed if item.kind == FOLDER}
@@ -176,7 +173,7 @@ def _folders_to_drop(files: FileOperations, plan: RestorePlan, items: list[PlanI
 
 
 def _fresh_folders(items: list[PlanItem]) -> list[str]:
-    """Folders that the restore makes, the deepest first."""
+    """Return the folders that the restore creates, the deepest first."""
     fresh: set[Path] = {item.root for item in items if item.is_write and not item.root.is_dir()}
     for item in items:
         if item.is_write:

@@ -1,8 +1,8 @@
-"""Carry out a journal on the disk. Every function may be repeated: what is done already is recognised and left.
+"""Carry out a journal on the disk. Every function can be repeated: it recognises what is already done.
 
-A target is MOVED to the undo folder, never overwritten: `rename` onto a file destroys what was there, and a write
-by the agent in that moment with it. Journals hold resolved paths, so no link is followed in any of them: one that
-stands in a path took the place of a folder since.
+A target is moved to the undo folder and never overwritten: `rename` onto a file would destroy it together with a write
+that the agent makes at that moment. Journals hold resolved paths, so no link is followed in any of them: a link in a
+path replaced a folder since.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from lifeboat_core.restore.restore_journal import (
 from lifeboat_core.texts.human_text import quote_argument
 
 LOGS = ("-wal", "-shm", "-journal")
-"""How the files beside an SQLite database end that it reads as its own."""
+"""Endings of the files beside an SQLite database that it reads as its own."""
 _GONE_ALREADY = (errno.ENOENT, errno.ENOTDIR)
 _STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 
 
 def open_without_links(files: FileOperations, journal: RestoreJournal | None = None) -> FilesBeneath:
-    """The operations that the paths of a journal need; the workspace and the working folders are held open. An undo
-    folder below a workspace is the agent's to exchange, too."""
+    """Return file operations for the paths of a journal that follow no link, with the workspace and the working folders
+    held open. The agent could also exchange an undo folder below its workspace."""
     if isinstance(files, FilesBeneath):
         return files
     held = () if journal is None else (journal.workspace, *journal.work, *journal.undo)
@@ -49,7 +49,7 @@ def open_without_links(files: FileOperations, journal: RestoreJournal | None = N
 
 
 def find_standing(files: FileOperations, path: Path) -> SeenPath | None:
-    """What stands at the place of a journal; None for nothing. What lies behind a link is in another place."""
+    """Return what is at a path of a journal, None for nothing. Anything behind a link is elsewhere."""
     try:
         return stat_path(open_without_links(files), path)
     except LinkInPath:
@@ -68,8 +68,8 @@ def check_unchanged(files: FileOperations, moves: Iterable[JournalMove]) -> None
 
 
 def find_new_log(files: FileOperations, moves: Iterable[JournalMove]) -> Path | None:
-    """The log with something in it beside a database that a journal moves and does not know to have one: what was
-    written there since is in no other file."""
+    """Return a non-empty log beside a database of a journal that the journal does not know: it may have data that no
+    other file has."""
     every = list(moves)
     known = {text_to_path(move.target) for move in every}
     databases = [text_to_path(move.target) for move in every if move.is_database]
@@ -85,8 +85,8 @@ def _has_something(files: FileOperations, log: Path) -> bool:
 def roll_forward(
     files: FileOperations, journal: RestoreJournal, moved: Callable[[], None] = ignore_units
 ) -> dict[str, int]:
-    """Do what is left of a journal in phase `moving`; `moved` is called after each move, and after the
-    one of a whole folder. Return the inode of each thing that was put in place now, by its target. Raises OSError."""
+    """Do what is left of a journal in phase `moving`. `moved` is called after each move, also after that of a whole
+    folder. Return the inode of each thing that was moved in now, by its target. Raises OSError."""
     files, put = open_without_links(files, journal), dict[str, int]()
     if journal.whole is not None:
         tree, target = journal.whole
@@ -99,7 +99,7 @@ def roll_forward(
         if move.staged is None:
             _advance(files, move)
             moved()
-    for folder in journal.drop:  # before a link may take the place of a folder above
+    for folder in journal.drop:  # before a link can replace a folder above
         _drop(files, text_to_path(folder.path))
     for move in journal.moves:
         if move.staged is not None:
@@ -119,7 +119,7 @@ def roll_forward(
 
 
 def roll_back(files: FileOperations, journal: RestoreJournal) -> None:
-    """Take back whatever of a journal was done: moves, folders that went or came, times, rights. Raises OSError."""
+    """Undo the done part of a journal: moves, created and removed folders, times, rights. Raises OSError."""
     files = open_without_links(files, journal)
     for mode in journal.modes:
         _change_mode(files, ModeChange(mode.path, mode.old, mode.new))
@@ -159,7 +159,7 @@ def _advance(files: FileOperations, move: JournalMove) -> None:
 
 
 def _set_logs_aside(files: FileOperations, move: JournalMove) -> None:
-    """A runtime that was started since may have left a log, which would be read into whatever database is there."""
+    """Move logs aside that a runtime left since it was started: SQLite would read them into the new database."""
     target, aside = text_to_path(move.target), text_to_path(move.aside)
     for end in LOGS if move.is_database else ():
         log = aside.with_name(f"{aside.name}{end}")
@@ -174,8 +174,8 @@ def _set_aside(files: FileOperations, target: Path, aside: Path) -> None:
 
 
 def _free(files: FileOperations, aside: Path) -> Path:
-    """A name in the undo folder that keeps what is there: the agent may have written the file again since. Where a
-    link went aside that stood above the file, the name lies beside it, not behind it."""
+    """Return an unused name in the undo folder, because the agent may have written the file again since. If a link
+    above the file was moved aside, the name is beside the link and not behind it."""
     aside = _before_links(files, aside)
     free, count = aside, 1
     while stat_path(files, free) is not None:
@@ -209,7 +209,7 @@ def _retreat(files: FileOperations, move: JournalMove) -> None:
 
 
 def _drop(files: FileOperations, folder: Path) -> None:
-    """Remove a folder if nothing is left in it. One that lies behind a link is another one."""
+    """Remove a folder if it is empty. One behind a link is another folder."""
     try:
         files.remove_folder(folder)
     except LinkInPath:
@@ -229,7 +229,7 @@ def _make(files: FileOperations, folder: JournalFolder) -> None:
 
 
 def _settle(files: FileOperations, time: TimeChange) -> None:
-    """Set a file's time, unless somebody wrote to it since the plan."""
+    """Set a file's time, unless it was written since the plan."""
     path = text_to_path(time.path)
     found = find_standing(files, path)
     if found is not None and found.mtime_ns == time.old_ns:
@@ -254,33 +254,32 @@ def _flush(files: FileOperations, journal: RestoreJournal) -> None:
 
 
 def list_installed(files: FileOperations, journal: RestoreJournal) -> tuple[SeenPath | None, ...]:
-    """What stands at each target once the journal has run."""
+    """Return what is at each target after the journal has run."""
     files = open_without_links(files, journal)
     return tuple(find_standing(files, text_to_path(move.target)) for move in journal.moves)
 
 
 def remove_tree(files: FileOperations, folder: Path) -> None:
-    """Remove a working folder of a journal with everything in it. Nothing there is fine. Raises OSError."""
+    """Remove a working folder of a journal with its contents, if it exists. Raises OSError."""
     files = open_without_links(files)
     if find_standing(files, folder) is not None:
         remove_own_tree(files, folder)
 
 
 def remove_own_tree(files: FileOperations, folder: Path) -> None:
-    """Remove a folder that lies where only Lifeboat writes, with everything in it. Nothing there is fine. Raises
-    OSError."""
+    """Remove a folder with its contents, if it exists, at a place where only Lifeboat writes. Raises OSError."""
     if not _is_folder(stat_path(files, folder)):
         return
     left = [folder]
     for each in left:
-        files.set_mode(each, 0o700)  # a copy of one that nothing may be removed from
+        files.set_mode(each, 0o700)  # it may be a copy of a read-only folder
         for entry in files.scan(each):
             if not entry.is_dir(follow_symlinks=False):
                 files.remove(entry.path)
             elif each == folder:
                 left.append(Path(entry.path))
             else:
-                # A folder in a folder comes up first: an agent may have made more of them than a path can name.
+                # Move nested folders up first: an agent may have nested more of them than a path can name.
                 files.set_mode(entry.path, 0o700)
                 left.append(folder / f".{secrets.token_hex(8)}")
                 files.replace(entry.path, left[-1])
@@ -290,8 +289,8 @@ def remove_own_tree(files: FileOperations, folder: Path) -> None:
 
 
 def remove_empty_tree(files: FileOperations, folder: Path) -> None:
-    """Remove a folder of ours if it holds nothing but folders; files in it stay, and so does a link in its place, and
-    what lies deeper than a path can name."""
+    """Remove a working folder if it has nothing but folders. Files stay, and so do a link in its place and what is
+    nested deeper than a path can name."""
     files = open_without_links(files)
     if not _is_folder(find_standing(files, folder)):
         return
@@ -312,8 +311,7 @@ def _is_folder(found: SeenPath | None) -> bool:
 
 
 def suggest_way_out(error: Exception) -> str | None:
-    """The command that removes what keeps a journal from being carried out, where it is a link in the path of an
-    error."""
+    """Return the command that removes a link that blocks a journal, None for another error."""
     if not isinstance(error, LinkInPath):
         return None
     path = Path(os.fsdecode(error.filename))
@@ -322,5 +320,5 @@ def suggest_way_out(error: Exception) -> str | None:
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Whether a path is a folder or lies in it; both absolute and resolved."""
+    """Return whether a path is a folder or lies in it; both absolute and resolved."""
     return path == folder or os.fspath(path).startswith(os.path.join(folder, ""))

@@ -1,4 +1,4 @@
-"""Why a restore leaves a file or a credential out, and what a user can do about a credential."""
+"""The reasons why a restore leaves a file or a credential out, and what a user can do about a credential."""
 
 from __future__ import annotations
 
@@ -58,4 +58,4 @@ class ReissueCode(ReasonCode):
 
 
 ADVISING = frozenset({LeftOutCode.BOUND_CHANNEL, LeftOutCode.BOUND_GATEWAY, CredentialRefusal.NOT_REFRESHED})
-"""Reasons whose text says already what the user has to do."""
+"""Reasons whose text already says what the user has to do."""

@@ -1,5 +1,5 @@
-"""Memories of an agent whose move into another runtime is taken back: in force is what it remembered when it left, and
-what it learned or forgot there stays in the sequence before."""
+"""Restore the memories of an agent whose move into another runtime is undone: those of the time when it left are in
+force again, and what it learned or forgot there stays in the sequence before."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ _SAID = ("content", "memory_type", "category", "tags", "namespace", "status")
 
 
 def take_memories_back(context: Context, agent: Agent, number: int) -> None:
-    """Make the memories in force those of a sequence, in a sequence of its own. Nothing happens when that sequence is
-    gone."""
+    """Make the memories of a sequence those in force, in a new sequence. Do nothing when that sequence is gone."""
     from lifeboat_core.memories.edit_records import commit_changes
 
     with context.vault(agent.id) as vault:

@@ -1,4 +1,4 @@
-"""What a restore would change in the text of files."""
+"""Show a plan, and what it would change in the text of files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lifeboat_core.texts.human_text import count_text, time_text
 from lifeboat_core.texts.safe_text import name_text
 
 LARGEST_BYTES = 256 * 1024
-"""Beyond this a comparison line by line takes seconds and says nothing to anyone."""
+"""Larger files take seconds to compare line by line, and the result is not readable."""
 MOST_LINES = 200
 
 
@@ -35,19 +35,16 @@ class FileDiff(NamedTuple):
 
 
 def make_unified_diff(name: str, old: bytes | None, new: bytes | None, most_lines: int = MOST_LINES) -> FileDiff | None:
-    """The difference between two texts (None: not there). None when one is no text, is too large, or both are equal."""
+    """Return the difference between two texts (None: missing). Return None if one is binary or too large, or both are
+    equal."""
     texts = _text(old), _text(new)
     if texts[0] is None or texts[1] is None or texts[0] == texts[1]:
         return None
     shown = name_text(name)
     before = "/dev/null" if old is None else f"a/{shown}"
     after = "/dev/null" if new is None else f"b/{shown}"
-    lines = list(_lines(texts[0].splitlines(), texts[1].splitlines(), before, after))
+    lines = list(difflib.unified_diff(texts[0].splitlines(), texts[1].splitlines(), before, after, lineterm=""))
     return FileDiff(name, "\n".join(lines[:most_lines]), len(lines) > most_lines)
-
-
-def _lines(old: list[str], new: list[str], before: str, after: str) -> Iterator[str]:
-    return difflib.unified_diff(old, new, before, after, lineterm="", n=3)
 
 
 def _text(data: bytes | None) -> str | None:
@@ -62,12 +59,12 @@ def _text(data: bytes | None) -> str | None:
 
 
 def diff_plan(plan: RestorePlan, hide: HideFile, files: FileOperations | None = None) -> Iterator[FileDiff]:
-    """The diffs of every text file that a plan overwrites or removes. Credentials stay cut, and `hide` takes those that
-    stand in a file on the disk out of it."""
+    """Yield the diffs of every text file that a plan overwrites or removes. Credentials of the state stay cut, and
+    `hide` masks those in files on the disk."""
     files = FilesBeneath(files or SystemFiles(), [plan.target])
     stage = FileStager(files, plan.state, None)
     for item in plan.items:
-        # What the runtime has in its own folder may hold secrets that no state knows.
+        # Files in the state directory are not shown: they may have secrets that no state knows.
         if (
             item.kind == FILE
             and item.root == plan.target
@@ -99,7 +96,7 @@ def _archive_path(plan: RestorePlan, item: PlanItem) -> str:
 
 
 def describe_plan(plan: RestorePlan, *, most_names: int = 50) -> Iterator[str]:
-    """A plan for people: what happens to which file, and what is left out and why."""
+    """Yield the lines that describe a plan: what happens to which file, and what is left out and why."""
     time = time_text(plan.state.sequence.time)
     yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into"
     yield f"  {name_text(plan.target)}"
@@ -121,7 +118,7 @@ def describe_plan(plan: RestorePlan, *, most_names: int = 50) -> Iterator[str]:
 
 
 def _row_lines(write: DatabaseWrite) -> Iterator[str]:
-    """What becomes of the rows of a database, and of what they came from by kind."""
+    """Yield what becomes of the rows of a database, and of their sources by kind."""
     rows = ", ".join(f"{count} to {what}" for what, count in write.counts.items() if count)
     if rows:
         yield f"  {write.path.name}, rows: {rows}"
@@ -132,7 +129,7 @@ def _row_lines(write: DatabaseWrite) -> Iterator[str]:
 
 
 def _item_line(plan: RestorePlan, item: PlanItem) -> str:
-    """One file. What lies in the runtime's own folder has its whole name: both folders may have an `.env`."""
+    """Describe one file. Those in the state directory have their full path, because both folders may have an `.env`."""
     if item.root == plan.target:
         return f"  {item.action:<9} {name_text(item.name)}"
     is_merged = item.action == RestoreAction.OVERWRITE and item.wanted is not None and item.wanted.basis == MERGED
@@ -140,13 +137,13 @@ def _item_line(plan: RestorePlan, item: PlanItem) -> str:
 
 
 def _fate_line(fate: CredentialFate) -> str:
-    """A credential in a plan: where it goes, or why it stays out."""
+    """Describe where a credential goes, or why it is left out."""
     label = name_text(fate.label)
     return f"credential {label} -> {fate.where}" if fate.is_injected else f"credential {label} stays out: {fate.reason}"
 
 
 def describe_diffs(plan: RestorePlan, hide: HideFile, files: FileOperations | None = None) -> Iterator[str]:
-    """The changed lines of every text file that a plan overwrites or removes."""
+    """Yield the changed lines of every text file that a plan overwrites or removes."""
     for diff in diff_plan(plan, hide, files):
         yield diff.text
         if diff.cut:

@@ -1,4 +1,4 @@
-"""From an agent and a moment to a plan: open the vault, find the sequence, keep both open while the plan is used."""
+"""Open the vault, find the sequence of a point in time, and keep both open while a plan is used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lifeboat_vault.vault import Vault
 
 @contextmanager
 def open_plan(context: Context, agent: Agent, target: Path | None, options: RestoreOptions) -> Iterator[RestorePlan]:
-    """The plan to restore an agent into a folder (None: in place). Valid inside the `with` only."""
+    """Open the plan to restore an agent into a folder (None: in place). It is valid inside the `with` only."""
     with convert_system_errors(), context.vault(agent.id) as vault:
         state = vault.state(find_sequence_at(vault, options.at))
         newest = vault.state() if vault.head() is not None else None
@@ -34,7 +34,7 @@ def open_plan(context: Context, agent: Agent, target: Path | None, options: Rest
 
 
 def _note_damage(vault: Vault, made: RestorePlan) -> None:
-    """Let `status` say that the copy does not hold, until a verification finds that it does."""
+    """Let `status` report the damage until a verification finds the copy sound."""
     if made.inventory.damage is not None and vault.get(DAMAGED) is None:
         damaged = [
             *(make_printable(each.entry.path) for each in made.inventory.damaged),
@@ -45,13 +45,13 @@ def _note_damage(vault: Vault, made: RestorePlan) -> None:
 
 
 def restore_agent(context: Context, agent: Agent, options: RestoreOptions, tell: Tell = tell_nobody) -> RestoreReport:
-    """Plan and run. Raises what both raise."""
+    """Plan a restore and carry it out. Raises what both raise."""
     with open_plan(context, agent, None, options) as made:
         return carry_out_plan(context, made, tell)
 
 
 def find_sequence_at(vault: Vault, at: int | str | None) -> int:
-    """The sequence of a number or a time (local where it has no offset); the newest for None.
+    """Return the sequence for a number or a time (local without an offset); the newest for None.
 
     Raises NothingToRestore, UnknownSequence.
     """
@@ -69,7 +69,7 @@ def find_sequence_at(vault: Vault, at: int | str | None) -> int:
 
 
 def parse_local_time(text: str) -> datetime:
-    """A time as people type it, local where it has no offset. Raises BadMoment."""
+    """Parse a time as users type it, local without an offset. Raises BadMoment."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:

@@ -1,4 +1,4 @@
-"""The warnings of a plan: what is left out, what goes aside, what has a gap."""
+"""Word the warnings of a plan: what is left out, what is moved aside, what has a gap."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.restore import workspace_databases
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.restore_options import RestoreOptions
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
 from lifeboat_core.texts.readable_json import make_printable
 from lifeboat_vault.errors import VaultMissing
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 DAMAGED_RECORD = "its bytes are not those that were signed"
 MOST_NAMES = 20
-"""So many names with one reason are told one by one."""
+"""Up to this many names with the same reason are listed individually."""
 
 
 def warn_of_uncaptured(context: Context, agent: Agent | None, state: State) -> list[str]:
-    """Return what the last capture left out, where its state is restored: it comes back from nowhere."""
+    """Return what the last capture left out, if its state is restored, because it cannot be restored from anywhere."""
     if agent is None:
         return []
     try:
@@ -38,7 +38,7 @@ def warn_of_uncaptured(context: Context, agent: Agent | None, state: State) -> l
 
 
 def _not_written(skipped: Iterable[PlanItem]) -> Iterator[str]:
-    """Return a sentence for each name, or for all that have one reason, where these are many."""
+    """Yield a sentence for each name, or one for all with the same reason when there are many."""
     for reason, found in group_by_reason(skipped).items():
         if len(found) > MOST_NAMES:
             yield f"{make_printable(found[0].name)} and {len(found) - 1} more are not written: {reason}"
@@ -55,7 +55,7 @@ def group_by_reason(skipped: Iterable[PlanItem]) -> dict[Reason | None, list[Pla
 
 
 def select_warned_items(items: Iterable[PlanItem]) -> list[PlanItem]:
-    """Return what is skipped and named in a warning. Something of the runtime's own that stands there stays."""
+    """Return the skipped items that warnings name. What is already there in the state directory is not among them."""
     return [item for item in items if item.action == RestoreAction.SKIP and item.seen is None]
 
 
@@ -66,7 +66,7 @@ def _gap_words(state: State, item: PlanItem, wanted: WantedFile) -> str:
 
 
 def warn_of_items(state: State, items: list[PlanItem], contents: WantedContents) -> list[str]:
-    """Return what is not written, what goes aside, what has a gap, and what is only described."""
+    """Return what is not written, what is moved aside, what has a gap, and what is only described."""
     said = [
         f"{make_printable(item.name)}: {item.reason}, so it goes aside"
         for item in items
@@ -82,12 +82,12 @@ def warn_of_items(state: State, items: list[PlanItem], contents: WantedContents)
 
 
 def warn_of_memories(inventory: StateInventory, options: RestoreOptions) -> list[str]:
-    """Return the memories whose records do not hold."""
+    """Return warnings about memories with damaged records."""
     damaged = () if options.path_globs else inventory.damaged_records
     return [f"memory {each} is not restored from its record: {DAMAGED_RECORD}" for each in damaged]
 
 
 def warn_of_databases(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
-    """Return what databases say of themselves; `running` is the runtime that is at work on them, "" for none."""
+    """Return the warnings of databases; `running` is the runtime that uses them, "" for none."""
     said = [warning for write in writes for warning in write.warnings]
     return [*said, f"{running} is at work on it: nothing is written as long as it runs"] if running else said

@@ -1,8 +1,8 @@
-"""Names that no restore and no import writes: what no capture takes either.
+"""Refuse names that no restore and no import writes, because no capture takes them.
 
-A state that somebody made by hand may hold them all the same. `.git/config` names programs that the next `git status`
-runs, and a file `.git` leads Git to any folder of the workspace. A workspace can be a repository itself: then `HEAD` is
-not written, without which Git takes it for none.
+A forged state may contain them. `.git/config` names programs that the next `git status` runs, and a file `.git` leads
+Git to any folder of the workspace. The workspace itself can look like a repository too, so `HEAD` is not written:
+without it Git does not take the folder for one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from lifeboat_core.restore.wanted_contents import FOLDER, WantedFile
 
 
 def find_top_level_heads(names: Iterable[str]) -> frozenset[str]:
-    """Return the names, of all of a workspace, that would make the workspace itself a repository."""
+    """Return the names, of all in a workspace, that would make the workspace itself a repository."""
     return repository_heads({name.partition("/")[0] for name in names})
 
 
 def reason_against(wanted: WantedFile, adapter: Adapter, heads: Collection[str] = ()) -> str:
-    """Return why a name of the workspace is never written, "" where it may be. `heads` as `find_top_level_heads` gives
-    them."""
+    """Return why a name of the workspace is never written, "" when it may be. `heads` is from
+    `find_top_level_heads`."""
     if wanted.name in heads or any(map(is_version_control, wanted.name.split("/"))):
         return VERSION_CONTROL
     prefix = archive_layout.raw_prefix(adapter.runtime)

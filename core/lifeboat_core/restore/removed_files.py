@@ -1,5 +1,5 @@
-"""Which files a restore removes, and which do not come back: what was captured since, and what the agent deleted in
-another runtime."""
+"""Find the files that a restore removes, and those that it does not bring back: captured since, or deleted in another
+runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lifeboat_core.restore.wanted_contents import (
 
 
 def find_captured_since(context: Context, agent: Agent | None, adapter: Adapter, contents: WantedContents) -> set[str]:
-    """Names that the newest state captured and the wanted one does not know (also not as a description)."""
+    """Return names that the newest state captured and the wanted one does not know (not even as a description)."""
     if agent is None:
         return set()
     with context.vault(agent.id) as vault:
@@ -30,7 +30,7 @@ def find_captured_since(context: Context, agent: Agent | None, adapter: Adapter,
 
 
 def _captured_names(state: State, adapter: Adapter) -> set[str]:
-    """Every name in the workspace that a state captured."""
+    """Return every name in the workspace that a state captured."""
     prefixes = archive_layout.raw_prefix(adapter.runtime), archive_layout.ARTIFACTS
     return {
         disk_names.name_of(entry.path, entry.meta, prefix) for prefix in prefixes for entry in state.entries(prefix)
@@ -38,8 +38,8 @@ def _captured_names(state: State, adapter: Adapter) -> set[str]:
 
 
 def find_deleted_since(context: Context, agent: Agent | None, state: State, adapter: Adapter) -> set[str]:
-    """Names of files that this runtime had, that the other one got, and that are gone there. Skills and artifacts:
-    what each runtime has in its own way is none of them. Where the sequences that tell are gone, nothing is said."""
+    """Return names of files that this runtime had, that the other runtime received, and that were deleted there. Only
+    files that every runtime has in the same form count. If the sequences that show this are gone, return nothing."""
     last, own = find_source_runtime(state), find_captured_sequences(state).get(adapter.runtime)
     if agent is None or last == adapter.runtime or own is None:
         return set()
@@ -53,7 +53,7 @@ def find_deleted_since(context: Context, agent: Agent | None, state: State, adap
 
 
 def _files(state: State, runtime: str, adapter: Adapter) -> set[str]:
-    """Names of what a runtime captured that means the same to every other."""
+    """Return the names of what a runtime captured that means the same to every other."""
     prefix = archive_layout.raw_prefix(runtime)
     raw = {
         disk_names.name_of(entry.path, entry.meta, prefix)

@@ -1,5 +1,5 @@
-"""Captures before and after a restore. Loaded late: every command looks for interrupted restores when it starts, and
-almost none finds one."""
+"""Capture before and after a restore. This is imported late: every command checks for interrupted restores when it
+starts, and almost none finds one."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ SAFETY = "safety"
 
 
 class RestoreCapture(NamedTuple):
-    """A capture before or after a restore. `sequence` is the newest one after it, None in an empty vault;
-    `list_left_out` names what it does not have as it is now, with the reason."""
+    """A capture before or after a restore. `sequence` is the newest one after it, None in an empty vault; `left_out`
+    has the files whose present version it lacks, with the reason."""
 
     sequence: int | None
     left_out: dict[str, str]
 
 
 def capture_now(context: Context, agent: Agent, kind: str = "capture") -> RestoreCapture:
-    """Capture a workspace. Raises what capture raises."""
+    """Capture a workspace. Raises what a capture raises."""
     from lifeboat_core.capture.capture_run import capture_agent
     from lifeboat_core.capture.sync_json import list_left_out
 
@@ -39,8 +39,8 @@ def capture_now(context: Context, agent: Agent, kind: str = "capture") -> Restor
 
 
 def capture_restored(context: Context, report: RestoreReport) -> RestoreReport:
-    """Capture what a restore wrote. Say in its report what that capture does not have, but for rows that the restore
-    itself could not write, which it has named."""
+    """Capture what a restore wrote, and add to its report what that capture lacks, except rows that the restore itself
+    could not write and has reported."""
     agent = agents.load_agent(context, report.agent)
     try:
         number, missing = capture_now(context, agent, "restore")
@@ -53,15 +53,15 @@ def capture_restored(context: Context, report: RestoreReport) -> RestoreReport:
 
 
 def find_newest_sequence(context: Context, agent_id: str) -> int | None:
-    """The number of the newest sequence, None in an empty vault."""
+    """Return the number of the newest sequence, None in an empty vault."""
     with context.vault(agent_id) as vault:
         head = vault.head()
     return None if head is None else head.number
 
 
 def capture_for_safety(context: Context, agent: Agent) -> int | None:
-    """Capture a workspace before something is moved in it, and keep that for seven days. What it leaves out lies in the
-    undo folder, as everything that is replaced."""
+    """Capture a workspace before anything is moved in it, and pin the sequence for seven days. What the capture leaves
+    out is kept in the undo folder."""
     number = capture_now(context, agent).sequence
     if number is not None:
         keep_for_safety(context, agent.id, number)
@@ -69,6 +69,6 @@ def capture_for_safety(context: Context, agent: Agent) -> int | None:
 
 
 def keep_for_safety(context: Context, agent_id: str, number: int) -> None:
-    """A sequence is not thinned as long as a restore can be taken back."""
+    """Pin a sequence as long as the restore can be undone."""
     with context.vault(agent_id) as vault:
         vault.pin(number, SAFETY, times.to_text(context.clock.now() + timedelta(days=KEPT_DAYS)))

@@ -1,4 +1,4 @@
-"""The end of a restore: what is remembered, captured, cleaned up. Also run by whoever finds an unfinished journal."""
+"""Finish a restore: adopt, capture, write the receipt, clean up. Recovery runs this too for an unfinished journal."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ from lifeboat_vault.errors import VaultFull, VaultUnusable
 
 LAST_RESTORE = "last_restore"
 CREDENTIALS = "credentials"
-"""Why the sequence is kept from which an agent was adopted without its credentials."""
+"""Pin of the sequence that an agent was adopted from without its credentials."""
 
 
 def finish_restore(
     context: Context, journal: RestoreJournal, put: Mapping[str, int] = MappingProxyType({}), *, recovered: bool = False
 ) -> RestoreReport:
-    """Everything after the last move. May be repeated until the journal is gone. `put` as `roll_forward` gives it."""
+    """Do everything after the last move. This can be repeated until the journal is gone. `put` is the result of
+    `roll_forward`."""
     report = replace(RestoreReport.from_json(journal.report), recovered=recovered)
     report = _note_moved_away(context, journal, report, put)
     report = _keep_undo(context, journal, report)
@@ -64,7 +65,8 @@ def finish_restore(
 
 
 def _note(context: Context, journal: RestoreJournal, report: RestoreReport) -> RestoreReport:
-    """Keep what the home remembers of a restore. A copy elsewhere is whole without it: then the report warns."""
+    """Store what the home keeps about a restore. A copy in another folder is complete without it: then the report
+    warns."""
     try:
         _remember_origin(context, journal, report)
         _write_receipt(context, report)
@@ -79,7 +81,7 @@ def _note(context: Context, journal: RestoreJournal, report: RestoreReport) -> R
 
 
 def _keep_undo(context: Context, journal: RestoreJournal, report: RestoreReport) -> RestoreReport:
-    """Remember what was moved, so that it can be moved back."""
+    """Store what was moved, so that it can be moved back."""
     if journal.whole is not None or not (journal.moves or journal.make or journal.times or journal.modes):
         return report
     left = journal_moves.list_installed(context.files, journal)
@@ -92,7 +94,7 @@ def _keep_undo(context: Context, journal: RestoreJournal, report: RestoreReport)
 def _note_moved_away(
     context: Context, journal: RestoreJournal, report: RestoreReport, put: Mapping[str, int]
 ) -> RestoreReport:
-    """Look once more where everything stands: another program may have moved or replaced it since."""
+    """Report restored files that another program moved or replaced since."""
     files = journal_moves.open_without_links(context.files, journal)
     whole = () if journal.whole is None else (journal.whole[1],)
     targets = (*whole, *(move.target for move in journal.moves if move.staged is not None))
@@ -106,7 +108,7 @@ def _note_moved_away(
 
 
 def _stands(found: SeenPath | None, inode: int | None) -> bool:
-    """After an interruption only the names are known."""
+    """Return whether a file is in its place. After an interruption only the name can be compared."""
     return found is not None and inode in (None, found.inode)
 
 
@@ -118,7 +120,7 @@ def _moved_away(named: list[str]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def include_runtime_changes(context: Context, journal_id: str) -> Iterator[None]:
-    """What the runtime's commands change that a restore runs is a part of it: undo takes that back like the rest."""
+    """Record what the runtime's commands change during a restore, so that undo takes it back too."""
     path = journals.locate_undo_journal(context.home, journal_id)
     done = journals.read_journal(context.files, path) if path.is_file() else None
     before = journal_moves.list_installed(context.files, done) if done is not None else ()
@@ -132,7 +134,7 @@ def include_runtime_changes(context: Context, journal_id: str) -> Iterator[None]
 
 
 def _adopt(context: Context, journal: RestoreJournal, report: RestoreReport) -> RestoreReport:
-    """Make the restored folder the workspace of the agent: what was known of the old one says nothing about it."""
+    """Make the restored folder the workspace of the agent, and forget what was known about the old one."""
     from lifeboat_core.capture import known_installation
     from lifeboat_core.restore.memory_rollback import take_memories_back
 
@@ -153,7 +155,7 @@ def _adopt(context: Context, journal: RestoreJournal, report: RestoreReport) -> 
 
 
 def _lives_now(context: Context, journal: RestoreJournal, report: RestoreReport, agent: Agent) -> AgentResidence:
-    """Where an adopted agent lives from now on: where it was restored, or where it came from once that is undone."""
+    """Return where an adopted agent lives from now on: where it was restored, or its former place if that is undone."""
     if journal.replaces is not None and journal.former is not None:
         return journal.former
     found = locate_installation(context, context.adapter(report.runtime), text_to_path(journal.workspace))
@@ -162,8 +164,8 @@ def _lives_now(context: Context, journal: RestoreJournal, report: RestoreReport,
 
 
 def note_withheld(context: Context, report: RestoreReport) -> None:
-    """What this restore did not write is no deletion: it stays in the newest state until it is there or put back. A
-    file that it made without its credentials is another one from now on: the sequence with them is kept."""
+    """Note what this restore did not write, so that its absence is not captured as a deletion. If files were written
+    without their credentials, pin the sequence that has them."""
     left_out = report.credentials.get("skipped", 0) > 0 and not report.credential_details
     if report.in_place or report.adopted:
         with context.vault(report.agent) as vault:
@@ -174,14 +176,14 @@ def note_withheld(context: Context, report: RestoreReport) -> None:
 
 
 def capture_after(context: Context, report: RestoreReport) -> RestoreReport:
-    """What was restored becomes the newest sequence."""
+    """Capture what was restored as the newest sequence."""
     if not (report.in_place or report.adopted):
         return report
     return capture_restored(context, report)
 
 
 def _remember_origin(context: Context, journal: RestoreJournal, report: RestoreReport) -> None:
-    """A copy in another folder: `agents add` can ask whether it goes on as this agent."""
+    """Note the source of a copy in another folder, so that `agents add` can ask whether it goes on as this agent."""
     if report.in_place or report.adopted:
         return
     hint = {
@@ -196,7 +198,8 @@ def _remember_origin(context: Context, journal: RestoreJournal, report: RestoreR
 
 
 def _forget_replaced(context: Context, journal: RestoreJournal) -> None:
-    """What an undo took back cannot be taken back again; what it did not move stays in the old folder for its time."""
+    """Remove the undo document of a restore that an undo took back. Files that the undo did not move stay in the old
+    folder until it expires."""
     if journal.replaces is None:
         return
     path = journals.locate_undo_journal(context.home, journal.replaces)
@@ -208,7 +211,8 @@ def _forget_replaced(context: Context, journal: RestoreJournal) -> None:
 
 
 def read_restore_origin(context: Context, workspace: Path) -> JsonObject | None:
-    """Which agent a folder was restored from: {workspace, agent, name, runtime, sequence, time}; None for others."""
+    """Return which agent a folder was restored from: {workspace, agent, name, runtime, sequence, time}; None for other
+    folders."""
     path = _origin_path(context.home, Path(os.path.realpath(workspace)))
     try:
         found: Any = json_codec.decode_json(read_all(context.files, path))
@@ -223,7 +227,7 @@ def _origin_path(home: Home, workspace: Path) -> Path:
 
 
 def write_restore_receipt(context: Context, report: RestoreReport) -> None:
-    """Keep what a restore did. A copy elsewhere is whole without it, and says once that none is kept (`_note`).
+    """Store the report of a restore. A copy in another folder is complete without it, and `_note` has warned once.
 
     Raises OSError.
     """
@@ -241,7 +245,7 @@ def _write_receipt(context: Context, report: RestoreReport) -> None:
 
 
 def _audit(context: Context, report: RestoreReport) -> None:
-    """One row in the vault of an agent that has one here."""
+    """Add an audit row to the vault of a registered agent."""
     try:
         agents.load_agent(context, report.agent)
     except UnknownAgent:
@@ -257,7 +261,7 @@ def _audit(context: Context, report: RestoreReport) -> None:
 
 
 def clean_up_journal(context: Context, journal: RestoreJournal) -> None:
-    """Remove the staging folders, then the journal. Where nothing was moved, new folders that hold nothing go too."""
+    """Remove the staging folders, then the journal. If nothing was moved, remove new empty folders too."""
     for folder in journal.work:
         journal_moves.remove_tree(context.files, text_to_path(folder))
     for folder in journal.fresh if journal.phase == STAGING else ():

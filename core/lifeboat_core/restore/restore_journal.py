@@ -1,10 +1,10 @@
-"""The journal of a restore: what has to happen to the disk, written durably before the first move.
+"""The journal of a restore: all changes to the disk, written durably before the first move.
 
-restore/<id>.json           a restore under way; whoever starts next finishes it
-restore/undo/<id>.json      a finished one that can be taken back for seven days
-restore/receipts/<id>.json  what was done, for ever
+restore/<id>.json           a restore under way; the next process finishes it
+restore/undo/<id>.json      a finished one that can be undone for seven days
+restore/receipts/<id>.json  what was done, kept permanently
 
-A journal does not say how far it came: that is read from the disk, so each move can be repeated safely.
+A journal does not record its progress. That is read from the disk, so each move can be repeated safely.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ import msgspec
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.home.lifeboat_home import Home
 
 STAGING = "staging"
-"""Files are being staged: a crash here leaves everything as it was."""
+"""Files are being staged: a crash here changes nothing."""
 MOVING = "moving"
 """Everything is staged and checked: a crash here is rolled forward."""
 DONE = "done"
 PURGED = "purged"
-"""A purge removed what the restore had moved aside: it cannot be taken back any more."""
+"""A purge removed what the restore had moved aside: it cannot be undone any more."""
 _NOT_TEXT = "\0"
 
 
 def path_to_text(path: os.PathLike[str] | str) -> str:
-    """A path as JSON can hold it; bytes that are not UTF-8 become NUL and hexadecimal (no path holds a NUL)."""
+    """Return a path as JSON text; one that is not UTF-8 becomes NUL and hex (no path contains a NUL)."""
     text = os.fspath(path)
     try:
         text.encode()
@@ -46,14 +46,14 @@ def path_to_text(path: os.PathLike[str] | str) -> str:
 
 
 def text_to_path(text: str) -> Path:
-    """The opposite of `path_to_text`."""
+    """Return the path from the text of `path_to_text`."""
     return Path(os.fsdecode(bytes.fromhex(text[1:])) if text.startswith(_NOT_TEXT) else text)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenPath:
-    """What stood at a path: enough to notice that it is another file, or was written to. Of a folder only the inode
-    counts: its times change with whatever is moved in it."""
+    """What was at a path, in enough detail to notice that it was replaced or written to. For a folder only the inode
+    counts, because its times change with moves inside it."""
 
     kind: int
     inode: int
@@ -63,7 +63,7 @@ class SeenPath:
 
 
 def stat_path(files: FileOperations, path: os.PathLike[str] | str) -> SeenPath | None:
-    """What stands at a path, None for nothing."""
+    """Return what is at a path, None for nothing."""
     try:
         found = files.lstat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -80,9 +80,9 @@ def seen_from(found: os.stat_result) -> SeenPath:
 
 @dataclass(frozen=True, slots=True)
 class JournalMove:
-    """One file, link or folder: what stands at `target` goes to `aside`, `staged` (None: a removal) takes its name.
-    `seen` is what the plan saw at `target`; of a `loose` one nothing was kept in mind, because reading the database
-    that it belongs to changes it. Before a database takes its name, whatever log stands beside it by then goes."""
+    """One file, link or folder: what is at `target` goes to `aside`, and `staged` (None: a removal) takes its name.
+    `seen` is what the plan saw at `target`; a `loose` one is not compared, because reading its database changes it.
+    Before a database is moved in, any log beside its target is moved aside."""
 
     target: str
     staged: str | None
@@ -94,7 +94,7 @@ class JournalMove:
 
 @dataclass(frozen=True, slots=True)
 class JournalFolder:
-    """A folder to make (with these rights and this time, where known) or to remove when it is empty."""
+    """A folder to create (with these rights and time, if known) or to remove when it is empty."""
 
     path: str
     mode: int | None = None
@@ -112,7 +112,7 @@ class TimeChange:
 
 @dataclass(frozen=True, slots=True)
 class ModeChange:
-    """A folder that stays and whose rights are not what they were."""
+    """A folder that stays and whose rights differ."""
 
     path: str
     new: int
@@ -121,8 +121,8 @@ class ModeChange:
 
 @dataclass(frozen=True, slots=True)
 class AgentResidence:
-    """Where an agent lives: its workspace as text, its runtime, the runtime's name for it, and the newest sequence that
-    was captured there, where there is one."""
+    """Where an agent lives: its workspace as text, its runtime, the runtime's name for it, and the newest sequence
+    captured there, if any."""
 
     workspace: str
     runtime: str
@@ -132,11 +132,11 @@ class AgentResidence:
 
 @dataclass(frozen=True, slots=True)
 class RestoreJournal:
-    """`fresh` are folders that do not exist yet and that the moves will make, the deepest first. `whole` is (staged
-    tree, target) where a new folder is renamed into place at once; `work` are the staging folders, removed at the end,
-    `undo` those that keep what was moved aside. `installed` is what the finished restore left at each move's target,
-    in the order of `moves`. `replaces` is the journal that an undo takes back. `former` is where the agent lived that a
-    restore adopts elsewhere."""
+    """`fresh` are folders that the moves will create, the deepest first. `whole` is (staged tree, target) if a new
+    folder is renamed into place at once. `work` are the staging folders, removed at the end; `undo` those that keep
+    what was moved aside. `installed` is what the finished restore left at each move's target, in the order of `moves`.
+    `replaces` is the journal that an undo takes back. `former` is where an agent lived before a restore adopted it
+    elsewhere."""
 
     id: str
     agent_id: str
@@ -161,12 +161,12 @@ class RestoreJournal:
 
     @property
     def needs_no_journal(self) -> bool:
-        """Whether this restore makes a copy in a new folder, and changes nothing else."""
+        """Return whether this restore only makes a copy in a new folder."""
         return self.whole is not None and not self.moves and self.former is None
 
     @property
     def renames(self) -> int:
-        """How many things are put in place."""
+        """Return how many things are moved in."""
         return len(self.moves) + (self.whole is not None)
 
 
@@ -183,14 +183,14 @@ def locate_restore_receipt(home: Home, receipt_id: str) -> Path:
 
 
 def write_document(files: FileOperations, path: Path, document: Any) -> None:
-    """Write a document of a restore durably; its folder is made when missing."""
+    """Write a document of a restore durably, and create its folder if needed."""
     files.make_folders(path.parent, 0o700)
     write_atomic(files, path, json_codec.encode_json(document))
 
 
 def begin_journal(home: Home, files: FileOperations, journal: RestoreJournal) -> None:
-    """Write the journal of a restore that goes on. One that puts a whole new folder in its place does so in one step,
-    with nothing to roll forward: it is carried out without a journal where the home cannot be written to.
+    """Write the journal of a restore. One that renames a whole new folder into place is a single step with nothing to
+    roll forward, and needs no journal if the home is not writable.
 
     Raises OSError.
     """
@@ -202,7 +202,7 @@ def begin_journal(home: Home, files: FileOperations, journal: RestoreJournal) ->
 
 
 def remove_journal(home: Home, files: FileOperations, journal: RestoreJournal) -> None:
-    """Remove a journal that is done with. Raises OSError."""
+    """Remove the journal of a finished restore. Raises OSError."""
     path = locate_journal(home, journal.id)
     try:
         files.remove(path)
@@ -221,7 +221,7 @@ def read_journal(files: FileOperations, path: Path) -> RestoreJournal:
 
 
 def _working_folders(listed: tuple[str, ...], used: Iterable[str | None], ending: str) -> tuple[str, ...]:
-    """Add those that a journal uses and does not list: earlier releases listed none for names that are not UTF-8."""
+    """Add folders that a journal uses and does not list: earlier releases listed none for names that are not UTF-8."""
     parents = (folder for text in used if text is not None for folder in text_to_path(text).parents)
     return tuple(
         dict.fromkeys((*listed, *(path_to_text(folder) for folder in parents if folder.name.endswith(ending))))
@@ -229,12 +229,12 @@ def _working_folders(listed: tuple[str, ...], used: Iterable[str | None], ending
 
 
 def list_finished_journals(home: Home, files: FileOperations) -> list[RestoreJournal]:
-    """Restores that can be taken back, newest first."""
+    """Return the restores that can be undone, newest first."""
     return sorted(_all_in(home.restore_folder / "undo", files), key=lambda each: (each.time, each.id), reverse=True)
 
 
 def _all_in(folder: Path, files: FileOperations) -> Iterator[RestoreJournal]:
-    """One that is damaged is left out: it must not stand in the way of the others."""
+    """Yield the journals in a folder, without damaged ones, which must not block the others."""
     if folder.is_dir():
         for entry in sorted(files.scan(folder), key=lambda each: each.name):
             if entry.name.endswith(".json") and not entry.name.startswith("."):

@@ -1,4 +1,4 @@
-"""What a user may ask of a restore."""
+"""The options of a restore."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from lifeboat_adapters.memory_stores import RowChoice
 
 @dataclass(frozen=True, slots=True)
 class RestoreOptions:
-    """`at` is a sequence number or a timestamp, None for the newest state. `to` is the folder to restore into, None
-    for the agent's own workspace. `path_globs` limits the restore to matching files, links and folders, by
-    workspace-relative name. `runtime` is the runtime to write for, the state's own by default; `state_dir` its own
-    folder, None for the one around the target; `rows` says which optional rows of its databases come along, scheduled
-    jobs and sessions. `yes` is the consent to write into a folder that is not empty;
-    `accept_unsigned` the consent to a state that nobody signed.
-    """
+    """`at` is a sequence number or a timestamp, None for the newest state. `to` is the folder to restore into, None for
+    the agent's own workspace. `path_globs` limits the restore to matching files, links and folders, by
+    workspace-relative name. `runtime` is the runtime to write for, by default that of the state; `state_dir` its state
+    directory, None for the one around the target; `rows` selects optional rows of its databases (scheduled jobs,
+    sessions). `yes` is the consent to write into a folder that is not empty, `accept_unsigned` the consent to an
+    unsigned state."""
 
     at: int | str | None = None
     to: Path | None = None
@@ -35,13 +34,13 @@ class RestoreOptions:
     rows: RowChoice = field(default_factory=RowChoice)
 
     def wants(self, name: str) -> bool:
-        """Whether a file of this name is asked for."""
+        """Return whether the user asked for a file of this name."""
         return not self.path_globs or is_selected_by(name, self.path_globs)
 
 
 def is_selected_by(name: str, globs: Iterable[str]) -> bool:
-    """Whether a file's name fits one of some globs. One without a slash also fits the last part of a name, and a
-    folder's name stands for everything in it."""
+    """Return whether a file's name matches one of these globs. A glob without a slash also matches the last part of a
+    name, and a folder's name includes everything in it."""
     return any(_fits(name, glob) for glob in globs)
 
 

@@ -1,4 +1,4 @@
-"""The plan of a restore: what happens to which file, what cannot be done and why. Nothing is written here."""
+"""Plan a restore: what happens to which file, and what cannot be done and why. Nothing is written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,6 @@ from lifeboat_core.restore import (
     restore_target,
     workspace_databases,
 )
-from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.restore import wanted_contents as contents_module
 from lifeboat_core.restore.credential_fates import CredentialFate, Stands
 from lifeboat_core.restore.credential_filler import CredentialFiller
@@ -47,7 +46,6 @@ from lifeboat_core.restore.refused_names import find_top_level_heads, reason_aga
 from lifeboat_core.restore.removed_files import find_captured_since, find_deleted_since
 from lifeboat_core.restore.restore_options import RestoreOptions
 from lifeboat_core.restore.state_dir_plan import CUT_OUT, PlanningContext, StateDirPlan, plan_state_dir
-from lifeboat_core.restore.state_inventory import ProvenState, StateInventory
 from lifeboat_core.restore.target_installation import find_target_installation
 from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
 from lifeboat_core.state import state_documents
@@ -58,21 +56,24 @@ from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
 from lifeboat_keys.pairs.trusted_keys import TrustedKeys
 from lifeboat_keys.signed.sequence_signatures import SignatureVerdict
 from lifeboat_vault.errors import VaultMissing
+from lifeboat_vault.vault import state_inventory as inventories
+from lifeboat_vault.vault.state_inventory import ProvenState, StateInventory
 
 _DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlan:
-    """What a restore would do. `agent` is the registered agent, None for a state of an agent this home does not have.
+    """What a restore would do. `agent` is the registered agent, None for a state of an agent that this home does not
+    have.
 
-    `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
+    `in_place` is true for the agent's own workspace; files are removed only there. `is_fresh` is true when the target
     is missing or empty. `hazards` are listed for unsigned states only. `deliveries` are run after all files are in
-    their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
-    the state each one stands. `database_plan` are those that are among the items, `server` is what is put into a server
-    after that. `filler` opens credentials where they are asked for, `file_filler` also those of files in the agent's
-    own workspace where the key is at hand. `running` names the runtime that is at work on what would be written, and
-    `makes_home` says that the runtime's own folder is named or made.
+    place. `fates` say what becomes of each credential, if credentials are asked for, and `stands` where in the state
+    each one is. `databases` are those among the items; `server` is what is put into a server afterwards. `filler` opens
+    credentials if they are asked for, `file_filler` also those of files in the agent's own workspace if the key is
+    available. `running` names a runtime that uses what would be written; `makes_home` says that the state directory is
+    named or created.
     """
 
     id: str
@@ -125,20 +126,21 @@ class RestorePlan:
         return [item for item in self.items if item.action == RestoreAction.SKIP]
 
     def warned_by_name(self) -> frozenset[tuple[Path, str]]:
-        """Return root and name of each item that a warning names by itself, not as one of many."""
+        """Return root and name of each item that a warning names individually."""
         groups = group_by_reason(select_warned_items(self.items)).values()
         return frozenset((item.root, item.name) for found in groups if len(found) <= MOST_NAMES for item in found)
 
     def lost(self) -> list[PlanItem]:
-        """Return what was asked for and what the state cannot give: the restore is a partial one."""
+        """Return what was asked for and the state cannot provide, which makes the restore a partial one."""
         return [item for item in self.items if item.lost]
 
     def lost_memories(self) -> list[str]:
-        """Return the ids of memories whose records do not hold; the files that they stand in are as captured."""
+        """Return the ids of memories with damaged records; their files are restored as captured."""
         return [] if self.options.path_globs else list(self.inventory.damaged_records)
 
     def to_json(self) -> JsonObject:
-        """For `restore --dry-run --json`: the receipt's fields so far, and every name that is touched."""
+        """Return the document of `restore --dry-run --json`: the fields of the receipt so far, and every name that
+        changes."""
         return {
             "agent": self.agent_id,
             "sequence": self.sequence,
@@ -164,11 +166,11 @@ class RestorePlan:
         }
 
     def lacking(self) -> list[PlanItem]:
-        """Files that are left without their credentials: written with a gap, or not written."""
+        """Return the files that lack their credentials: written with a gap, or not written."""
         return [item for item in self.items if item.wanted is not None and item.wanted.cuts and item.lacks_credentials]
 
     def filled(self) -> set[str]:
-        """Ids of the credentials that stand in files of the workspace once the plan is carried out."""
+        """Return the ids of credentials that are in files of the workspace after the restore."""
         stand = (each.wanted for each in self.items if each.action != RestoreAction.SKIP and each.root == self.target)
         files = (wanted for wanted in stand if wanted is not None and not wanted.has_gap)
         return {str(cut["credential_id"]) for wanted in files for cut in wanted.cuts}
@@ -188,11 +190,9 @@ def _item_json(item: PlanItem) -> JsonObject:
     document: JsonObject = {"name": make_printable(item.name), "action": str(item.action), "kind": item.kind}
     if item.wanted is not None:
         document |= {"basis": item.wanted.basis, "size": item.wanted.size}
-    return document | _reason_fields(item.reason)
-
-
-def _reason_fields(reason: Reason | None) -> JsonObject:
-    return {} if reason is None else {"reason": str(reason), "reason_code": str(reason.code)}
+    if item.reason is not None:
+        document |= {"reason": str(item.reason), "reason_code": str(item.reason.code)}
+    return document
 
 
 def plan_restore(
@@ -204,9 +204,9 @@ def plan_restore(
     *,
     partial: bool = False,
 ) -> RestorePlan:
-    """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes. `newest` is the
-    newest captured state of the agent, where there is one. `partial`: entries of a signed state whose bytes do not hold
-    are left out and named; otherwise, and without a signature, one such entry refuses the whole state.
+    """Plan a restore of a state into a folder (None: the agent's own workspace). `newest` is the newest captured state
+    of the agent, if there is one. `partial`: damaged entries of a signed state are left out and reported; otherwise,
+    and in an unsigned state, one damaged entry refuses the whole state.
 
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
     RuntimeDatabaseError.
@@ -231,7 +231,7 @@ def plan_restore(
 @dataclass(frozen=True, slots=True)
 class _RestorePlace:
     """Where a restore goes. `context` follows no link below `folder`; `agent` is the registered agent, and `own` the
-    same where the folder is its own workspace, else None."""
+    same if the folder is its own workspace, else None."""
 
     context: Context
     folder: Path
@@ -244,7 +244,7 @@ class _RestorePlace:
 
 @dataclass(frozen=True, slots=True)
 class _PlanDecisions:
-    """What becomes of everything that is restored."""
+    """The decisions about everything that is restored."""
 
     items: list[PlanItem]
     home: StateDirPlan
@@ -257,7 +257,7 @@ class _PlanDecisions:
 def _proven(
     context: Context, given: State, options: RestoreOptions, *, partial: bool
 ) -> tuple[ProvenState, SignatureVerdict]:
-    """Read what is restored and hold it against its signature."""
+    """Read what is restored and verify its signature."""
     inventory = inventories.take_inventory(given)
     verdict = _verdict(context, given, inventory, options)
     inventory = inventories.prove_entries(given, inventory, _wanted_by(options))
@@ -308,7 +308,9 @@ def _outcome(
     home = plan_state_dir(around, translated.files)
     is_same_agent = place.own is not None or (place.agent is not None and options.adopt)
     stored = database_plan.plan_databases(around, place.folder, newest if is_same_agent else None)
-    contents_module.check_nothing_behind_links(contents.workspace | _files_in(place.folder, stored.items))
+    in_workspace = (item for item in stored.items if item.root == place.folder)
+    databases = {item.name: item.wanted for item in in_workspace if item.wanted is not None}
+    contents_module.check_nothing_behind_links(contents.workspace | databases)
     items += [*home.items, *stored.items, *_lost(place.folder, contents, options)]
     sessions = database_plan.plan_sessions(around)
     has_a_server = stored.server is not None and stored.server.write is not None
@@ -321,7 +323,7 @@ def _outcome(
 def _workspace_items(
     contents: WantedContents, adapter: Adapter, options: RestoreOptions, removable: Iterable[str], rules: DecisionRules
 ) -> list[PlanItem]:
-    """What becomes of the workspace, as far as it is asked for."""
+    """Return the items of the workspace that the user asked for."""
     wanted = {name: each for name, each in contents.workspace.items() if options.wants(name)}
     left_out, heads = _databases_as_files(contents, adapter), find_top_level_heads(contents.workspace)
     against = {
@@ -339,13 +341,14 @@ def _workspace_items(
 
 
 def _hazards(state: State, contents: WantedContents, items: Iterable[PlanItem]) -> list[Hazard]:
-    """Return what would be run or obeyed of what is written."""
+    """Return the hazards among what is written."""
     written = {item.wanted.path for item in items if item.wanted is not None and item.action != RestoreAction.SKIP}
     return [each for each in find_hazards(state, contents) if each.wanted is None or each.wanted.path in written]
 
 
 def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
-    """Say which entries are read before a restore: all but artifacts that were not asked for, which may be large."""
+    """Return a function that selects the entries to read before a restore: all except artifacts that were not asked
+    for, which may be large."""
 
     def wants(entry: Entry) -> bool:
         is_artifact = entry.path.startswith(archive_layout.ARTIFACTS)
@@ -355,14 +358,15 @@ def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
 
 
 def _refuse_conflicts(contents: WantedContents) -> None:
-    """Raise UnsafeName. Earlier releases signed such states; a stranger makes one to write through a link."""
+    """Raise UnsafeName for conflicting entries. Earlier releases signed such states, but a forged one could write
+    through a link."""
     for each in contents.left_out:
         if each.code == contents_module.CONFLICT:
             raise UnsafeName(f"{make_printable(each.wanted.name)}: {each.reason}")
 
 
 def _lost(folder: Path, contents: WantedContents, options: RestoreOptions) -> Iterator[PlanItem]:
-    """Say of everything that the state cannot give that it is left out."""
+    """Yield an item for everything that the state cannot provide."""
     for each in contents.left_out:
         if options.wants(each.wanted.name):
             wanted = each.wanted
@@ -380,7 +384,7 @@ def _credentials(
     *,
     in_place: bool,
 ) -> tuple[Stands, list[CredentialFate]]:
-    """Where each credential stands, and what becomes of it; nothing where they are not asked for."""
+    """Return where each credential is, and what becomes of it; nothing when they are not asked for."""
     if around.filler is None:
         return {}, []
     state = around.state
@@ -392,15 +396,11 @@ def _credentials(
 
 
 def _databases_as_files(contents: WantedContents, adapter: Adapter) -> set[str]:
-    """Databases and their logs that this runtime is never captured with as files: one that an archive holds all the
-    same would take the place of what is read and written row by row."""
+    """Return databases and logs that this runtime is never captured with as files. An archive may contain them, and
+    they would replace what is written row by row."""
     prefix = archive_layout.raw_prefix(adapter.runtime)
     named = (name for name in contents.workspace if name.removesuffix("-wal").endswith(_DATABASE_ENDINGS))
     return {name for name in named if adapter.place(prefix + name, is_folder=False) is Placement.EXCLUDED}
-
-
-def _files_in(folder: Path, items: Iterable[PlanItem]) -> dict[str, WantedFile]:
-    return {item.name: item.wanted for item in items if item.root == folder and item.wanted is not None}
 
 
 def find_running_runtime(
@@ -410,13 +410,15 @@ def find_running_runtime(
     folder: Path,
     writes: Iterable[DatabaseWrite],
 ) -> str:
-    """The runtime that is at work on what a plan writes into its own folder or its databases, "" when none is."""
-    if installation is None:
+    """Return the runtime that uses what a plan writes into the state directory or databases, "" when none does."""
+    placement, databases = adapter.placement, adapter.databases
+    if installation is None or placement is None:
         return ""
-    stores = {path for path in adapter.databases(installation) if path.is_relative_to(folder)}
+    files = databases.files(installation) if databases is not None else ()
+    stores = {path for path in files if path.is_relative_to(folder)}
     written = [item for item in items if item.is_write]
     touched = any(item.root != folder or folder / item.name in stores for item in written)
-    return adapter.running(installation) if touched or any(write.changes for write in writes) else ""
+    return placement.running(installation) if touched or any(write.changes for write in writes) else ""
 
 
 def _plan(
@@ -501,7 +503,7 @@ def _around(
 
 
 def _after_purges(context: Context, given: State) -> State:
-    """A state as it reads after everything that was purged here: an old archive or a remote may not know of it."""
+    """Return a state after all redactions known here, which an old archive or a remote may lack."""
     agent = find_registered_agent(context, ids.as_uuid(given.sequence.agent_id))
     if agent is None:
         return given
@@ -525,7 +527,7 @@ def _verdict(context: Context, given: State, inventory: StateInventory, options:
 
 
 def load_trusted_keys(context: Context) -> TrustedKeys | None:
-    """Whose signatures this home trusts, None when it has no key."""
+    """Return the signers that this home trusts, None when it has no key."""
     try:
         return context.keys().trusted
     except NoKey:
@@ -548,7 +550,8 @@ def _folder(target_folder: Path | None, agent: Agent | None) -> Path:
 
 
 def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
-    """`agent` is given for its own workspace: files of another runtime among its own would be its memories twice."""
+    """Return the runtime to write for. `agent` is given for its own workspace: there, files of another runtime would
+    duplicate its memories."""
     if agent is not None and options.runtime not in (None, agent.runtime):
         raise TargetRefused(
             f"{agent.workspace} is {agent.name}'s workspace in {agent.runtime}; for {options.runtime} it needs another",
@@ -576,7 +579,7 @@ def _rules(
 
 
 def _filler_at_hand(context: Context, state: State) -> CredentialFiller | None:
-    """Open credentials of the workspace without being asked to: None where the key is not here, or is locked."""
+    """Return a filler for files of the workspace, None when the key is not here or is locked."""
     try:
         return CredentialFiller.open(context, state)
     except KeysError:
@@ -618,6 +621,6 @@ def _nothing(items: list[PlanItem], options: RestoreOptions) -> str:
 
 
 def find_missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
-    """Host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
+    """Return the host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
     identity = state_documents.load_document(state, archive_layout.IDENTITY)
-    return adapter.missing_on_host(identity) if identity else []
+    return adapter.placement.missing_on_host(identity) if identity and adapter.placement is not None else []

@@ -1,4 +1,4 @@
-"""What an interrupted restore left behind, finished by whoever starts next; and the end of undo folders."""
+"""Finish interrupted restores when a command or the daemon starts, and remove expired undo folders."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from lifeboat_core.restore.restore_journal import MOVING, RestoreJournal, text_t
 
 
 def recover_restores(context: Context) -> list[str]:
-    """Roll every interrupted restore forward, or drop it when nothing had been moved. Says what was done, a sentence
-    each; a restore that another process is at is left alone. Costs one listing of a folder when there is nothing."""
+    """Roll every interrupted restore forward, or drop it when nothing had been moved. Return a sentence for each. A
+    restore that another process runs is skipped. Costs one listing of a folder when there is nothing to do."""
     said = [sentence for path in _journal_files(context) for sentence in _recover_one(context, path)]
     return [*said, *delivery_run.sweep_deliveries(context), *sweep_undo_folders(context)]
 
@@ -56,7 +56,7 @@ def _recover_one(context: Context, path: Path) -> Iterator[str]:
 
 
 def list_unfinished_journals(context: Context, agent_id: str) -> Iterator[RestoreJournal]:
-    """Journals of an agent's restores that were cut off. One that is damaged is left out."""
+    """Yield the journals of an agent's interrupted restores, without damaged ones."""
     for path in _journal_files(context):
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError):
             journal = journals.read_journal(context.files, path)
@@ -65,8 +65,8 @@ def list_unfinished_journals(context: Context, agent_id: str) -> Iterator[Restor
 
 
 def settle_earlier_restores(context: Context, agent_id: str) -> None:
-    """Finish earlier restores of an agent first: a later one, or an undo, would take files that they have moved already
-    for files that were never there. The caller holds the agent's lock. Raises RestoreFailed."""
+    """Finish earlier restores of an agent first: a later restore or undo would take files that they have moved for
+    files that were never there. The caller holds the agent's lock. Raises RestoreFailed."""
     for journal in list(list_unfinished_journals(context, agent_id)):
         try:
             settle_journal(context, journal)
@@ -77,8 +77,8 @@ def settle_earlier_restores(context: Context, agent_id: str) -> None:
 
 
 def settle_journal(context: Context, journal: RestoreJournal) -> str:
-    """Finish one restore that was cut off, or drop it; what was done, in a sentence. The caller holds the agent's lock.
-    Raises OSError and LifeboatError when that cannot be done yet."""
+    """Finish or drop one interrupted restore; return what was done as a sentence. The caller holds the agent's lock.
+    Raises OSError and LifeboatError when that is not possible yet."""
     folder = text_to_path(journal.workspace)
     if journal.phase != MOVING:
         clean_up_journal(context, journal)
@@ -93,8 +93,8 @@ def settle_journal(context: Context, journal: RestoreJournal) -> str:
 
 
 def sweep_undo_folders(context: Context) -> list[str]:
-    """Remove undo folders of restores older than seven days, on a time that is trusted: a clock that leaps ahead must
-    not cost what was moved aside. One that another process is at waits. Says what could not be done."""
+    """Remove undo folders of restores older than seven days, if the clock is trusted: one that jumps ahead must not
+    destroy what was moved aside. Return a sentence for each failure."""
     folder = context.home.restore_folder / "undo"
     if not folder.is_dir():
         return []
@@ -119,5 +119,5 @@ def _forget(context: Context, path: Path) -> Iterator[str]:
 
 
 def can_be_undone(context: Context, journal: RestoreJournal) -> bool:
-    """Whether a finished restore can still be taken back."""
+    """Return whether a finished restore can still be undone."""
     return times.parse_time(journal.time) > context.clock.now() - timedelta(days=KEPT_DAYS)

@@ -1,4 +1,4 @@
-"""What a restore did: its receipt, and what the command prints."""
+"""The report of a restore: its receipt, and what the command prints."""
 
 from __future__ import annotations
 
@@ -28,19 +28,17 @@ from lifeboat_vault.errors import VaultDamaged
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """The receipt. `files` counts created, overwritten, same, removed and skipped names; `steps` are the runtime's own
-    commands that ran with how they ended, `next` those left to run. `safety` is the sequence captured before an
-    in-place restore, `captured` the one after it, `not_captured` what that one does not have, with the reason;
-    `moved_away` are paths of files that did not stand where they were put when the restore ended; `undo` says whether
-    `lifeboat undo` can take it back.
-    `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
-    credential, where they were asked for, and `find_lacking_capabilities` which capabilities stay without one.
-    `withheld_items` are archive paths of files, ids of memories and names of rows (`PATH#NAME`) that may not be there
-    because this restore did not write them. `left_out` is what the state cannot give, `lacking` names every file that
-    lacks credentials: with one of them the restore is a partial one. `without_credentials` names files of the runtime
-    that are written although theirs were cut out. `gaps` are archive paths of files that stand with placeholders.
-    `objects` is how many things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike
-    ones together."""
+    """The receipt. `files` counts created, overwritten, same, removed and skipped names. `steps` are the runtime's own
+    commands that ran, with their results; `next` those left to the user. `safety` is the sequence captured before an
+    in-place restore, `captured` the one after it, `not_captured` what that one lacks, with the reason. `moved_away` are
+    paths of files that were not in place any more when the restore ended; `undo` says whether `lifeboat undo` can take
+    it back. `state_dir` is the state directory if one was named. `credential_details` say what became of each
+    credential, if they were asked for, and `capabilities_without` which capabilities lack one. `withheld` are archive
+    paths of files, ids of memories and names of rows (`PATH#NAME`) that may be missing because this restore did not
+    write them. `left_out` is what the state cannot provide, `lacking` every file that lacks credentials: either makes
+    the restore a partial one. `without_credentials` names files of the runtime that are written although their
+    credentials were cut out. `gaps` are archive paths of files with placeholders. `objects` is the number of things in
+    the archive, `outcomes` counts them by outcome, `fates` lists them with equal ones merged."""
 
     agent: str
     name: str
@@ -89,7 +87,7 @@ class RestoreReport:
 
 
 def draft_report(plan: RestorePlan, time: str, **fields: Any) -> RestoreReport:
-    """The report of a plan before it is carried out."""
+    """Return the report of a plan before it is carried out."""
     return RestoreReport(
         agent=plan.agent_id,
         name=plan.agent_name,
@@ -120,7 +118,7 @@ def draft_report(plan: RestorePlan, time: str, **fields: Any) -> RestoreReport:
 
 
 def describe_hazards(plan: RestorePlan) -> Iterator[str]:
-    """Return what is written of a state that nobody signed and that some tool runs or obeys."""
+    """Return what is written of an unsigned state and some tool runs or obeys."""
     return (f"could run here: {line}" for line in plan.executable)
 
 
@@ -152,7 +150,7 @@ def _receipt(plan: RestorePlan, fates: Sequence[CredentialFate]) -> JsonObject:
 
 
 def list_gaps(plan: RestorePlan) -> list[str]:
-    """Archive paths of files that stand with placeholders instead of their credentials."""
+    """Return the archive paths of files with placeholders instead of their credentials."""
     return sorted(
         item.wanted.path
         for item in plan.lacking()
@@ -161,9 +159,9 @@ def list_gaps(plan: RestorePlan) -> list[str]:
 
 
 def list_withheld(plan: RestorePlan) -> list[str]:
-    """Files, and memories by id, that a restore leaves out because credentials were cut out of them, and that are not
-    there either; files whose bytes are damaged; and the rows that it does not write: the runtime may be given them
-    later, by its own commands."""
+    """Return what may be missing because this restore does not write it: files, and memories by id, out of which
+    credentials were cut and that are not there; damaged files; and rows, which the runtime may get later by its own
+    commands."""
     absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
     damaged = {item.wanted.path for item in plan.lost() if item.wanted is not None and item.lost == DAMAGED}
     rows = {name for write in plan.databases for name in (*write.withheld, *plan.inventory.damaged_records)}
@@ -177,11 +175,12 @@ def _rows_left(plan: RestorePlan) -> Iterator[str]:
         try:
             lines = plan.state.body(table.path).split(b"\n")
         except (BodyAbsent, VaultDamaged, KeyError):
-            yield table.path  # its rows are unknown: the whole file stays until the runtime has some
+            yield table.path  # the rows are unknown, so the whole file is withheld
             continue
         left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
         for values in rows_of(b"\n".join(left)):
-            yield withheld_items.make_row_name(table.path, plan.adapter.row_names(table.path, values)[0])
+            name = withheld_items.list_row_names(plan.adapter, table.path, values)[0]
+            yield withheld_items.make_row_name(table.path, name)
 
 
 def _state_dir(plan: RestorePlan) -> str | None:
@@ -191,7 +190,7 @@ def _state_dir(plan: RestorePlan) -> str | None:
 
 
 def with_fates(report: RestoreReport, plan: RestorePlan, fates: Sequence[CredentialFate]) -> RestoreReport:
-    """A report after credentials were given to the runtime."""
+    """Return the report after credentials were given to the runtime."""
     return replace(
         report,
         credentials=count_credentials(plan, fates),
@@ -202,6 +201,6 @@ def with_fates(report: RestoreReport, plan: RestorePlan, fates: Sequence[Credent
 
 
 def count_credentials(plan: RestorePlan, fates: Sequence[CredentialFate]) -> dict[str, int]:
-    """How many credentials stand where they belong, and how many do not."""
+    """Return how many credentials were restored and how many were not."""
     injected = sum(fate.is_injected for fate in fates) if fates else len(plan.filled())
     return {"injected": injected, "skipped": len(load_credentials(plan.state)) - injected}

@@ -1,4 +1,4 @@
-"""Carry out a plan: safety copy, staging, journal, moves, and what belongs to the end of it."""
+"""Carry out a plan: safety capture, staging, journal, moves, and the end of the restore."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifeboat_core.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, Un
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
-from lifeboat_core.restore import journal_moves, restore_report, runtime_steps, server_steps
+from lifeboat_core.restore import journal_moves, restore_report, runtime_steps
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.restore.journal_assembly import AssembledJournal, assemble_journal
 from lifeboat_core.restore.restore_captures import capture_for_safety, find_newest_sequence, keep_for_safety
@@ -36,11 +36,11 @@ TOO_LATE = "it was too late to stop: the restore is done"
 
 
 def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody) -> RestoreReport:
-    """Do what a plan says, all of it or nothing.
+    """Carry out a plan completely or not at all.
 
     Raises UnsignedState, ConsentNeeded, NamesDoNotFit, RuntimeRunning (exit 3, nothing written), SignatureError,
-    TargetChanged, RestoreFailed, Busy; SystemRefused or DiskFull when the
-    system stopped it before the first move, or after the last one (then the next command does what is left).
+    TargetChanged, RestoreFailed, Busy; SystemRefused or DiskFull when the system stopped it before the first move, or
+    after the last one (then the next command finishes it).
     """
     check_guards(plan)
     if plan.options.dry_run:
@@ -62,7 +62,7 @@ def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody
             put = carry_out_journal(context, journal, tell)
             tell("Keeping what was restored", 0, None)
             done = finish_restore(context, journal, put)
-            plan, done = server_steps.put_memories(context, plan, done)
+            plan, done = runtime_steps.put_memories(context, plan, done)
             done = runtime_steps.give_credentials(context, plan, done)
             if pressed.take():
                 return _stopped_late(context, plan, done)
@@ -70,7 +70,7 @@ def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody
 
 
 def _with_steps(context: Context, plan: RestorePlan, done: RestoreReport, tell: Tell) -> RestoreReport:
-    """The runtime's own steps may take long, and whoever does not wait for them has the restore all the same."""
+    """Run the runtime's own steps. They may take long; an interruption leaves a complete restore."""
     try:
         return runtime_steps.run_next_steps(context, plan, done, tell)
     except KeyboardInterrupt:
@@ -78,12 +78,12 @@ def _with_steps(context: Context, plan: RestorePlan, done: RestoreReport, tell: 
 
 
 def _stopped_late(context: Context, plan: RestorePlan, done: RestoreReport) -> RestoreReport:
-    """Somebody wanted to stop what was done already: that is said, and the runtime's own steps are left to them."""
+    """Report an interruption that came after the restore was done, and leave the runtime's own steps to the user."""
     return runtime_steps.list_next_steps(context, plan, replace(done, warnings=[*done.warnings, TOO_LATE]))
 
 
 def check_guards(plan: RestorePlan) -> None:
-    """What has to be agreed to, or cannot be, before the first write."""
+    """Check before the first write what the user has to agree to, and what makes the restore impossible."""
     if plan.unholdable:
         named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
         raise NamesDoNotFit(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
@@ -101,14 +101,14 @@ def check_guards(plan: RestorePlan) -> None:
 
 
 def _check_running(plan: RestorePlan) -> None:
-    """Raise RuntimeRunning when the runtime is at work on what is about to be replaced."""
+    """Raise RuntimeRunning when the runtime uses what is about to be replaced."""
     said = find_running_runtime(plan.adapter, plan.installation, plan.items, plan.target, plan.databases)
     if said:
         raise make_running_error(said, plan.runtime)
 
 
 def make_unsigned_error(plan: RestorePlan) -> UnsignedState:
-    """Return the error that refuses a state that nobody signed, with what in it could run."""
+    """Return the error that refuses an unsigned state, with what in it could run."""
     return UnsignedState(_unsigned(plan))
 
 
@@ -126,10 +126,10 @@ def _unsigned(plan: RestorePlan) -> str:
 
 
 def _with_safety(context: Context, plan: RestorePlan, drafted: RestoreReport) -> RestoreReport:
-    """Capture the workspace as it is, before anything is moved, and keep that for seven days.
+    """Capture the workspace before anything is moved, and pin the sequence for seven days.
 
-    A capture that fails does not stop the restore, which is needed most when something is broken: what is replaced
-    lies in the undo folder in any case.
+    A capture that fails does not stop the restore, which is needed most when something is broken: what is replaced is
+    kept in the undo folder anyway.
     """
     if plan.agent is None or not plan.in_place or plan.is_fresh:
         return drafted
@@ -141,7 +141,7 @@ def _with_safety(context: Context, plan: RestorePlan, drafted: RestoreReport) ->
 
 
 def _with_newest(context: Context, assembled: AssembledJournal) -> AssembledJournal:
-    """An agent that moves remembers where it left off; undo goes back to that, so it is kept as long."""
+    """Pin the newest sequence of an agent that moves, because undo goes back to it."""
     former = assembled.journal.former
     number = None if former is None else find_newest_sequence(context, assembled.journal.agent_id)
     if former is None or number is None:
@@ -170,7 +170,7 @@ def _stage(context: Context, plan: RestorePlan, assembled: AssembledJournal, tel
 
 
 def _begin_to_move(context: Context, journal: RestoreJournal) -> RestoreJournal:
-    """The journal in phase `moving`: from here on it is carried out to its end, whoever has to do it."""
+    """Return the journal in phase `moving`: from here on it is carried out to its end, by this process or the next."""
     moving = replace(journal, phase=MOVING)
     try:
         crash_points.reach_crash_point(CrashPoint.RESTORE_JOURNAL_WRITTEN)
@@ -203,7 +203,7 @@ def _write_stage(context: Context, plan: RestorePlan, assembled: AssembledJourna
 
 
 def carry_out_journal(context: Context, journal: RestoreJournal, tell: Tell = tell_nobody) -> dict[str, int]:
-    """Run a journal in phase `moving`, and return what `roll_forward` does; if the file system refuses a step, put
+    """Run a journal in phase `moving`; return the result of `roll_forward`. If the file system refuses a step, put
     everything back."""
     try:
         return journal_moves.roll_forward(
@@ -214,7 +214,7 @@ def carry_out_journal(context: Context, journal: RestoreJournal, tell: Tell = te
 
 
 def _take_back(context: Context, journal: RestoreJournal, error: OSError) -> NoReturn:
-    """From here on nothing is rolled forward any more: the staged files may go one by one."""
+    """Put everything back. Afterwards nothing is rolled forward, so the staged files can be removed one by one."""
     try:
         journal_moves.roll_back(context.files, journal)
         journals.write_document(

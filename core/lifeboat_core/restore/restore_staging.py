@@ -1,4 +1,4 @@
-"""Write what a plan wants into a working folder, each byte held against its leaf as it passes."""
+"""Write what a plan wants into a working folder, and compare all bytes with their leaves."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.processes.progress import ignore_units
 from lifeboat_core.restore.credential_filler import CredentialFiller
-from lifeboat_core.restore.state_inventory import ProvenState
 from lifeboat_core.restore.wanted_contents import FILE, FOLDER, LINK, WantedFile
+from lifeboat_vault.vault.state_inventory import ProvenState
 
 
 class FileStager:
-    """Writes wanted files, calling `wrote` after each."""
+    """Writes wanted files, and calls `wrote` after each."""
 
     def __init__(
         self,
@@ -27,8 +27,8 @@ class FileStager:
         wrote: Callable[[], None] = ignore_units,
         aside: Callable[[], AbstractContextManager[Path]] | None = None,
     ) -> None:
-        """`aside` gives a private folder for what is not written through `files`, and copied from there; None: such a
-        file is made in its place."""
+        """Create a stager. `aside` opens a private folder for files that are not written through `files` and are copied
+        from there; None: such a file is made in its place."""
         self._files = files
         self._state = state
         self._filler = filler
@@ -38,7 +38,7 @@ class FileStager:
         self._modes: dict[Path, int] = {}
 
     def write_tree(self, tree: Path, items: Sequence[WantedFile]) -> None:
-        """A whole folder of files, links and empty folders under their own names."""
+        """Write a whole folder of files, links and empty folders under their own names."""
         self._make_folder(tree)
         for item in items:
             path = tree / item.name
@@ -47,7 +47,7 @@ class FileStager:
         self.settle_folders()
 
     def write(self, path: Path, item: WantedFile) -> None:
-        """One file, link or folder at a path that is free; a folder gets its rights from `settle_folders`. Raises
+        """Write one file, link or folder to an unused path; a folder gets its rights from `settle_folders`. Raises
         OSError, SignatureError."""
         if item.kind == FOLDER:
             self._files.make_folders(path)
@@ -65,13 +65,13 @@ class FileStager:
         self._wrote()
 
     def settle_folders(self) -> None:
-        """Give folders their rights, the deepest first: nothing could be written into some of them afterwards."""
+        """Give folders their rights, the deepest first, because some may not be writable afterwards."""
         for path in sorted(self._modes, key=lambda each: len(each.parts), reverse=True):
             self._files.set_mode(path, self._modes[path])
         self._modes.clear()
 
     def bytes_of(self, item: WantedFile) -> bytes:
-        """What stands in a file once it is restored."""
+        """Return the bytes of a file after the restore."""
         if item.data is not None:
             body = item.data
         elif item.entry is not None:
@@ -82,7 +82,8 @@ class FileStager:
         return self._filler.fill(item, body) if is_cut and self._filler is not None else body
 
     def _make(self, make: Callable[[Path], None], path: Path) -> None:
-        """Let an adapter make a file by its path; where the agent could exchange a folder above it, somewhere else."""
+        """Let an adapter make a file by its path; if the agent could exchange a folder above it, make it elsewhere and
+        copy."""
         if self._aside is None or not path.parent.name.startswith(OURS):
             _made(make, path)
             return
@@ -99,7 +100,7 @@ class FileStager:
 
 
 def _made(make: Callable[[Path], None], path: Path) -> None:
-    """Raises OSError, also for what a database does not get done."""
+    """Make a file. Raises OSError, also for an error of a database."""
     try:
         make(path)
     except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""Where a restore may write, and where beside it there is room to stage and to keep what is moved aside."""
+"""Check where a restore may write, and choose working folders on the same file system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.errors import TargetRefused
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.journal_moves import is_inside
@@ -61,7 +61,7 @@ _HOMES = ("/home", "/Users", "C:\\Users")
 
 
 def resolve_target(target: Path) -> Path:
-    """The real place of a folder that may not exist yet."""
+    """Return the real path of a folder that may not exist yet."""
     return Path(os.path.realpath(target))
 
 
@@ -81,8 +81,8 @@ def check_target(context: Context, target: Path, agent: Agent | None) -> None:
 
 
 def check_new_state_dir(context: Context, folder: Path) -> Path:
-    """The real place of a runtime's own folder that a restore makes or adds to; the workspace may lie in it. Raises
-    TargetRefused where none must be."""
+    """Return the real path of a state directory that a restore creates or adds to; the workspace may lie in it. Raises
+    TargetRefused for a forbidden place."""
     place = resolve_target(folder)
     _check_place(place, resolve_target(context.user_home))
     home = resolve_target(context.home.folder)
@@ -93,7 +93,8 @@ def check_new_state_dir(context: Context, folder: Path) -> Path:
 
 
 def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
-    """The real place of a runtime's own folder, which may not exist yet. Raises TargetRefused where none must be."""
+    """Return the real path of a state directory that a user names, which may not exist yet. Raises TargetRefused for a
+    forbidden place."""
     place = check_new_state_dir(context, folder.expanduser())
     if is_inside(place, workspace):
         raise TargetRefused(f"{place} lies in the workspace {workspace}")
@@ -114,13 +115,13 @@ def _check_place(target: Path, user_home: Path) -> None:
 
 
 def _check_owner(target: Path) -> None:
-    """As root, a folder of another owner is refused: what is written there would be root's."""
+    """Refuse a folder of another owner when running as root, because new files in it would belong to root."""
     if os.name == "posix" and os.geteuid() == 0 and target.exists() and target.stat().st_uid != 0:
         raise TargetRefused(f"{target} belongs to another user")
 
 
 def is_empty_folder(files: FileOperations, target: Path) -> bool:
-    """Whether there is nothing in a folder, or no folder."""
+    """Return whether a folder is empty or missing."""
     try:
         return not files.scan(target)
     except FileNotFoundError:
@@ -128,7 +129,7 @@ def is_empty_folder(files: FileOperations, target: Path) -> bool:
 
 
 def find_mounts_below(folder: Path) -> list[Path]:
-    """Mount points in a folder, itself included, where the system lists them (Linux)."""
+    """Return the mount points in a folder, itself included, if the system lists them (Linux)."""
     try:
         lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
     except OSError:
@@ -145,8 +146,8 @@ def _unescape(text: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class WorkingFolders:
-    """A folder in which files are replaced, and the two working folders on its file system: `stage` for what will
-    take a name, `undo` for what held it. They stand beside `folder`, or in it where beside is not possible."""
+    """A folder in which files are replaced, and two working folders on its file system: `stage` for new files, `undo`
+    for what they replace. They are beside `folder`, or in it if that is not possible."""
 
     folder: Path
     stage: Path
@@ -154,14 +155,14 @@ class WorkingFolders:
 
 
 def find_working_folders(files: FileOperations, folder: Path, journal_id: str) -> list[WorkingFolders]:
-    """Working folders for a folder and for every mount point below it, the innermost first."""
+    """Return working folders for a folder and for every mount point below it, the innermost first."""
     mounts = find_mounts_below(folder) if folder.exists() else []
     inner = [place_inside(point, journal_id) for point in mounts if point != folder and point.is_dir()]
     return [*reversed(inner), _beside_or_inside(files, folder, journal_id, is_mount=folder in mounts)]
 
 
 def choose_working_folders(known: Iterable[WorkingFolders], path: Path) -> WorkingFolders:
-    """The working folders that lie on the same mount as a path."""
+    """Return the working folders on the same mount as a path."""
     return next(place for place in known if is_inside(path, place.folder))
 
 
@@ -183,7 +184,7 @@ def _beside_or_inside(files: FileOperations, folder: Path, journal_id: str, *, i
 
 
 def _can_rename_from_beside(files: FileOperations, folder: Path) -> bool:
-    """Try it: device numbers do not tell bind mounts, rights do not tell read-only mounts."""
+    """Try a rename, because device numbers do not show bind mounts, and rights do not show read-only mounts."""
     name = f"{OURS}probe-{secrets.token_hex(6)}"
     outside, within = folder.with_name(name), folder / name
     try:

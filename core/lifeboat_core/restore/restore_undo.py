@@ -1,4 +1,4 @@
-"""Take the last restore back: a restore itself, from the undo folder, with a journal and an undo folder of its own."""
+"""Undo the last restore with a restore from the undo folder, which has its own journal and undo folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.capture.archive_names import OURS
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.errors import NothingToUndo, TargetChanged
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
@@ -48,10 +48,10 @@ from lifeboat_core.texts.readable_json import make_printable
 def undo_restore(
     context: Context, agent: Agent | None = None, *, force: bool = False, tell: Tell = tell_nobody
 ) -> RestoreReport:
-    """Take back the last restore of an agent, within seven days. None: the last one of any agent.
+    """Undo the last restore of an agent (None: of any agent), within seven days.
 
     Raises NothingToUndo, RuntimeRunning, RestoreFailed; TargetChanged when a restored file was changed since (`force`
-    moves the changed ones aside, where they are kept for seven days more).
+    moves changed files aside, where they are kept for another seven days).
     """
     agent = agent or _last_restored(context)
     with convert_system_errors(), agent_lock(context, agent.id, "undo"):
@@ -82,7 +82,7 @@ def _last_restored(context: Context) -> Agent:
 
 
 def find_last_restore(context: Context, agent: Agent) -> RestoreJournal:
-    """The newest restore that can be taken back. Raises NothingToUndo."""
+    """Return the newest restore that can be undone. Raises NothingToUndo."""
     for journal in journals.list_finished_journals(context.home, context.files):
         if journal.agent_id == agent.id and can_be_undone(context, journal):
             if journal.phase == PURGED:
@@ -104,7 +104,8 @@ def check_untouched(files: FileOperations, journal: RestoreJournal) -> None:
 
 
 def _reversed(context: Context, done: RestoreJournal, safety: int | None) -> RestoreJournal:
-    """The journal that takes another one back. What the restore made goes first, then what it moved aside returns."""
+    """Return the journal that undoes another one. What the restore created is removed first, then what it moved aside
+    returns."""
     files, now = journal_moves.open_without_links(context.files, done), context.now()
     undo_id = f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     folders = [text_to_path(folder) for folder in done.undo]
@@ -140,7 +141,7 @@ def _drop(done: RestoreJournal) -> Iterator[JournalFolder]:
 
 
 def _undo_folders(files: FileOperations, done: RestoreJournal, folders: list[Path], undo_id: str) -> list[Path]:
-    """One new folder for each place, and those of earlier undos that still hold something."""
+    """Return one new folder for each place, and those of earlier undos that still have something."""
     new = (_new_undo(folder, undo_id) for folder in folders)
     left = (
         folder for folder in folders if done.id in folder.name or journal_moves.find_standing(files, folder) is not None
@@ -149,7 +150,7 @@ def _undo_folders(files: FileOperations, done: RestoreJournal, folders: list[Pat
 
 
 def _new_undo(folder: Path, undo_id: str) -> Path:
-    """The undo folder beside an earlier one: the same name with the new id."""
+    """Return the undo folder beside an earlier one: the same name with the new id."""
     mark = f"{OURS}undo-"
     return folder.with_name(folder.name[: folder.name.rindex(mark) + len(mark)] + undo_id)
 
@@ -200,7 +201,7 @@ def _report(report: RestoreReport, undo_id: str, now: str, back: list[JournalMov
 
 
 def _receipt(back: list[JournalMove]) -> RestoreReceipt:
-    """What stood there before is what an undo reads: each of it comes back as it was."""
+    """Return the receipt of an undo: everything that was there before comes back unchanged."""
     names = (make_printable(str(text_to_path(move.target))) for move in back if move.staged is not None)
     return RestoreReceipt(tuple(ItemFate("file", name, ItemOutcome.ACCEPTED) for name in names))
 

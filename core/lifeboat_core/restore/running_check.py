@@ -1,5 +1,4 @@
-"""Whether a runtime is at work on what is about to be moved: what it has open it writes again, over whatever took its
-place."""
+"""Check whether a runtime uses files that are about to be moved: it would overwrite what replaces its open files."""
 
 from __future__ import annotations
 
@@ -16,20 +15,21 @@ def make_running_error(what: str, runtime: str) -> RuntimeRunning:
 
 
 def check_before_undo(context: Context, journal: RestoreJournal) -> None:
-    """Raise RuntimeRunning when a database of the runtime, or a file of its own folder, would be moved back."""
+    """Raise RuntimeRunning if a database of the runtime, or a file of its state directory, would be moved back."""
     runtime, workspace = RestoreReport.from_json(journal.report).runtime, text_to_path(journal.workspace)
     adapter = context.adapter(runtime)
     installation = locate_installation(context, adapter, workspace)
     if installation is None:
         return
-    stores = {restore_target.resolve_target(path) for path in adapter.databases(installation)}
+    files = adapter.databases.files(installation) if adapter.databases is not None else ()
+    stores = {restore_target.resolve_target(path) for path in files}
     targets = [text_to_path(move.target) for move in journal.moves]
     if any(path in stores or not journal_moves.is_inside(path, workspace) for path in targets):
         _check(context, journal, runtime)
 
 
 def check_before_recovery(context: Context, journal: RestoreJournal) -> None:
-    """Raise RuntimeRunning when a database still has to take its place and its runtime was started meanwhile."""
+    """Raise RuntimeRunning if a database still has to be moved in and its runtime was started meanwhile."""
     waiting = (move.staged for move in journal.moves if move.is_database and move.staged is not None)
     if any(journal_moves.find_standing(context.files, text_to_path(staged)) is not None for staged in waiting):
         _check(context, journal, RestoreReport.from_json(journal.report).runtime)
@@ -37,7 +37,7 @@ def check_before_recovery(context: Context, journal: RestoreJournal) -> None:
 
 def _check(context: Context, journal: RestoreJournal, runtime: str) -> None:
     adapter = context.adapter(runtime)
-    installation = locate_installation(context, adapter, text_to_path(journal.workspace))
-    said = adapter.running(installation) if installation is not None else ""
+    installation, placement = locate_installation(context, adapter, text_to_path(journal.workspace)), adapter.placement
+    said = placement.running(installation) if installation is not None and placement is not None else ""
     if said:
         raise make_running_error(said, runtime)

@@ -1,29 +1,33 @@
-"""The runtime's own commands that make a restore take effect (ALF §6.2: re-index)."""
+"""Run the runtime's own commands that make a restore take effect (ALF §6.2: re-index), and fill its memory server."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.credential_types import CredentialDelivery, Place
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_adapters.memory_stores import ServerWrite
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.reason_codes import Reason
 from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes import runtime_programs
 from lifeboat_core.processes.progress import Tell, tell_nobody
-from lifeboat_core.restore import delivery_run, secret_hiding
+from lifeboat_core.restore import delivery_run, full_receipt, secret_hiding
 from lifeboat_core.restore.credential_fates import update_fates
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
-from lifeboat_core.restore.restore_finish import include_runtime_changes, write_restore_receipt
+from lifeboat_core.restore.restore_finish import capture_after, include_runtime_changes, write_restore_receipt
 from lifeboat_core.restore.restore_plan import RestorePlan
 from lifeboat_core.restore.restore_report import RestoreReport, with_fates
 from lifeboat_core.restore.target_installation import find_installation_in, locate_installation
 from lifeboat_core.texts.readable_json import make_printable
 
 Run = Callable[..., runtime_programs.ProgramResult]
+_PUT = (ItemOutcome.ACCEPTED, ItemOutcome.TRANSFORMED)
 
 
 def run_next_steps(
@@ -33,17 +37,18 @@ def run_next_steps(
     tell: Tell = tell_nobody,
     run: Run = runtime_programs.run_program,
 ) -> RestoreReport:
-    """Run what runs by itself (all of it with `finish`), list the rest, and add both to the receipt."""
+    """Run the automatic steps (all of them with `finish`), list the others, and add both to the receipt."""
     installation = installation_of(context, plan)
     if installation is None:
         return report
-    steps = plan.adapter.next_steps(installation, plan.state)
+    steps = _next_steps(plan, installation)
     can_run = [step for step in steps if installation.program is not None and not step.waits]
-    chosen = [step for step in can_run if _is_wanted(step, plan)]
+    options = plan.options
+    chosen = [step for step in can_run if options.finish or (step.automatic and options.reindex)]
     hide = secret_hiding.hide_in_output(context, plan)
     ran = []
     for step in chosen:
-        tell(f"{step.title}: {shlex.join(step.command[1:])}", 0, None)  # it may take minutes, and is the runtime's work
+        tell(f"{step.title}: {shlex.join(step.command[1:])}", 0, None)  # a step of the runtime may take minutes
         ran.append(_run(context, step, run, hide))
     failed = [f"{each['title']} did not end well: {each['command']}" for each in ran if not each["ok"]]
     left = [_listed(step) for step in steps if step not in chosen]
@@ -54,25 +59,30 @@ def run_next_steps(
 
 
 def list_next_steps(context: Context, plan: RestorePlan, report: RestoreReport) -> RestoreReport:
-    """Run nothing, and list all of it."""
+    """List all steps without running them."""
     installation = installation_of(context, plan)
-    steps = [] if installation is None else plan.adapter.next_steps(installation, plan.state)
+    steps = [] if installation is None else _next_steps(plan, installation)
     done = replace(report, next=[_listed(step) for step in steps])
     write_restore_receipt(context, done)
     return done
 
 
+def _next_steps(plan: RestorePlan, installation: Installation) -> list[NextStep]:
+    placement = plan.adapter.placement
+    return placement.next_steps(installation, plan.state) if placement is not None else []
+
+
 def give_credentials(
     context: Context, plan: RestorePlan, report: RestoreReport, run: Run = runtime_programs.run_program
 ) -> RestoreReport:
-    """Run the deliveries of a plan, one after the other, and look whether they arrived."""
+    """Run the deliveries of a plan, one after the other, and check whether they arrived."""
     if not plan.deliveries:
         return report
     ran = [each for each in plan.deliveries if each.command]
     failures: dict[Place, Reason] = {}
     hung: Reason | None = None
     for number, delivery in enumerate(ran):
-        if hung:  # the next one would wait for the same
+        if hung:  # the next delivery would hang too
             failures |= dict.fromkeys(delivery.places, Reason(LeftOutCode.NOT_TRIED, reason=str(hung)))
             continue
         with include_runtime_changes(context, plan.id):
@@ -87,7 +97,7 @@ def give_credentials(
 
 
 def _beside_credentials(plan: RestorePlan, ran: list[CredentialDelivery], missing: Mapping[Place, Reason]) -> list[str]:
-    """What did not arrive and is no credential, which nothing else tells."""
+    """Return warnings about what did not arrive and is not a credential, because no fate reports it."""
     told = {stand.path for stands in plan.stands.values() for stand in stands}
     places = ((each, place) for each in ran for place in each.places if place in missing and place[0] not in told)
     said = (f"{each.where} of {make_printable(each.places[place])}: {missing[place]}" for each, place in places)
@@ -97,7 +107,7 @@ def _beside_credentials(plan: RestorePlan, ran: list[CredentialDelivery], missin
 def _deliver(
     context: Context, plan: RestorePlan, number: int, delivery: CredentialDelivery, run: Run
 ) -> delivery_run.DeliveryEnd:
-    """The restore itself is done: what the system refuses now is a credential that did not arrive."""
+    """Run a delivery. The restore itself is done, so an error of the system only means a missing credential."""
     try:
         folder = None if plan.installation is None else plan.installation.state_dir
         return delivery_run.run_delivery(context, plan.agent_id, f"{plan.id}-{number}", delivery, folder, run)
@@ -111,23 +121,19 @@ def _not_arrived(
     ran: list[CredentialDelivery],
     failures: Mapping[Place, Reason],
 ) -> Mapping[Place, Reason]:
-    """What is not in the runtime's store now, whatever its commands said."""
+    """Return what is not in the runtime's store now, whatever its commands reported."""
     if installation is None:
         return failures
-    found = [plan.adapter.not_arrived(installation, delivery) for delivery in ran]
+    found = [delivery.find_undelivered(installation, delivery) for delivery in ran]
     return {place: failures.get(place, reason) for each in found for place, reason in each.items()}
 
 
 def installation_of(context: Context, plan: RestorePlan) -> Installation | None:
-    """The runtime around what was restored, as it is now."""
+    """Return the present runtime around what was restored."""
     state_dir = plan.installation.state_dir if plan.installation is not None else None
     if plan.options.state_dir is None or state_dir is None:
         return locate_installation(context, plan.adapter, plan.target)
     return find_installation_in(context, plan.adapter, plan.target, plan.state, state_dir)
-
-
-def _is_wanted(step: NextStep, plan: RestorePlan) -> bool:
-    return plan.options.finish or (step.automatic and plan.options.reindex)
 
 
 def _run(context: Context, step: NextStep, run: Run, hide: secret_hiding.HideText) -> JsonObject:
@@ -149,8 +155,41 @@ def _run(context: Context, step: NextStep, run: Run, hide: secret_hiding.HideTex
 
 
 def _listed(step: NextStep) -> JsonObject:
-    """A step as it is printed. Its command works in any shell: it names the installation that it is for."""
+    """Return a step for printing. Its command works in any shell, because it names its installation."""
     variables = [f"{name}={value}" for name, value in sorted(step.environment.items())]
     command = shlex.join([*(("env", *variables) if variables else ()), *step.command])
     title = f"{step.title} ({step.waits})" if step.waits else step.title
     return {"title": title, "command": command, **({"waits": step.waits} if step.waits else {})}
+
+
+def put_memories(context: Context, plan: RestorePlan, report: RestoreReport) -> tuple[RestorePlan, RestoreReport]:
+    """Put a plan's memories into its server, if that is allowed. This comes after all files, because the configuration
+    names the server, and no journal undoes it. A failure is only reported, because the restore itself is done."""
+    server = plan.server
+    if server is None or server.write is None:
+        return plan, report
+    installation = installation_of(context, plan)
+    server_name = "" if plan.installation is None else plan.installation.server
+    try:
+        if installation is None:
+            raise AdapterError(f"the configuration that says where {server.server} is was not found")
+        fates: Sequence[ItemFate] = server.write(replace(installation, remote=True, server=server_name))
+        said = _not_taken_back(server, fates)
+    except AdapterError as error:
+        fates = [replace(fate, reason=error.message) if fate.code else fate for fate in server.fates]
+        said = [f"nothing was put into {server.server}: {error.message}"]
+    plan = replace(plan, server=replace(server, fates=tuple(fates)))
+    report = replace(
+        report, warnings=[*report.warnings, *said], **full_receipt.make_receipt(plan, plan.fates).to_json()
+    )
+    report = capture_after(context, report) if any(fate.outcome in _PUT for fate in fates) else report
+    write_restore_receipt(context, report)
+    return plan, report
+
+
+def _not_taken_back(server: ServerWrite, fates: Sequence[ItemFate]) -> list[str]:
+    count = sum(fate.outcome in _PUT for fate in fates)
+    if not count:
+        return []
+    what = "memory was" if count == 1 else "memories were"
+    return [f"{count} {what} put into {server.server}: `lifeboat undo` does not take that back"]

@@ -1,5 +1,5 @@
-"""Folders in the home for what is thrown away at once: drills, exports, imports. Never the system's temporary folder,
-which others can read."""
+"""Create folders for temporary data of drills, exports and imports in the home, not in the system's temporary folder,
+which other users can read."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.restore import journal_moves
 
 _LITTLE_ROOM = 64 << 20
-"""Bytes. With less a disk counts as full when the temporary folder has more."""
+"""Bytes. With less free space, a disk counts as full if the temporary folder has more."""
 _LEFT_BEHIND_AFTER = timedelta(days=1)
 _STAMP = "%Y%m%dT%H%M%S"
 
 
 @contextmanager
 def make_scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
-    """An empty 0700 folder that is removed afterwards. Those that processes which ended left behind go too.
+    """Create an empty 0700 folder that is removed afterwards, and remove those that killed processes left behind.
 
-    It lies in the home, or in the temporary folder of the system where nothing can be written there, or its disk is
-    full. Raises OSError.
+    It is in the home, or in the system's temporary folder if the home is not writable or its disk is full. Raises
+    OSError.
     """
     folder = _new_in_home(context, purpose) if _has_room(context) else None
     if folder is None:
@@ -43,7 +43,7 @@ def make_scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
 
 
 def _new_in_home(context: Context, purpose: str) -> Path | None:
-    """Make a new folder in the home; None where the home lets nothing be made. Raises OSError."""
+    """Create a new folder in the home; return None if the home is not writable. Raises OSError."""
     parent = _parent(context)
     folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
     try:
@@ -65,9 +65,9 @@ def _has_room(context: Context) -> bool:
 
 
 def remove_left_scratch(context: Context) -> None:
-    """Remove what processes that ended half-way left behind: whole histories, mostly. Raises OSError."""
+    """Remove what killed processes left behind, mostly complete histories. Raises OSError."""
     parent, limit = _parent(context), f"{context.clock.now() - _LEFT_BEHIND_AFTER:{_STAMP}}"
-    # Of two processes that find the same folder, one may find it gone half-way: then the other is at it.
+    # A folder may disappear while it is removed, because another process removes it too.
     for entry in context.files.scan(parent) if parent.is_dir() else ():
         if entry.name < limit or not _is_used(entry.name):
             with contextlib.suppress(FileNotFoundError):
@@ -79,6 +79,6 @@ def _parent(context: Context) -> Path:
 
 
 def _is_used(name: str) -> bool:
-    """Whether the process that made a scratch folder still runs, or another one under its number."""
+    """Return whether the process that created a scratch folder still runs, or another one with its number."""
     pid = name.rpartition("-")[2]
     return pid.isdecimal() and psutil.pid_exists(int(pid))

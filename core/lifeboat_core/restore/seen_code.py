@@ -1,4 +1,4 @@
-"""The code of a state that nobody signed: with it a user says which state was looked at before it is written."""
+"""The code of an unsigned state, with which a user confirms which state was examined before it is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lifeboat_core.restore.restore_plan import RestorePlan
 from lifeboat_vault.errors import VaultDamaged, VaultUnusable
 
 _DIGITS = 24
-"""So many that nobody makes two states of one code: 96 bits."""
+"""96 bits, so that two states with the same code cannot be forged."""
 
 
 def make_seen_code(plan: RestorePlan) -> str:
@@ -41,7 +41,8 @@ def _texts(*values: object) -> Iterable[bytes]:
 
 
 def _body(plan: RestorePlan, path: str) -> bytes:
-    """The bytes of an entry; none where they are not held, or are damaged in a file that the restore does not want."""
+    """Return the bytes of an entry; none when they are not stored, or are damaged in a file that the restore does not
+    need."""
     try:
         return plan.state.body(path)
     except (BodyAbsent, AlfError, VaultDamaged, VaultUnusable):

@@ -1,5 +1,5 @@
-"""What a restore does in the runtime's own folder: files that are missing, files that are merged, and stores that only
-the runtime itself writes."""
+"""Plan what a restore does in the state directory: missing files, merged files, and stores that only the runtime itself
+writes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from lifeboat_adapters.contract import Adapter, CaptureRoot, Installation, MergedHomeFile, Placement
+from lifeboat_adapters.contract import (
+    Adapter,
+    CaptureRoot,
+    HomeFileMerge,
+    Installation,
+    MergedHomeFile,
+    Placement,
+    find_secret_places,
+)
 from lifeboat_adapters.credential_types import CredentialDelivery, EncryptionKeyFile, Place, ReencryptedFile
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_names import to_archive_name
 from lifeboat_alf.common.reason_codes import Reason
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
-from lifeboat_core.capture.archive_names import to_archive_name
 from lifeboat_core.capture.root_scan import may_hold
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import restore_target
@@ -26,8 +34,8 @@ from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, Restor
 from lifeboat_core.restore.folder_tree import DiskTree, FoundOnDisk
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.restore_options import RestoreOptions
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import FILE, FOLDER, MERGED, STRUCTURED, WantedContents, WantedFile, body_of
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 Keys = tuple[str | int, ...]
 T = TypeVar("T")
@@ -39,9 +47,9 @@ REWRITTEN = "its comments are lost: it had to be written anew to be merged"
 
 @dataclass(frozen=True, slots=True)
 class StateDirPlan:
-    """`merged` says by archive path what was decided about files that are merged, `translated` the same of files with
-    credentials of another runtime (an item where one is not merged); `deliveries` are what is run once all files are in
-    their places; `without_credentials` names files of the runtime that are written although theirs were cut out."""
+    """`merged` has the decisions about merged files by archive path, `translated` those about files with credentials of
+    another runtime (an item if the file is not merged). `deliveries` are run after all files are in place.
+    `without_credentials` names files that are written although their credentials were cut out."""
 
     items: list[PlanItem] = field(default_factory=list)
     merged: dict[str, MergedHomeFile] = field(default_factory=dict)
@@ -53,9 +61,9 @@ class StateDirPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlanningContext:
-    """What the decisions about the runtime's own folder depend on. `bound` says of credentials, by id, why they stay
-    away from this machine; `barred` why a file cannot be whole again; `rules` makes the rules for a folder that nothing
-    is replaced in; `is_new_here` says that the folder, or the agent in it, is made by this restore."""
+    """The inputs of decisions about the state directory. `bound` has the reasons, by id, why credentials stay out of
+    this machine; `barred` returns why a file cannot be complete; `rules` makes rules for a folder in which nothing is
+    replaced; `is_new_here` says that this restore creates the folder, or the agent in it."""
 
     context: Context
     state: State
@@ -73,22 +81,27 @@ class PlanningContext:
     def body(self, wanted: WantedFile) -> bytes:
         return body_of(self.state, wanted)
 
+    def is_store(self, path: str) -> bool:
+        """Whether a file of the archive is a credential store of the runtime."""
+        credentials = self.adapter.credentials
+        return credentials is not None and credentials.is_store(path)
+
     def whole(self, wanted: WantedFile) -> bytes:
-        """A file with its credentials in it."""
+        """Return a file with its credentials."""
         body = self.body(wanted)
         return self.filler.fill(wanted, body) if wanted.cuts and self.filler is not None else body
 
 
 class _PlacedFile(NamedTuple):
-    """A file of the archive and the name that it gets."""
+    """A file of the archive, and the name that it gets."""
 
     name: str
     wanted: WantedFile
 
 
 def plan_state_dir(around: PlanningContext, translated: Mapping[str, bytes] | None = None) -> StateDirPlan:
-    """Only where there is or was such a folder around the target, or one is named or made. `translated` are files with
-    credentials of another runtime, by archive path, as if this one had been captured with them."""
+    """Plan the state directory, if there is or was one around the target, or one is named or created. `translated` are
+    files with credentials of another runtime, by archive path, as if this one had been captured with them."""
     home = {name: item for name, item in around.contents.home.items() if around.options.wants(name)}
     root = find_state_dir_root(around.adapter, around.installation)
     if root is None or around.installation is None:
@@ -97,7 +110,7 @@ def plan_state_dir(around: PlanningContext, translated: Mapping[str, bytes] | No
 
 
 class _StateDirPlanner:
-    """Decides file by file."""
+    """Decides about the state directory file by file."""
 
     def __init__(self, around: PlanningContext, installation: Installation, root: CaptureRoot) -> None:
         self._around = around
@@ -115,9 +128,9 @@ class _StateDirPlanner:
 
     def plan(self, home: Mapping[str, WantedFile], translated: Mapping[str, bytes]) -> StateDirPlan:
         adapter = self._around.adapter
-        stores = {item.path: item for item in home.values() if adapter.is_store(item.path)}
+        stores = {item.path: item for item in home.values() if self._around.is_store(item.path)}
         asked = (row for row in self._around.contents.rows if self._around.options.wants(row.name))
-        rows = {row.path: row for row in asked if adapter.is_store(row.path)}
+        rows = {row.path: row for row in asked if self._around.is_store(row.path)}
         plain = {name: item for name, item in home.items() if item.path not in stores}
         foreign = {name: item for name, item in plain.items() if not _belongs_to_home(item, name, self._root, adapter)}
         items = [_left_out(item, Reason(LeftOutCode.NOT_KEPT)) for _, item in sorted(foreign.items())]
@@ -135,21 +148,27 @@ class _StateDirPlanner:
     def _translated(
         self, files: Mapping[str, bytes]
     ) -> tuple[dict[str, MergedHomeFile | PlanItem], list[CredentialDelivery]]:
-        """Files with credentials of another runtime, on top of what its own become."""
+        """Decide about files with credentials of another runtime, on top of the runtime's own."""
         adapter = self._around.adapter
         taken: dict[str, MergedHomeFile | PlanItem] = {}
         delivered: dict[str, bytes] = {}
         for path, data in sorted(files.items()):
             name: str | None = path.removeprefix(archive_layout.home_prefix(adapter.runtime))
-            if adapter.is_store(path):
-                name = adapter.home_name(self._installation, path)
+            if self._around.is_store(path):
+                name = self._home_name(path)
             if name is None:
                 delivered[path] = data
             else:
                 taken[path] = self._put_translated(name, path, data)
-        if not delivered:
-            return taken, []
-        return taken, adapter.deliveries(self._installation, delivered, {}, self._around.context.now())
+        return taken, self._deliveries(delivered, {}) if delivered else []
+
+    def _home_name(self, path: str) -> str | None:
+        placement = self._around.adapter.placement
+        return placement.home_name(self._installation, path) if placement is not None else None
+
+    def _deliveries(self, files: Mapping[str, bytes], left_out: Mapping[Place, Reason]) -> list[CredentialDelivery]:
+        credentials, now = self._around.adapter.credentials, self._around.context.now()
+        return credentials.deliveries(self._installation, files, left_out, now) if credentials is not None else []
 
     def _put_translated(self, name: str, path: str, data: bytes) -> MergedHomeFile | PlanItem:
         own = self._merged.pop(path, None)
@@ -179,8 +198,8 @@ class _StateDirPlanner:
         return decide_files(taken, [], self._rules) + items
 
     def _merge_without_credentials(self, put: _PlacedFile) -> bool:
-        """The configuration of an agent that the runtime does not know yet: without it nothing else counts. What was
-        cut out of it stays out."""
+        """Merge the configuration of an agent that is new to the runtime without its credentials, because without it
+        the runtime ignores everything else."""
         around = self._around
         if not around.is_new_here or around.filler is not None or not self._merge(put):
             return False
@@ -190,7 +209,7 @@ class _StateDirPlanner:
         return True
 
     def _merge(self, put: _PlacedFile, *, translated: bool = False) -> bool:
-        """Merge a file; False for one that is not merged."""
+        """Merge a file; return False for one that is not merged."""
         found = self._tree.find(put.name)
         bound = self._bound_places(put.wanted) | self._places_left_cut(put.wanted)
         if not self._may_merge(found) or () in bound:
@@ -223,40 +242,43 @@ class _StateDirPlanner:
         return True
 
     def _readable(self, wanted: WantedFile, whole: bytes, *, translated: bool = False) -> ReencryptedFile:
-        """A file as the runtime here can read it: what another installation encrypted is encrypted with its own key."""
+        """Return a file as the runtime here can read it: what another installation encrypted is encrypted with its own
+        key."""
         filler = self._around.filler
-        if filler is None or not (wanted.cuts or translated):
+        credentials, path = self._around.adapter.credentials, wanted.path
+        if filler is None or credentials is None or not (wanted.cuts or translated):
             return ReencryptedFile(whole)
         values = self._places(wanted, {id: filler.value(id) for id in _ids(wanted)})
-        adapter, path = self._around.adapter, wanted.path
-        found = adapter.recrypted(self._installation, path, whole, values, self._key, translated=translated)
+        found = credentials.reencrypt(self._installation, path, whole, values, self._key, translated=translated)
         self._uses_key = self._uses_key or found.data != whole
         return found
 
     @cached_property
     def _key(self) -> EncryptionKeyFile | None:
-        return self._around.adapter.key_file(self._installation)
+        credentials = self._around.adapter.credentials
+        return credentials.key_file(self._installation) if credentials is not None else None
 
     def _new_key(self) -> Iterator[PlanItem]:
-        """The file of a key that was made for this restore, where something is encrypted with it."""
+        """Yield the file of a key that was created for this restore, if something is encrypted with it."""
         if self._uses_key and self._key is not None and self._key.is_new:
             path = archive_layout.home_prefix(self._around.adapter.runtime) + self._key.name
             yield self._new(WantedFile(self._key.name, path, STRUCTURED, {"private": True}, None, self._key.data))
 
     def _there(self, name: str) -> bytes | None:
-        """What stands in the folder, with what was merged into it so far."""
+        """Return the bytes in the folder, with what was merged into them so far."""
         before = self._before(name)
         if before is None or before.wanted is None:
             return self._tree.read(name)
         return self._around.whole(before.wanted) if before.wanted.data is None else before.wanted.data
 
     def _before(self, name: str) -> PlanItem | None:
-        """What was decided so far that leaves a file."""
+        """Return the decision so far, if it leaves a file."""
         found = self._done.get(name) or self._planned.get(name)
         return found if found is not None and (found.is_write or found.action is RestoreAction.SAME) else None
 
     def _may_merge(self, found: FoundOnDisk | None) -> bool:
-        """Without credentials nothing that is there is touched, but where the runtime would not know of the agent."""
+        """Return whether a file may be merged. Without credentials, existing files are changed only if the runtime
+        would not know of the agent otherwise."""
         around = self._around
         if found is None:
             named = around.options.state_dir is not None or around.is_new_here
@@ -266,17 +288,13 @@ class _StateDirPlanner:
     def _call(
         self, put: _PlacedFile, there: bytes | None, whole: bytes, left_out: Mapping[Keys, Reason]
     ) -> MergedHomeFile | None:
-        around = self._around
-        return around.adapter.merge_home(
-            self._installation,
-            put.wanted.path,
-            there,
-            whole,
-            left_out,
-            around.state,
-            around.context.user_home,
-            around.context.now(),
+        context, placement = self._around.context, self._around.adapter.placement
+        if placement is None:
+            return None
+        merge = HomeFileMerge(
+            put.wanted.path, there, whole, left_out, self._around.state, context.user_home, context.now()
         )
+        return placement.merge_home(self._installation, merge)
 
     def _item(
         self, put: _PlacedFile, found: FoundOnDisk | None, there: bytes | None, whole: bytes, merged: MergedHomeFile
@@ -297,25 +315,25 @@ class _StateDirPlanner:
         return PlanItem(put.name, RestoreAction.OVERWRITE, self._folder, wanted, found.seen)
 
     def _new(self, wanted: WantedFile) -> PlanItem:
-        """A file that is not there yet, unless something stands where its folder has to be."""
+        """Decide about a file that is not there yet, unless something occupies the place of its folder."""
         return decide_files({wanted.name: wanted}, [], replace(self._rules, barred=lambda _: None))[0]
 
     def _bound_places(self, wanted: WantedFile) -> dict[Keys, Reason]:
-        """Where credentials of another machine stand in a file."""
+        """Return the places in a file of credentials that are bound to another machine."""
         bound = self._around.bound
         return self._places(wanted, {id: bound[id] for id in _ids(wanted) if id in bound})
 
     def _places_left_cut(self, wanted: WantedFile) -> dict[Keys, Reason]:
-        """Where credentials stay out because nobody asked for them."""
+        """Return the places of credentials that stay out because the user did not ask for them."""
         return self._places(wanted, dict.fromkeys(_ids(wanted), CUT_OUT)) if self._around.filler is None else {}
 
     def _places(self, wanted: WantedFile, told: Mapping[str, T]) -> dict[Keys, T]:
-        """What is `told` of credentials, by where each one was cut out."""
+        """Return what is `told` about credentials by the places where they were cut out."""
         cuts = [cut for cut in wanted.cuts if str(cut.get("credential_id")) in told]
         if not cuts:
             return {}
         offsets = [int(cut["offset"]) for cut in cuts]
-        places = self._around.adapter.secret_places(wanted.path, self._around.body(wanted), offsets)
+        places = find_secret_places(self._around.adapter, wanted.path, self._around.body(wanted), offsets)
         return {place: told[str(cut["credential_id"])] for place, cut in zip(places, cuts, strict=True)}
 
     # Stores ---------------------------------------------------------------------------------------------------------
@@ -323,7 +341,7 @@ class _StateDirPlanner:
     def _stores(
         self, stores: Mapping[str, WantedFile], rows: Mapping[str, WantedFile]
     ) -> tuple[list[CredentialDelivery], list[PlanItem]]:
-        """Stores that are files become files, those that are databases are delivered; rows count before files."""
+        """Write stores that are files, and deliver those that are databases. Rows take precedence over files."""
         if self._around.filler is None:
             return [], [_left_out(wanted, CUT_OUT) for wanted in stores.values()]
         left: list[PlanItem] = []
@@ -331,7 +349,7 @@ class _StateDirPlanner:
         left_out: dict[Place, Reason] = {}
         for wanted in [*rows.values(), *stores.values()]:
             reason = self._rules.barred(wanted)
-            name = self._around.adapter.home_name(self._installation, wanted.path)
+            name = self._home_name(wanted.path)
             if reason:
                 left.append(_left_out(wanted, reason))
             elif name is None:
@@ -340,12 +358,11 @@ class _StateDirPlanner:
                 left_out |= {(wanted.path, place[:length]): why for place, why in bound for length in (1, 2)}
             else:
                 self._merge(_PlacedFile(name, wanted))
-        context = self._around.context
-        return self._around.adapter.deliveries(self._installation, files, left_out, context.now()), left
+        return self._deliveries(files, left_out), left
 
 
 def find_state_dir_root(adapter: Adapter, installation: Installation | None) -> CaptureRoot | None:
-    """The runtime's own folder, by its root under `raw/<runtime>-home/`."""
+    """Return the root of the state directory under `raw/<runtime>-home/`."""
     if installation is None or installation.state_dir is None:
         return None
     prefix = archive_layout.home_prefix(adapter.runtime)
@@ -354,17 +371,13 @@ def find_state_dir_root(adapter: Adapter, installation: Installation | None) -> 
 
 
 def _belongs_to_home(item: WantedFile, name: str, root: CaptureRoot, adapter: Adapter) -> bool:
-    """Whether a capture would take such a file or folder: an archive must not put others beside the runtime's own,
-    where the workspaces and credentials of other agents lie."""
+    """Return whether a capture would take such a file or folder. An archive must not put others beside the runtime's
+    own, where workspaces and credentials of other agents are."""
     is_folder = item.kind == FOLDER
-    fits = may_hold if is_folder else _fits
+    fits = may_hold if is_folder else lambda glob, name: fnmatchcase(name, glob)
     if root.only is not None and not any(fits(glob, name) for glob in root.only):
         return False
     return adapter.place(root.prefix + to_archive_name(name)[0], is_folder=is_folder) is not Placement.EXCLUDED
-
-
-def _fits(glob: str, name: str) -> bool:
-    return fnmatchcase(name, glob)
 
 
 def _ids(wanted: WantedFile) -> Iterator[str]:
@@ -372,7 +385,7 @@ def _ids(wanted: WantedFile) -> Iterator[str]:
 
 
 def _private(wanted: WantedFile) -> WantedFile:
-    """What held a credential is for its owner only, whatever rights it had."""
+    """Restrict a file that held a credential to its owner, whatever rights it had."""
     return replace(wanted, meta={**wanted.meta, "private": True}) if wanted.meta.get(entry_metas.CUTS) else wanted
 
 

@@ -1,7 +1,7 @@
-"""The things that a state holds, each of which a receipt says what became of.
+"""List the things in a state that a receipt accounts for.
 
-What an archive says about itself (manifest, indexes, earlier versions of documents) is none of them, and a memory of
-which a database's row stands in raw as well is one thing.
+What an archive says about itself (manifest, indexes, earlier versions of documents) is not included, and a memory that
+a raw row of a database repeats is one thing.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import msgspec
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.memory import embeddings
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, State
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.restore.wanted_contents import DATABASES
 from lifeboat_core.state.state_documents import load_credentials, parse_document
 from lifeboat_core.texts.readable_json import make_printable
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 MEMORY, VECTOR, ROW, FILE, ARTIFACT = "memory", "vector", "row", "file", "artifact"
 IDENTITY, PRINCIPAL, CREDENTIAL, DOCUMENT = "identity", "principal", "credential", "document"
@@ -28,8 +28,8 @@ _CONTAINERS = (archive_layout.EMBEDDINGS, archive_layout.HISTORY, archive_layout
 
 
 class StateThing(NamedTuple):
-    """`name` is the id of a memory's record in force, of a principal or a credential; the path of everything else, for
-    a row with `#` and its line. `path` is the entry it stands in, "" for memories."""
+    """`name` is the id of a memory's record in force, of a principal or a credential; else the path, for a row with `#`
+    and its line. `path` is the entry that holds it, "" for memories."""
 
     kind: str
     name: str
@@ -37,7 +37,7 @@ class StateThing(NamedTuple):
 
 
 def things_of(state: State, inventory: StateInventory) -> Iterator[StateThing]:
-    """Everything that a state holds, once each."""
+    """Yield everything in a state once."""
     for record_id in inventory.memories.winners():
         yield StateThing(MEMORY, record_id)
     for number, principal in enumerate(_listed(state, archive_layout.PRINCIPALS, "principals"), 1):
@@ -59,8 +59,9 @@ def _in_entry(state: State, entry: Entry) -> Iterator[StateThing]:
     if is_rows_path(path):
         if path.endswith(_MEMORIES):
             return
-        for line in _lines(_body(state, path)):
-            yield StateThing(ROW, f"{path}#{line}", path)
+        for number, line in enumerate(_body(state, path).split(b"\n"), 1):
+            if line.strip():
+                yield StateThing(ROW, f"{path}#{number}", path)
     elif path.startswith(archive_layout.RAW):
         yield StateThing(FILE, make_printable(path), path)
     elif path.startswith(archive_layout.ARTIFACTS):
@@ -86,29 +87,25 @@ def _kind(path: str) -> str:
 
 
 def is_rows_path(path: str) -> bool:
-    """Whether an entry holds rows of a runtime's database."""
+    """Return whether an entry holds rows of a runtime's database."""
     runtime, _, rest = path.removeprefix(archive_layout.RAW).partition("/")
     return path.startswith(archive_layout.RAW) and runtime.endswith("-home") and rest.startswith(DATABASES)
 
 
 def runtime_of(path: str) -> str:
-    """Whose raw file an entry is."""
+    """Return the runtime of a raw file."""
     return path.removeprefix(archive_layout.RAW).partition("/")[0].removesuffix("-home")
 
 
-def _lines(body: bytes) -> Iterator[int]:
-    return (number for number, line in enumerate(body.split(b"\n"), 1) if line.strip())
-
-
 def _vectors(state: State, index: str) -> Iterator[StateThing]:
-    """One for each model's vectors in each file."""
+    """Yield one thing for each model's vectors in each file."""
     for number, group in enumerate(_listed(state, index, "vectors"), 1):
         file, model = _text(group, "file"), _text(group, "model")
         yield StateThing(VECTOR, f"{file}: {model}" if file and model else f"{index}#{number}", index)
 
 
 def _listed(state: State, path: str, name: str) -> list[object]:
-    """What a document lists; one thing that nobody knows where it cannot be read."""
+    """Return what a document lists; a single unknown thing if it cannot be read."""
     try:
         found = parse_document(_body(state, path) or None).get(name)
     except msgspec.DecodeError:
@@ -117,7 +114,7 @@ def _listed(state: State, path: str, name: str) -> list[object]:
 
 
 def _body(state: State, path: str) -> bytes:
-    """The bytes of an entry, none where it is only described or not there."""
+    """Return the bytes of an entry, none when it is only described or missing."""
     try:
         return state.body(path)
     except (BodyAbsent, KeyError):

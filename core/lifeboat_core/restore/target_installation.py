@@ -1,4 +1,4 @@
-"""The runtime around the folder of a restore: as it stands, as it was last found, or as the restore makes it."""
+"""Find the runtime around the target of a restore: as it is, as it was last found, or as the restore creates it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Installation
-from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.errors import AdapterError, RuntimeConfigError
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
@@ -17,14 +17,14 @@ from lifeboat_core.restore.restore_options import RestoreOptions
 
 
 class TargetInstallation(NamedTuple):
-    """`is_new` says that the runtime knows nothing of the agent yet: the restore makes its folder, or its part of
-    it."""
+    """`is_new`: the runtime does not know the agent yet; the restore creates the state directory, or the agent's part
+    of it."""
 
     installation: Installation | None
     is_new: bool = False
 
     def with_remote(self, allowed: bool, server: str) -> TargetInstallation:
-        """The same; `allowed` says whether servers may be asked that hold memories, `server` where one is."""
+        """Return a copy; `allowed` says whether memory servers may be asked, `server` where one is."""
         found = self.installation
         return self if found is None else self._replace(installation=replace(found, remote=allowed, server=server))
 
@@ -32,8 +32,8 @@ class TargetInstallation(NamedTuple):
 def find_target_installation(
     context: Context, adapter: Adapter, folder: Path, state: State, own: Agent | None, options: RestoreOptions
 ) -> TargetInstallation:
-    """The runtime that a restore is for: the one that was asked for, the one around the target, the one that was last
-    found around the agent (`own`) that is restored in place, or the one that is made. Raises TargetRefused."""
+    """Return the runtime that a restore is for: the one asked for, the one around the target, the one last found around
+    the agent (`own`) that is restored in place, or a new one. Raises TargetRefused."""
     if options.state_dir is not None:
         named = restore_target.check_state_dir(context, options.state_dir, folder)
         return TargetInstallation(find_installation_in(context, adapter, folder, state, named))
@@ -42,8 +42,9 @@ def find_target_installation(
         found = _remembered(context, adapter, own) or found
     if found is not None and found.state_dir is not None:
         found = _asked(context, adapter, folder, state, found, found.state_dir)
-        return TargetInstallation(found, is_new=own is None and not adapter.is_configured(found))
-    home = adapter.home_around(folder)
+        is_known = own is not None or adapter.placement is None or adapter.placement.is_configured(found)
+        return TargetInstallation(found, is_new=not is_known)
+    home = adapter.placement.home_around(folder) if adapter.placement is not None else None
     if home is None:
         return TargetInstallation(found)
     return TargetInstallation(
@@ -55,34 +56,36 @@ def find_target_installation(
 def find_installation_in(
     context: Context, adapter: Adapter, folder: Path, state: State, state_dir: Path
 ) -> Installation:
-    """The installation that a state folder is, or will be, for an agent in a workspace. A folder that is new gets the
-    layout of the program that is here."""
+    """Return the installation that a state directory is, or will be, for an agent in a workspace. A new one gets the
+    layout of the program on this machine."""
+    if adapter.placement is None:
+        raise RuntimeConfigError(f"{folder} has no folder of its runtime's own")
     around = (state_dir, folder, state, context.environment, context.user_home)
-    found = adapter.install_into(*around, "")
+    found = adapter.placement.install_into(*around, "")
     if found.program is None:
         return found
     said = runtime_programs.run_program(
         (str(found.program), "--version"), environment=context.environment, timeout_seconds=20
     )
-    return adapter.install_into(*around, said.output if said.ok else "")
+    return adapter.placement.install_into(*around, said.output if said.ok else "")
 
 
 def _asked(
     context: Context, adapter: Adapter, folder: Path, state: State, found: Installation, state_dir: Path
 ) -> Installation:
-    """An installation for the program that is here now. What was remembered of it, or is left of it, may be of another
-    release, and one key that a release does not know makes every command of it fail."""
+    """Return an installation for the program that is here now. The remembered or remaining one may be of another
+    release, and one unknown key makes every command of a release fail."""
     if found.config is not None and found.config.parent != state_dir:
         return found
     try:
         made = find_installation_in(context, adapter, folder, state, state_dir)
-    except AdapterError:  # its configuration cannot be read now: what was found is of the last one that could be
+    except AdapterError:  # the configuration cannot be read now, so keep the last known installation
         return found
     return replace(found, layout=made.layout)
 
 
 def locate_installation(context: Context, adapter: Adapter, folder: Path) -> Installation | None:
-    """The runtime around a folder, also when the folder is empty or gone; None for a folder that stands alone."""
+    """Return the runtime around a folder, also an empty or missing one; None for a folder that stands alone."""
     try:
         return adapter.locate(folder, context.environment, context.user_home)
     except AdapterError:
@@ -95,8 +98,8 @@ def locate_installation(context: Context, adapter: Adapter, folder: Path) -> Ins
 
 
 def _remembered(context: Context, adapter: Adapter, agent: Agent) -> Installation | None:
-    """The runtime around an agent's own workspace as captures last found it: its folder may be lost as well. Its
-    program is the one that is here now."""
+    """Return the runtime around an agent's own workspace as captures last found it, because its state directory may be
+    lost too. The program is the one that is here now."""
     from lifeboat_core.capture import known_installation
 
     with context.vault(agent.id) as vault:

@@ -1,4 +1,4 @@
-"""Where an agent that comes to this machine would lie, for each runtime: what is offered, and taken only when asked."""
+"""Propose a folder for an agent that comes to this machine, for each runtime."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 
 
 def find_usual_folders(context: Context, name: str) -> dict[str, Path]:
-    """For each runtime a folder for an agent of this name: the one that it would use, or one beside it where that is
-    not empty."""
+    """Return a folder for an agent of this name by runtime: the one that the runtime would use, or one beside it if
+    that is not empty."""
     word = _NO_LETTERS.sub("-", name.casefold()).strip("-") or "agent"
     usual = {one.runtime: one.usual_workspace(context.user_home, word) for one in context.adapters()}
-    return {runtime: _free(folder, word) for runtime, folder in usual.items()}
-
-
-def _free(folder: Path, word: str) -> Path:
-    beside = [folder, folder.with_name(f"{folder.name}-{word}")]
-    return next((one for one in beside if _is_free(one)), folder)
+    places = {runtime: (folder, folder.with_name(f"{folder.name}-{word}")) for runtime, folder in usual.items()}
+    return {runtime: next(filter(_is_free, found), found[0]) for runtime, found in places.items()}
 
 
 def _is_free(folder: Path) -> bool:

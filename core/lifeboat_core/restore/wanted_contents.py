@@ -1,5 +1,5 @@
-"""What a state wants on the disk for one runtime (ALF §6.2): raw files first, memories that changed since merged
-into them, files made from the structured layers where the runtime has no raw of its own."""
+"""Determine what a state puts on the disk for one runtime (ALF §6.2): raw files with changed memories merged into them,
+and files rendered from the structured layers where the runtime has no raw file."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from typing import Any
 from lifeboat_adapters.contract import Adapter, Placement, RenderedFile
 from lifeboat_adapters.secrets import secret_cutting
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.archive.archive_names import to_native_name
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents.name_conflicts import find_blocked_names
-from lifeboat_core.capture.archive_names import to_native_name
 from lifeboat_core.errors import UnsafeName
 from lifeboat_core.restore import disk_names
-from lifeboat_core.restore import state_inventory as inventories
-from lifeboat_core.restore.state_inventory import StateInventory
 from lifeboat_core.state import state_documents
 from lifeboat_core.texts.readable_json import make_printable
+from lifeboat_vault.vault import state_inventory as inventories
+from lifeboat_vault.vault.state_inventory import StateInventory
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 RAW, MERGED, STRUCTURED, ARTIFACT, DATABASE = "raw", "merged", "structured", "artifact", "database"
 CONFLICT, SAME_NAME, DAMAGED = "conflict", "same_name", "damaged"
-"""Why something is left out: others need a folder in its place, another entry has its name, or its bytes are not those
-that were signed."""
+"""Why something is left out: another entry needs a folder in its place, another entry has its name, or its bytes are
+not those that were signed."""
 DATABASES, MEMORY = "db/", "memory/"
 
 
 @dataclass(frozen=True, slots=True)
 class WantedFile:
-    """One file, link or empty folder. `name` is relative to its root; `data` holds the bytes where they are not the
-    entry's own, and `data_is_cut` says that credentials have to be filled into them; `make` writes the file where it is
-    a database, which is never in memory as a whole; `basis` says where they come from. `has_gap`: it is written with
-    placeholders instead of its credentials."""
+    """One file, link or empty folder. `name` is relative to its root. `data` has the bytes if they differ from the
+    entry's; `data_is_cut` says that credentials have to be filled into them. `make` writes a database, which is never
+    completely in memory. `basis` says where the bytes come from. `has_gap`: it is written with placeholders instead of
+    its credentials."""
 
     name: str
     path: str
@@ -65,19 +65,19 @@ class WantedFile:
 
     @property
     def mode(self) -> int:
-        """The rights to make a file or folder with."""
+        """Return the rights to create a file or folder with."""
         return entry_metas.mode_of(self.meta)
 
     def has_rights(self, mode: int, *, all_kept: bool) -> bool:
-        """Return whether a file or folder with these rights may stay. Where the state does not keep all nine bits
-        (`all_kept`), what is narrower than its two bits say is not made wider."""
+        """Return whether a file or folder with these rights may stay. If the state does not keep all nine bits
+        (`all_kept`), narrower rights than its two bits say are not widened."""
         if all_kept or mode == self.mode or "mode" in self.meta:
             return mode == self.mode
         return mode & 0o700 == self.mode & 0o700 and mode & ~self.mode == 0
 
     @property
     def target(self) -> str:
-        """Where a link leads, as the system spells it."""
+        """Return the target of a link, as the system spells it."""
         return to_native_name(str(self.meta.get("target", "")), self.meta.get("target_hex"))
 
     @property
@@ -88,7 +88,7 @@ class WantedFile:
 
 @dataclass(frozen=True, slots=True)
 class AbsentFile:
-    """A large file of which only the description is held (ALF §3.1.9, tier 3)."""
+    """A large file of which only the description is stored (ALF §3.1.9, tier 3)."""
 
     filename: str
     size: int | None
@@ -96,7 +96,7 @@ class AbsentFile:
 
 @dataclass(frozen=True, slots=True)
 class LeftOutFile:
-    """Something that a state holds and that cannot be restored. `code` is CONFLICT, SAME_NAME or DAMAGED."""
+    """Something in a state that cannot be restored. `code` is CONFLICT, SAME_NAME or DAMAGED."""
 
     wanted: WantedFile
     code: str
@@ -105,8 +105,8 @@ class LeftOutFile:
 
 @dataclass(frozen=True, slots=True)
 class WantedContents:
-    """What a state wants: in the workspace, in the runtime's home, as rows of its databases (never written as they
-    are), what is only described, and what cannot be restored."""
+    """What a state puts into the workspace and into the state directory (`home`), rows of databases (never written as
+    they are), what is only described, and what cannot be restored."""
 
     workspace: dict[str, WantedFile]
     home: dict[str, WantedFile]
@@ -116,8 +116,8 @@ class WantedContents:
 
 
 def find_source_runtime(state: State) -> str:
-    """Return the runtime whose files a state holds. Without the head document, which may be damaged, the first one that
-    has files there."""
+    """Return the runtime whose files a state holds. Without the head document, which may be damaged, this is the first
+    one that has files there."""
     named = _head(state).get("agent", {}).get("source_runtime")
     if named is None:
         paths = (entry.path for entry in state.entries(archive_layout.RAW))
@@ -143,7 +143,7 @@ def body_of(state: State, wanted: WantedFile) -> bytes:
 
 
 def gather_contents(state: State, inventory: StateInventory, adapter: Adapter) -> WantedContents:
-    """Everything a state wants on the disk of one runtime."""
+    """Return everything that a state puts on the disk for one runtime."""
     prefix, home_prefix = archive_layout.raw_prefix(adapter.runtime), archive_layout.home_prefix(adapter.runtime)
     workspace: dict[str, WantedFile] = {}
     home: dict[str, WantedFile] = {}
@@ -168,15 +168,15 @@ def gather_contents(state: State, inventory: StateInventory, adapter: Adapter) -
 
 
 def _damaged(entry: Entry, prefix: str, home_prefix: str) -> LeftOutFile:
-    """Name something whose bytes do not hold: a file by its name, what is no file of this runtime by its path."""
+    """Report an entry whose bytes are damaged: a file by its name, one of another runtime by its path."""
     mine = next((each for each in (prefix, home_prefix, archive_layout.ARTIFACTS) if entry.path.startswith(each)), "")
     wanted = WantedFile(disk_names.name_of(entry.path, entry.meta, mine), entry.path, RAW, entry.meta, entry)
     return LeftOutFile(wanted, DAMAGED, "its bytes are not those that were signed")
 
 
 def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:
-    """Take out the files and links that stand where other names need a folder. An earlier release captured such states
-    when a name changed its kind, and what lies below is the newer of both."""
+    """Remove files and links that stand where other names need a folder. Earlier releases captured such states when a
+    name changed its kind; what lies below is the newer one."""
     first_below: dict[str, str] = {}
     for name, below in find_blocked_names({name: each.kind for name, each in wanted.items()}):
         first_below.setdefault(name, below)
@@ -187,7 +187,8 @@ def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:
 
 
 def check_nothing_behind_links(wanted: Mapping[str, WantedFile]) -> None:
-    """No workspace has a file below a link or a file; a state that does would write through the link. UnsafeName."""
+    """Raise UnsafeName for a name below a link or a file. No workspace has one, and a forged state could write through
+    the link."""
     for parent, name in find_blocked_names({name: each.kind for name, each in wanted.items()}):
         raise UnsafeName(f"{make_printable(name)} lies behind {make_printable(parent)}, which is no folder")
 
@@ -197,11 +198,11 @@ def _put(wanted: dict[str, WantedFile], item: WantedFile) -> None:
 
 
 def _raw(state: State, entry: Entry, prefix: str, inventory: StateInventory, adapter: Adapter) -> WantedFile:
-    """A raw file, as captured if its memories still say what it says. Blank lines and the dress between them say
-    nothing, and bytes that are no UTF-8 are not in them."""
+    """Return a raw file as captured, if its memories still say what it says. White space and markup between them do not
+    count, and bytes that are not UTF-8 are not in memories."""
     name = disk_names.name_of(entry.path, entry.meta, prefix)
     ids = entry.meta.get(entry_metas.RECORDS)
-    # A file whose memories cannot all be read is restored as it was captured.
+    # If not all memories of a file can be read, it is restored as captured.
     if ids and entry_metas.is_file(entry.meta) and inventory.damaged_records.keys().isdisjoint(ids):
         memories = inventory.memories.of(ids)
         if not _says(state, entry, memories, adapter):
@@ -213,7 +214,7 @@ def _raw(state: State, entry: Entry, prefix: str, inventory: StateInventory, ada
 
 
 def _merged(state: State, entry: Entry, name: str, data: bytes) -> WantedFile:
-    """A raw file with other bytes than it was captured with. Its memories hold the placeholders of its credentials."""
+    """Return a raw file with other bytes than captured. Its memories hold the placeholders of its credentials."""
     meta = {key: value for key, value in entry.meta.items() if key not in ("mtime_ns", entry_metas.CUTS)}
     if entry_metas.CUTS in entry.meta:
         meta[entry_metas.CUTS] = secret_cutting.find_placeholders(
@@ -223,7 +224,7 @@ def _merged(state: State, entry: Entry, name: str, data: bytes) -> WantedFile:
 
 
 def _joined(state: State, entry: Entry, ids: list[str], memories: list[tuple[str, str]], adapter: Adapter) -> str:
-    """A raw file with its memories as they are now: changed in place where its runtime's files can be."""
+    """Return a raw file with its present memories, changed in place if the runtime's format allows it."""
     try:
         body = state.body(entry.path).decode()
     except UnicodeDecodeError:
@@ -235,8 +236,8 @@ def _joined(state: State, entry: Entry, ids: list[str], memories: list[tuple[str
 def _mended(
     state: State, entry: Entry, ids: list[str], memories: list[tuple[str, str]], adapter: Adapter
 ) -> bytes | None:
-    """A raw file that lost something for good (its digest was destroyed), as its runtime reads it whole: a purge takes
-    bytes, and knows of no checksum over what is left. None where it is that already."""
+    """Return a raw file that a redaction changed (its digest was destroyed) with valid checksums again, because a
+    redaction removes bytes without updating them. Return None if nothing has to change."""
     body = state.body(entry.path)
     try:
         made = adapter.rejoin(entry.path, body.decode(), ids, memories)
@@ -247,7 +248,8 @@ def _mended(
 
 
 def _says(state: State, entry: Entry, memories: list[tuple[str, str]], adapter: Adapter) -> bool:
-    """Nearly every file is its memories, so it need not be read; few need to be split."""
+    """Return whether a file says what its memories say. Nearly every file equals its memories, so it need not be read;
+    few need to be split."""
     joined = "".join(text for _, text in memories)
     if inventories.has_same_bytes(entry, joined.encode("utf-8", "surrogatepass")):
         return True
@@ -267,8 +269,8 @@ def _artifact(entry: Entry, inventory: StateInventory, artifacts: dict[str, Want
 
 
 def _beside(artifacts: dict[str, WantedFile], found: WantedContents, *, is_newest: bool) -> None:
-    """Add the artifacts. `is_newest`: this runtime captured the agent last, so the raw file of an artifact's name is
-    the newer of both; the raw files of another one may be older, and say nothing."""
+    """Add the artifacts. `is_newest`: this runtime captured the agent last, so a raw file with the name of an artifact
+    is newer; raw files of another runtime may be older."""
     for name, item in artifacts.items():
         if name not in found.workspace:
             _put(found.workspace, item)
@@ -277,9 +279,9 @@ def _beside(artifacts: dict[str, WantedFile], found: WantedContents, *, is_newes
 
 
 def _shared(state: State, inventory: StateInventory, adapter: Adapter, found: WantedContents) -> None:
-    """Files that mean the same to every runtime, like skills, as the one that captured the agent last has them: they
-    travel, and are newer than what this one had. Memories and the files at the top, which each runtime has in its own
-    way, are not among them."""
+    """Add files that mean the same to every runtime, such as skills, from the runtime that captured the agent last.
+    They are newer than this runtime's. Memories and top-level files, which each runtime has in its own form, are not
+    included."""
     last = find_source_runtime(state)
     if last == adapter.runtime:
         return
@@ -291,7 +293,7 @@ def _shared(state: State, inventory: StateInventory, adapter: Adapter, found: Wa
 
 
 def is_shared(entry: Entry, prefix: str, adapter: Adapter) -> bool:
-    """Whether a raw file of any runtime means the same to this one."""
+    """Return whether a raw file of any runtime means the same to this one."""
     name = disk_names.name_of(entry.path, entry.meta, prefix)
     if "/" not in name or name.startswith(MEMORY) or entry.meta.get(entry_metas.RECORDS):
         return False
@@ -300,7 +302,7 @@ def is_shared(entry: Entry, prefix: str, adapter: Adapter) -> bool:
 
 
 def _rendered(state: State, adapter: Adapter, found: WantedContents) -> None:
-    """Add the files that have to be made from the structured layers."""
+    """Add the files that have to be rendered from the structured layers."""
     prefix, home_prefix = archive_layout.raw_prefix(adapter.runtime), archive_layout.home_prefix(adapter.runtime)
     is_there = any(item.basis == RAW and item.path.startswith(prefix) for item in found.workspace.values())
     if is_there and not is_outdated(state, adapter.runtime):
@@ -315,14 +317,15 @@ def _rendered(state: State, adapter: Adapter, found: WantedContents) -> None:
 
 
 def _has_same_identity(state: State, runtime: str) -> bool:
-    """Whether the agent is who it was when a runtime captured it last: then its own files say so."""
+    """Return whether the identity is unchanged since a runtime captured the agent last, so that its own files are
+    current."""
     known: Any = _head(state).get("raw_identity")
     version = state_documents.load_document(state, archive_layout.IDENTITY).get("version")
     return isinstance(known, dict) and version is not None and known.get(runtime) == version
 
 
 def _tells_identity(made: RenderedFile, adapter: Adapter) -> bool:
-    """Whether a file says who the agent is, and nothing else: no memories, nothing about principals."""
+    """Return whether a file only describes the identity: no memories and no principals."""
     read_by = {one.document for one in adapter.derivations() if one.reads(made.path)}
     if "identity" not in read_by or "principals" in read_by or made.basis == MERGED:
         return False
@@ -331,14 +334,14 @@ def _tells_identity(made: RenderedFile, adapter: Adapter) -> bool:
 
 
 def is_outdated(state: State, runtime: str) -> bool:
-    """Whether another runtime captured this agent after `runtime` last did: then raw files are not the last word."""
+    """Return whether another runtime captured this agent after `runtime` did, so that raw files are not current."""
     captured = find_captured_sequences(state)
     own = captured.get(runtime)
     return own is not None and any(number > own for name, number in captured.items() if name != runtime)
 
 
 def find_captured_sequences(state: State) -> dict[str, int]:
-    """The sequence at which each runtime captured the agent last."""
+    """Return the sequence at which each runtime captured the agent last."""
     found: Any = _head(state).get("raw_state")
     captured = {find_source_runtime(state): state.sequence.number, **(found if isinstance(found, dict) else {})}
     return {runtime: number for runtime, number in captured.items() if isinstance(number, int)}

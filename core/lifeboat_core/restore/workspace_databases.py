@@ -1,7 +1,7 @@
-"""Databases of the agent itself that a restore meets in a workspace: each goes together with its log.
+"""Restore databases of the agent itself in a workspace together with their logs.
 
-SQLite reads a log into whatever database lies beside it. So a log goes aside with the database that it belongs to, and
-a file whose own bytes are right is still another state while its log says more.
+SQLite reads a log into whatever database is beside it. A log is therefore moved aside with its database, and a file
+with the right bytes is still another state if its log has more.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from lifeboat_adapters.stable_reads import sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
-from lifeboat_core.capture import sqlite_files
 from lifeboat_core.capture.file_capture import LARGEST
-from lifeboat_core.capture.file_reading import OverLimit, Unstable
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, RestoreAction
 from lifeboat_core.restore.restore_journal import stat_path
@@ -27,7 +27,8 @@ _TOUCHED = (RestoreAction.OVERWRITE, RestoreAction.REMOVE, RestoreAction.SAME)
 
 
 def add_database_logs(context: Context, items: Iterable[PlanItem], rules: DecisionRules) -> list[PlanItem]:
-    """Return the items of a plan for one folder, with the files beside each database that has to go. Raises OSError."""
+    """Return the items of a plan for one folder, with the files beside each database that has to be replaced. Raises
+    OSError."""
     decided = list(items)
     named = {item.name for item in decided}
     found: list[PlanItem] = []
@@ -47,7 +48,7 @@ def is_damaged_database(body: bytes) -> bool:
 
 
 def describe_purge_damage(state: State, items: Iterable[PlanItem]) -> Iterator[str]:
-    """Return a sentence for each database that is written and that SQLite cannot read any more since a purge."""
+    """Yield a sentence for each written database that SQLite cannot read because of a redaction."""
     for item in items:
         entry = None if item.wanted is None or item.wanted.has_gap else item.wanted.entry
         if (
@@ -56,12 +57,13 @@ def describe_purge_damage(state: State, items: Iterable[PlanItem]) -> Iterator[s
             or not entry_metas.is_file(entry.meta)
         ):
             continue
-        if entry.sha256 is None and is_damaged_database(state.body(entry.path)):  # a purge destroys this digest
+        if entry.sha256 is None and is_damaged_database(state.body(entry.path)):  # a redaction removes this digest
             yield f"{make_printable(item.name)}: SQLite finds this database damaged by what a purge took of it"
 
 
 def _is_database(context: Context, item: PlanItem) -> bool:
-    """Also a log that was left behind alone: SQLite would read it into the database that takes the place."""
+    """Return whether a database is at a place. A log that was left behind alone counts, because SQLite would read it
+    into the new database."""
     if item.action is RestoreAction.CREATE:
         return sqlite_files.has_log(context.files, item.root / item.name)
     if item.action not in _TOUCHED or item.seen is None or not stat.S_ISREG(item.seen.kind):
@@ -78,7 +80,7 @@ def _side_files(context: Context, item: PlanItem) -> Iterator[PlanItem]:
 
 
 def _decided(context: Context, item: PlanItem, rules: DecisionRules) -> PlanItem:
-    """What becomes of a database by its bytes together with those of its log."""
+    """Decide about a database by its bytes together with those of its log."""
     if item.action in (RestoreAction.CREATE, RestoreAction.REMOVE) or item.wanted is None or item.wanted.kind != FILE:
         return item
     data = _read(context, item.root / item.name)
@@ -88,7 +90,7 @@ def _decided(context: Context, item: PlanItem, rules: DecisionRules) -> PlanItem
 
 
 def _read(context: Context, path: Path) -> bytes | None:
-    """None for a database that cannot be read now: then it is replaced."""
+    """Return the state of a database; None when it cannot be read now, so that it is replaced."""
     try:
         with make_scratch_folder(context, "database") as folder:
             return sqlite_files.read_database(context.files, path, LARGEST, folder).data

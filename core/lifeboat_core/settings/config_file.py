@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
 from lifeboat_core.errors import BadSetting, ConfigError
@@ -85,7 +86,7 @@ def _problem(name: str, error: ConfigError) -> SettingsFileProblem:
     return SettingsFileProblem(name, error.message, error.detail or error.message)
 
 
-def _in_force(home: Home, files: FileOperations, name: str) -> tuple[dict[str, Any], SettingsFileProblem | None]:
+def _in_force(home: Home, files: FileOperations, name: str) -> tuple[JsonObject, SettingsFileProblem | None]:
     """Return the settings of a file, or of its last good copy and why. A file that is missing or empty is written again
     from the copy. Raises ConfigError when neither can be used."""
     good = home.folder / _LAST_GOOD[name]
@@ -150,7 +151,7 @@ def _read(path: Path, files: FileOperations, good: Path | None = None) -> bytes:
         raise ConfigError(f"{path}: {refusal_reason(error)}") from error
 
 
-def parse_settings(data: bytes, name: str = FILE) -> dict[str, Any]:
+def parse_settings(data: bytes, name: str = FILE) -> JsonObject:
     """Settings by dotted name from the text of a file. Raises ConfigError, which quotes nothing of `private.toml`."""
     try:
         written = dict(flatten_settings(read_toml(data)))
@@ -169,7 +170,7 @@ class WordsInFile(ValueError):
     """The words of a key in a file for settings. The message names the line and repeats nothing of it."""
 
 
-def read_toml(data: bytes) -> dict[str, Any]:
+def read_toml(data: bytes) -> JsonObject:
     """Read a TOML document. Raises ValueError, also for a document that is nested too deep or that holds the words of a
     key, in a comment too: what it says is shown, logged and copied."""
     text = data.decode()
@@ -211,7 +212,7 @@ def _check_place(written: str, name: str) -> None:
         raise BadSetting(f"something in {PRIVATE_FILE} is no private setting: these belong into {FILE}")
 
 
-def check_settings(written: dict[str, Any], *, per_agent: bool = False) -> dict[str, Any]:
+def check_settings(written: JsonObject, *, per_agent: bool = False) -> JsonObject:
     """Every name known, every value of its kind. Raises ConfigError."""
     for name, value in written.items():
         known = find_setting(name)

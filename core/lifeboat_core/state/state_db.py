@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lifeboat_core.capture.scan_cache import KnownFile, StatKey
+from lifeboat_adapters.stable_reads.file_reading import StatKey
+from lifeboat_core.capture.scan_cache import KnownFile
 from lifeboat_vault.store.readable_copy import open_readable
 
 VERSION = 9

@@ -16,10 +16,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter, Installation
+from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation, tree_of
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_principals, make_record
 from lifeboat_core.agents import manage_agents
@@ -76,7 +77,7 @@ class RuntimeConformance(AdapterConformance):
     def test_a_damaged_database_is_no_deletion(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
         before = harness.memories()
-        for database in harness.adapter.databases(harness.installation(harness.made.workspace)):
+        for database in self._databases(harness):
             if database.is_file():
                 self.damage(database)
         with contextlib.suppress(LifeboatError):
@@ -132,7 +133,8 @@ class RuntimeConformance(AdapterConformance):
         assert [each.read_bytes() for each in databases] == before, "a database was written under a runtime at work"
 
     def _databases(self, harness: Harness) -> Iterable[Path]:
-        return harness.adapter.databases(harness.installation(harness.made.workspace))
+        databases = harness.adapter.databases
+        return databases.files(harness.installation(harness.made.workspace)) if databases is not None else ()
 
     # From elsewhere ---------------------------------------------------------------------------------------------
 
@@ -175,7 +177,7 @@ def _with_layers(state: MemoryState) -> MemoryState:
     )
 
 
-def _memories(fates: Iterable[dict[str, Any]], outcomes: Iterable[str]) -> int:
+def _memories(fates: Iterable[JsonObject], outcomes: Iterable[str]) -> int:
     return sum(len(group["names"]) for group in fates if group["kind"] == "memory" and group["outcome"] in outcomes)
 
 
@@ -184,13 +186,14 @@ def _running(harness: Harness) -> Any:
     adapter = harness.adapter
 
     class AtWork:
+        def __init__(self, around: Any, **replaced: Any) -> None:
+            self.__dict__.update(replaced, around=around)
+
         def __getattr__(self, name: str) -> Any:
-            return getattr(adapter, name)
+            return getattr(self.around, name)
 
-        def running(self, installation: Installation) -> str:
-            return "a test, process 1"
-
-    at_work: Any = AtWork()
+    placement = AtWork(adapter.placement, running=lambda installation: "a test, process 1")
+    at_work: Any = AtWork(adapter, placement=placement)
 
     class BusyContext(type(harness.context)):  # type: ignore[misc]
         def adapter(self, runtime: str) -> Adapter:

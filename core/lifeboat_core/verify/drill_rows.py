@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.contract import Adapter, DatabaseSupport
 from lifeboat_adapters.database_reading import as_json, columns_of, read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import Guarded
@@ -29,8 +29,8 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_core.capture.row_reading import to_column_value
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.database_plan import TablesByPath, is_table
-from lifeboat_core.restore.state_inventory import ProvenState
 from lifeboat_core.restore.wanted_contents import WantedContents
+from lifeboat_vault.vault.state_inventory import ProvenState
 
 MEMORY, ROW = "memory", "row"
 
@@ -50,22 +50,27 @@ def compare_databases(
     Raises RuntimeDatabaseError for one that cannot be made or read; OSError when the system stopped it.
     """
     workspace = folder / "workspace"
-    home = adapter.home_around(workspace)
-    if home is None:
+    placement, databases, credentials = adapter.placement, adapter.databases, adapter.credentials
+    home = placement.home_around(workspace) if placement is not None else None
+    if placement is None or home is None or databases is None:
         return RowComparison(0, [])
-    rows = (row for row in contents.rows if is_table(row) and not adapter.is_store(row.path))
+    rows = (
+        row
+        for row in contents.rows
+        if is_table(row) and not (credentials is not None and credentials.is_store(row.path))
+    )
     tables = TablesByPath(lambda row: state.body(row.path), rows)
     order = WriteOrder(state, tables=tables, choice=RowChoice(cron=True, sessions=True), now=context.now())
-    installation = adapter.install_into(home, workspace, state, {}, folder, "")
-    writes = adapter.write_databases(installation, order)
+    installation = placement.install_into(home, workspace, state, {}, folder, "")
+    writes = databases.plan_writes(installation, order)
     for write in writes:
         _make(context, write)
     made = [write for write in writes if write.changes]
     found = [_compared_tables(tables, made), _refused(writes)]
     if any(write.held for write in writes):
-        store = adapter.memory_store(installation)
+        store = databases.memory_store(installation)
         if isinstance(store, MemoryTable):
-            found.append(_compared_memories(state, adapter, store, writes))
+            found.append(_compared_memories(state, databases, store, writes))
     return RowComparison(sum(each.rows for each in found), [said for each in found for said in each.mismatches])
 
 
@@ -149,7 +154,7 @@ def _rows(
 
 
 def _compared_memories(
-    state: ProvenState, adapter: Adapter, store: MemoryTable, writes: Iterable[DatabaseWrite]
+    state: ProvenState, databases: DatabaseSupport, store: MemoryTable, writes: Iterable[DatabaseWrite]
 ) -> RowComparison:
     held = {record_id for write in writes for record_id in write.held}
     told = {fate.name: fate for write in writes for fate in write.fates if fate.kind == MEMORY}
@@ -164,7 +169,7 @@ def _compared_memories(
         if name in held:
             row = {
                 column: to_column_value(value)
-                for column, value in adapter.row_of(item.record, item.chain_ids[0]).items()
+                for column, value in databases.row_of(item.record, item.chain_ids[0]).items()
             }
             as_it_is.add(name, row)
             if name in told and told[name].outcome is ItemOutcome.TRANSFORMED:

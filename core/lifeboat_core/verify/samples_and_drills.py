@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from lifeboat_adapters.stable_reads import sqlite_files
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
@@ -29,17 +30,15 @@ from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.live_files import LiveFiles
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.capture import not_captured, sqlite_files
+from lifeboat_core.capture import not_captured
 from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED, LAST_WHOLE
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
-from lifeboat_core.restore import state_inventory as inventories
 from lifeboat_core.restore import wanted_contents as contents_module
 from lifeboat_core.restore.restore_plan import load_trusted_keys
 from lifeboat_core.restore.restore_staging import FileStager
 from lifeboat_core.restore.scratch_folders import make_scratch_folder
-from lifeboat_core.restore.state_inventory import ProvenState
 from lifeboat_core.restore.wanted_contents import FILE, FOLDER, LINK, WantedFile
 from lifeboat_core.system_refusals import convert_system_errors
 from lifeboat_core.texts.readable_json import make_printable
@@ -47,6 +46,8 @@ from lifeboat_core.verify import drill_rows
 from lifeboat_core.verify.healing import Healing
 from lifeboat_vault.errors import RemoteError, VaultDamaged, VaultFull, VaultUnusable
 from lifeboat_vault.vault import LAST_VERIFIED, Vault, Verification
+from lifeboat_vault.vault import state_inventory as inventories
+from lifeboat_vault.vault.state_inventory import ProvenState
 
 BODIES = 64
 """Of entries, and as many of records, a sample reads back."""

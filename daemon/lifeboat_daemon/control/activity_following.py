@@ -1,7 +1,8 @@
-"""Activity as it happens: the daemon says when to look, or, without one, files are looked at every two seconds.
+"""Follow activity as it happens. The daemon says when to look; without a daemon, the files are polled every two
+seconds.
 
-What is told comes from the vaults and receipts in both cases, so it is what `activity_log.list_activity` would tell
-later. Nothing is read of an agent whose files did not change.
+Entries are read from the vaults and receipts in both cases, so they equal what `activity.log` returns later. An agent
+whose files did not change is not read.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
 
 EVERY = 2.0
-"""Seconds between two looks at the files."""
+"""Seconds between two polls of the files."""
 _VAULT = ("vault.db", "vault.db-wal")
 
 Seen = tuple[tuple[str, int, int], ...]
@@ -37,8 +38,8 @@ def follow_activity(
     listens: Callable[[], None] = lambda: None,
     pause: Callable[[], None] = lambda: time.sleep(EVERY),
 ) -> Iterator[ActivityEntry]:
-    """What is done from now on, oldest first, without an end; of one agent or of all. `polls` is called when files are
-    looked at because no daemon runs (any more), `listens` when one tells; `pause` between two looks."""
+    """Yield what is done from now on, oldest first, without an end; for one agent or for all. `polls` is called when
+    files are polled because no daemon runs, `listens` when a daemon reports events. `pause` waits between two polls."""
     news = _NewActivity(context, agent)
     news.look()
     for _ in _moments(context, polls, listens, pause):
@@ -48,7 +49,7 @@ def follow_activity(
 def _moments(
     context: Context, polls: Callable[[], None], listens: Callable[[], None], pause: Callable[[], None]
 ) -> Iterator[None]:
-    """Each time at which something may have happened. A daemon that is started meanwhile is listened to."""
+    """Yield each time at which something may have happened. A daemon that starts later is used from then on."""
     is_said = False
     while True:
         client = _listening(context)
@@ -68,7 +69,8 @@ def _moments(
 
 
 def _listening(context: Context) -> DaemonClient | None:
-    """A client that is told what happens. A daemon that does not answer is none, here: `daemon status` says more."""
+    """Return a client that is subscribed to events. A daemon that does not answer counts as absent here: `daemon
+    status` explains it."""
     try:
         client = connect_if_running(context.home, context.files)
         if client is not None:
@@ -79,7 +81,7 @@ def _listening(context: Context) -> DaemonClient | None:
 
 
 class _NewActivity:
-    """What was told already, and what the files were like then."""
+    """Detects entries that were not reported yet, by the state of the files at the last look."""
 
     def __init__(self, context: Context, agent: str | None) -> None:
         self._context = context
@@ -88,7 +90,7 @@ class _NewActivity:
         self._told: set[tuple[object, ...]] = set()
 
     def look(self) -> list[ActivityEntry]:
-        """What is new, oldest first."""
+        """Return the new entries, oldest first."""
         agents = self._agents()
         seen = _files(self._context, agents)
         if seen == self._seen:
@@ -96,7 +98,7 @@ class _NewActivity:
         self._seen = seen
         try:
             found = activity_log.list_activity(self._context, agents, everything=self._agent is None)
-        except LifeboatError:  # A vault that is being made or removed; the next look will do.
+        except LifeboatError:  # The vault is being created or removed: the next look reads it.
             self._seen = None
             return []
         fresh = [each for each in found[::-1] if _name(each) not in self._told]
@@ -115,7 +117,7 @@ def _name(one: ActivityEntry) -> tuple[object, ...]:
 
 
 def _files(context: Context, agents: list[Agent]) -> Seen:
-    """The files that hold what was done, with what changes when they do."""
+    """Return the identity and modification time of the files that record activity."""
     vaults = [context.home.vault_folder(agent.id) / name for agent in agents for name in _VAULT]
     return tuple(_look(path) for path in (*vaults, context.home.restore_folder / "receipts"))
 

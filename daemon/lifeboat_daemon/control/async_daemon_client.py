@@ -1,4 +1,4 @@
-"""The client of the dashboard: many requests at once, and events while they run. Connecting anew is the caller's."""
+"""The client of the dashboard: many concurrent requests, with events in between. Reconnecting is up to the caller."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 MOST_EVENTS = 10_000
-"""That wait for whoever iterates over them; then they are lost, as when the daemon lets a slow client go."""
+"""Events that wait for the iterating caller. When there are more, the connection counts as lost, as when the daemon
+drops a slow client."""
 _PIECE = 64 * 1024
 _CLOSING = 1.0
 """Seconds."""
 
 
 class AsyncDaemonClient:
-    """A connection to the daemon of a home, in one event loop. `hello` is what the daemon said first."""
+    """A connection to the daemon of a home, in one event loop. `hello` is the daemon's first answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, where: Address) -> None:
         self._reader, self._writer = reader, writer
@@ -48,10 +49,8 @@ class AsyncDaemonClient:
     async def connect(
         cls, home: Home, files: FileOperations, timeout: float = 2.0, *, app: str = "lifeboat"
     ) -> AsyncDaemonClient:
-        """Connect and say hello, both within `timeout` seconds; `app` names the program.
-
-        Raises NotRunning, DoesNotAnswer, OtherRelease, NotAllowed, ServiceError.
-        """
+        """Connect and send hello, both within `timeout` seconds; `app` names the program. Raises NotRunning,
+        DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
         where = socket_address.find_address(home, files)
         try:
             async with asyncio.timeout(timeout):
@@ -71,15 +70,12 @@ class AsyncDaemonClient:
 
     @property
     def connected(self) -> bool:
-        """Whether the connection still stands."""
+        """Whether the connection is still open."""
         return self._end is None
 
     async def call(self, method: str, /, **parameters: object) -> JsonObject:
-        """Call a method by name and wait for its answer as long as it takes.
-
-        Raises the error that the method failed with; DoesNotAnswer when the daemon ends meanwhile. Cancelling it ends
-        the waiting, not the work.
-        """
+        """Call a method by name and wait for its answer without a time limit. Raises the error that the method failed
+        with; DoesNotAnswer when the daemon ends before it answers. Cancelling ends the wait, not the work."""
         if self._end is not None:
             raise self._end
         number, line = self._talk.request(method, parameters)
@@ -92,8 +88,8 @@ class AsyncDaemonClient:
             self._waiting.pop(number, None)
 
     async def ask(self, method: ControlMethod[R], /, **parameters: object) -> R:
-        """Call a method and read its answer. Raises what `call` does; DoesNotAnswer when the method's patience is at
-        its end; OtherRelease for an answer of another shape."""
+        """Call a method and decode its answer. Raises what `call` raises; DoesNotAnswer when the method's time limit is
+        reached; OtherRelease for an answer of another shape."""
         try:
             async with asyncio.timeout(method.patience):
                 return method.result(await self.call(method.name, **parameters))
@@ -101,8 +97,8 @@ class AsyncDaemonClient:
             raise DoesNotAnswer(f"nothing came from {self._where} in time") from None
 
     async def events(self) -> AsyncIterator[JsonObject]:
-        """What happens, from now on, until the connection ends. The last one is `goodbye` or `lost` where there was
-        the time to say so."""
+        """Yield events from now on until the connection ends. The last one is `goodbye` or `lost` if the daemon had
+        time to send it."""
         if not self._subscribed:
             await self.call(json_rpc.SUBSCRIBE)
             self._subscribed = True
@@ -115,7 +111,7 @@ class AsyncDaemonClient:
             await self._news.wait()
 
     async def close(self) -> None:
-        """End the connection. What was asked for is done all the same."""
+        """Close the connection. Work that was requested continues."""
         self._task.cancel()
         await asyncio.wait([self._task])
         self._writer.close()
@@ -131,7 +127,7 @@ class AsyncDaemonClient:
         await self.close()
 
     async def _read(self) -> None:
-        """Take what comes until the connection ends, and tell everybody who waits."""
+        """Read until the connection ends, then wake every waiting caller."""
         end: LifeboatError = DoesNotAnswer("it ended the connection")
         try:
             while data := await self._reader.read(_PIECE):
@@ -173,7 +169,8 @@ class AsyncDaemonClient:
 
 
 async def _open(where: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if isinstance(where, UnixAddress):  # connecting is done at once, or refused; asyncio mistakes a full queue for it
+    # A connect succeeds or is refused immediately; asyncio misinterprets a full queue.
+    if isinstance(where, UnixAddress):
         return await asyncio.open_unix_connection(sock=daemon_client.open_socket(where, 0.0))
     try:
         return await asyncio.open_connection("127.0.0.1", where.port)

@@ -1,9 +1,10 @@
-"""One client's connection, as the daemon sees it.
+"""One client's connection, seen from the daemon.
 
-GREETING --hello--> OPEN --the client stops sending, or sends what is no line--> DRAINING --all is answered--> LEAVING
-Any of them goes to LEAVING at once when the client has to go; from there it ends within `ConnectionLimits.leave`.
+    GREETING --hello--> OPEN --end of input, or an invalid line--> DRAINING --all is answered--> LEAVING
 
-Nothing waits for a client: what it does not read lies in an outbox of a limited size. Nothing is polled: an open
+Each stage changes to LEAVING immediately when the client has to go. LEAVING ends within `ConnectionLimits.leave`.
+
+The daemon never waits for a client: unread data lies in an outbox of limited size. Nothing is polled: an open
 connection without traffic has no timer.
 """
 
@@ -31,7 +32,8 @@ Handler = Callable[[JsonObject], Awaitable[JsonObject]]
 
 
 class ServerLog(Protocol):
-    """Where the server says what it did: the service's `Log` is one. Fields are numbers and words of the program."""
+    """Receives what the server reports, such as the `EventLog` of the service. Fields are numbers and words of the
+    program."""
 
     def event(self, kind: str, /, level: str = ..., **fields: object) -> None: ...
 
@@ -40,11 +42,11 @@ class ServerLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """`hello`, `leave` and `stop` in seconds: to say hello; to read the last lines; for what is worked on when the
-    server ends, and then once more for reading.
+    """Limits of connections. `hello`, `leave` and `stop` are seconds: for saying hello; for reading the last lines; for
+    work in progress when the server ends, and then again for reading.
 
-    `at_work`: requests of one connection that are worked on at a time, further ones wait unread. `events` and
-    `event_bytes`: what may wait for a subscriber.
+    `at_work`: concurrent requests of one connection; further ones wait unread. `events` and `event_bytes`: what may
+    wait for a subscriber.
     """
 
     connections: int = 64
@@ -58,9 +60,9 @@ class ConnectionLimits:
 
 @dataclass
 class ConnectionHub:
-    """What the connections of one server share. `admit` looks at a socket before anything is read, `greet` answers
-    `hello`; both raise LifeboatError for who may not be here. `alone` is set while there is no connection; no request
-    is begun while `is_closing`, which it also is before the server starts."""
+    """State that the connections of one server share. `admit` checks a socket before anything is read, `greet` answers
+    `hello`; both raise LifeboatError to refuse a client. `alone` is set while there is no connection. No request is
+    started while `is_closing`, which is also true before the server starts."""
 
     handlers: Mapping[str, Handler]
     admit: Callable[[socket.socket], None]
@@ -82,8 +84,8 @@ class ConnectionHub:
             self.alone.set()
 
     def make_room(self) -> None:
-        """When all places are taken, those that have not said hello give up theirs, the oldest first. Raises
-        DoesNotAnswer when all have."""
+        """When the maximum is reached, drop the oldest connection that has not said hello. Raises DoesNotAnswer when
+        all have."""
         most = self.limits.connections
         leaving, silent = self._at(ConnectionStage.LEAVING), self._at(ConnectionStage.GREETING)
         here = len(self.connections) - len(leaving)
@@ -96,7 +98,7 @@ class ConnectionHub:
         silent[0].leave(b"")
 
     def _at(self, stage: ConnectionStage) -> list[ClientConnection]:
-        """The connections at a stage, the oldest first."""
+        """Return the connections at a stage, oldest first."""
         return sorted((each for each in self.connections if each.stage is stage), key=lambda each: each.since)
 
 
@@ -108,7 +110,7 @@ class ConnectionStage(Enum):
 
 
 class ClientConnection(asyncio.Protocol):
-    """See the module. All methods run in the loop's thread."""
+    """One connection; see the module. All methods run in the thread of the event loop."""
 
     def __init__(self, desk: ConnectionHub) -> None:
         self._desk = desk
@@ -126,7 +128,7 @@ class ClientConnection(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
 
-    # What the loop calls ------------------------------------------------------------------------------------------
+    # Callbacks of the event loop ----------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -137,7 +139,7 @@ class ClientConnection(asyncio.Protocol):
         except LifeboatError as error:
             self._desk.report.event("control.refused", "warning", code=error.code)
             self.leave(json_rpc.encode_rpc_error(None, json_rpc.FAILED, error))
-        except OSError:  # it is gone already
+        except OSError:  # The connection has already ended.
             self.stage = ConnectionStage.LEAVING
             transport.abort()
         else:
@@ -146,14 +148,14 @@ class ClientConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self.stage in (ConnectionStage.DRAINING, ConnectionStage.LEAVING):
-            return  # it is read all the same, so that the client comes to read its answers
+            return  # Reading goes on, so that the client gets to read its answers.
         self._unread.extend(self._lines.feed(data))
         self._proceed()
         if self._lines.broken:
             self._drain(_unusable(json_rpc.INVALID_REQUEST, f"a line has more than {json_rpc.LARGEST_REQUEST} bytes"))
 
     def eof_received(self) -> bool:
-        """The client sends no more. A half-closed one still reads, and gets the answers that are due."""
+        """Handle the end of the client's data. A half-closed connection still receives its pending answers."""
         self._ended = True
         if self.stage is ConnectionStage.LEAVING or self._is_gone():
             self.stage = ConnectionStage.LEAVING
@@ -180,7 +182,8 @@ class ClientConnection(asyncio.Protocol):
     # Requests -----------------------------------------------------------------------------------------------------
 
     def _proceed(self) -> None:
-        """Begin the requests that wait, while the client reads its answers and not too many are worked on."""
+        """Start waiting requests as long as the client reads its answers and the limit of concurrent requests is not
+        reached."""
         while self._unread and self.stage is not ConnectionStage.LEAVING and not self._is_full():
             self._take(self._unread.popleft())
         if self.stage is ConnectionStage.LEAVING:
@@ -217,7 +220,7 @@ class ClientConnection(asyncio.Protocol):
             self._answer(request, _unusable(json_rpc.METHOD_NOT_FOUND, text, request.id))
 
     def _refuse(self, line: bytes) -> None:
-        """Somebody who does not begin with a request is no client of ours, and told no more than that."""
+        """Close the connection of a program that does not begin with a request. It gets no further explanation."""
         if self.stage is ConnectionStage.GREETING:
             self.leave(line)
         else:
@@ -244,7 +247,7 @@ class ClientConnection(asyncio.Protocol):
         task.add_done_callback(self._desk.tasks.discard)
 
     async def _work(self, request: RpcRequest, handler: Handler) -> None:
-        """Answer one request. When its client has gone, the work is done to its end and nobody hears of it."""
+        """Answer one request. If the client has gone, the work is still completed."""
         line = await self._outcome(request, handler)
         self._at_work -= 1
         self._answer(request, line)
@@ -277,7 +280,7 @@ class ClientConnection(asyncio.Protocol):
             self._transport.write(line)
 
     def tell(self, line: bytes) -> None:
-        """Send an event to a subscriber; one that has let too many of them wait is let go."""
+        """Send an event to a subscriber. Drop a subscriber that has too many unread events."""
         if not self.subscribed or self.stage is ConnectionStage.LEAVING:
             return
         if not self._blocked:
@@ -290,7 +293,7 @@ class ClientConnection(asyncio.Protocol):
     # The end ------------------------------------------------------------------------------------------------------
 
     def _drain(self, last_word: bytes) -> None:
-        """Take no more requests, answer those that came, and end with `last_word`."""
+        """Accept no more requests, answer the pending ones, and end with `last_word`."""
         if self.stage is ConnectionStage.GREETING:
             self.leave(last_word)
         elif self.stage is ConnectionStage.OPEN:
@@ -304,7 +307,7 @@ class ClientConnection(asyncio.Protocol):
             self.leave(self._last_word)
 
     def leave(self, last_word: bytes) -> None:
-        """Send what waits and `last_word`, and end. The client has `ConnectionLimits.leave` to read it."""
+        """Send what waits and `last_word`, then close. The client has `ConnectionLimits.leave` seconds to read it."""
         if self.stage is ConnectionStage.LEAVING:
             return
         self.stage = ConnectionStage.LEAVING
@@ -316,13 +319,13 @@ class ClientConnection(asyncio.Protocol):
         if self._ended:
             self._transport.close()
             return
-        # Closing with something unread would take from the client, on TCP, what it has not read yet.
+        # On TCP, closing with unread input would discard output that the client has not read yet.
         with contextlib.suppress(OSError):
             self._transport.write_eof()
         self._transport.resume_reading()
 
     def abort(self) -> None:
-        """End at once, and give the place back before the loop comes round."""
+        """Close immediately and free the slot before the event loop continues."""
         self.stage = ConnectionStage.LEAVING
         self._desk.go(self)
         self._transport.abort()
@@ -336,7 +339,8 @@ class ClientConnection(asyncio.Protocol):
             self._timer = None
 
     def _is_gone(self) -> bool:
-        """Whether the client has closed its socket wholly: it will read no answer, so its place is free at once."""
+        """Return whether the client has closed its socket completely. It will read no answer, so its slot is free at
+        once."""
         connection = self._transport.get_extra_info("socket")
         if not hasattr(select, "poll") or connection.family != getattr(socket, "AF_UNIX", None):
             return False

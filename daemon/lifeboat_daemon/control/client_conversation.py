@@ -1,4 +1,4 @@
-"""A client's side of a connection, without the connection: bytes in, bytes out. Both clients are made of it."""
+"""The protocol of a client without its transport: bytes in, bytes out. Both clients use it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ _BAD_REQUEST = frozenset({json_rpc.INVALID_REQUEST, json_rpc.METHOD_NOT_FOUND, j
 
 
 class ClientConversation:
-    """Numbers requests, and sorts what comes into `outcomes` (by request) and `events`.
-
-    `refusal` is what the daemon said of the whole connection before it ended it, None mostly.
-    """
+    """Numbers requests and sorts incoming messages into `outcomes` (by request) and `events`. `refusal` is the error
+    that the daemon sent before it closed the connection, or None."""
 
     def __init__(self) -> None:
         self._lines = LineSplitter(json_rpc.LARGEST)
@@ -31,7 +29,7 @@ class ClientConversation:
         self.refusal: LifeboatError | None = None
 
     def request(self, method: str, parameters: JsonObject) -> tuple[int, bytes]:
-        """The number and the line of a request. Raises BadRequest for one that is too large, or no JSON."""
+        """Return the number and the line of a request. Raises BadRequest for one that is too large or not JSON."""
         self._number += 1
         try:
             line = json_rpc.encode_request(self._number, method, parameters)
@@ -42,7 +40,7 @@ class ClientConversation:
         return self._number, line
 
     def take(self, data: bytes) -> None:
-        """What came. Raises ServiceError for what no daemon sends."""
+        """Process received bytes. Raises ServiceError for a message that no daemon sends."""
         for line in self._lines.feed(data):
             self._sort(line)
         if self._lines.broken:
@@ -77,7 +75,7 @@ def _nonsense() -> ServiceError:
 
 
 def _error(problem: JsonObject) -> LifeboatError:
-    """The error of an answer; one that says little is at least of the right kind."""
+    """Return the error of an answer. If the answer lacks details, the error still has the right class."""
     data = problem.get("data")
     if isinstance(data, dict):
         return error_documents.rebuild_error(data)
@@ -86,13 +84,14 @@ def _error(problem: JsonObject) -> LifeboatError:
 
 
 def make_hello_parameters(address: Address, app: str) -> JsonObject:
-    """What a client says first."""
+    """Return the parameters of the first request."""
     said: JsonObject = {"protocol": json_rpc.PROTOCOL, "app": app}
     return said | {"token": address.token} if isinstance(address, LoopbackAddress) else said
 
 
 def read_hello(address: Address, found: JsonObject) -> HelloAnswer:
-    """The daemon's answer. Raises NotAllowed for an impostor, OtherRelease for a daemon that speaks otherwise."""
+    """Decode the daemon's answer to hello. Raises NotAllowed for an impostor, OtherRelease for another protocol
+    version."""
     if isinstance(address, LoopbackAddress) and not address.is_reply(found.get("reply")):
         raise NotAllowed(f"what answers on {address} is not the service", fix="lifeboat daemon restart")
     hello = control_methods.HELLO.result(found)

@@ -1,4 +1,4 @@
-"""What waits to be sent to a client that reads slowly."""
+"""Lines that wait to be sent to a client that reads slowly."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import deque
 
 
 class ClientOutbox:
-    """Lines in order. Answers are always taken, for they were asked for and requests wait while any line does; events
-    only up to `most` of them and `most_bytes`."""
+    """Lines in order. Answers are always accepted: they were requested, and further requests wait while any line does.
+    Events are limited to `most` lines and `most_bytes`."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most, self._most_bytes = most, most_bytes
@@ -22,7 +22,7 @@ class ClientOutbox:
         self._lines.append((line, False))
 
     def put_event(self, line: bytes) -> bool:
-        """Whether there was room."""
+        """Add an event. Return whether there was room."""
         if self._events >= self._most or self._event_bytes + len(line) > self._most_bytes:
             return False
         self._lines.append((line, True))
@@ -31,13 +31,13 @@ class ClientOutbox:
         return True
 
     def take(self) -> bytes:
-        """The next line. Raises IndexError when there is none."""
+        """Return the next line. Raises IndexError when there is none."""
         line, is_event = self._lines.popleft()
         self._events -= is_event
         self._event_bytes -= len(line) * is_event
         return line
 
     def drop_events(self) -> None:
-        """Forget the events, keep the answers."""
+        """Remove the events and keep the answers."""
         self._lines = deque(item for item in self._lines if not item[1])
         self._events = self._event_bytes = 0

@@ -1,4 +1,5 @@
-"""What a program and its command server say to each other: one JSON document a line, over the server's streams."""
+"""The messages between a program and its command server: one JSON document per line, over the server's standard
+streams."""
 
 from __future__ import annotations
 
@@ -8,15 +9,16 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_daemon.control import json_lines
 
 MOST_SAID = 64 * 1024 * 1024
-"""Bytes that a command may say."""
+"""Bytes that a command may write."""
 LONGEST_REQUEST = 16 * 1024 * 1024
-"""Bytes of a request: words and standard input."""
+"""Bytes of a request: arguments and standard input."""
 LONGEST_LINE = 2 * MOST_SAID + 1024 * 1024
-"""Bytes. What a command says is text within JSON: its quotes and line ends count twice."""
+"""Bytes. The output of a command is text within JSON, so quotes and line ends take two bytes."""
 
 
 class RunCommand(msgspec.Struct, frozen=True, tag="run"):
-    """To the server: run `lifeboat WORDS` with `text` as its standard input. Never shown: it may hold secrets."""
+    """To the server: run `lifeboat WORDS` with `text` as its standard input. It is never displayed because it may
+    contain secrets."""
 
     number: int
     words: tuple[str, ...]
@@ -39,7 +41,7 @@ class CommandServerReady(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class CommandTold(msgspec.Struct, frozen=True, tag="told"):
-    """How far a command is, at most a few times a second. See `lifeboat_core.processes.progress.StepProgress`."""
+    """From the server: how far a command is, at most a few times a second."""
 
     number: int
     text: str
@@ -50,7 +52,7 @@ class CommandTold(msgspec.Struct, frozen=True, tag="told"):
 
 
 class CommandEnded(msgspec.Struct, frozen=True, tag="ended"):
-    """A command's exit status, its standard output and what it said to standard error."""
+    """From the server: exit status, standard output and standard error of a command."""
 
     number: int
     status: int
@@ -59,7 +61,8 @@ class CommandEnded(msgspec.Struct, frozen=True, tag="ended"):
 
 
 class CommandRunFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """There is no outcome. `error` has the fields of every error: code, title, message, fix, retryable."""
+    """From the server: the command has no result. `error` has the fields of every error: code, title, message, fix,
+    retryable."""
 
     number: int
     error: JsonObject
@@ -74,12 +77,12 @@ encode = json_lines.encode_line
 
 
 def decode_for_server(line: bytes) -> ToServer:
-    """What the program said. Raises msgspec.MsgspecError."""
+    """Decode a message for the server. Raises msgspec.MsgspecError."""
     message: ToServer = json_lines.decode_line(_to_server, line)
     return message
 
 
 def decode_from_server(line: bytes) -> FromServer:
-    """What the server, or one of its commands, said. Raises msgspec.MsgspecError."""
+    """Decode a message from the server or from one of its commands. Raises msgspec.MsgspecError."""
     message: FromServer = json_lines.decode_line(_from_server, line)
     return message

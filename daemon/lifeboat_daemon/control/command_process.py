@@ -1,11 +1,10 @@
-"""A process that runs commands, as the program that started it sees it."""
+"""A process that runs commands, seen from the program that started it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +23,12 @@ from lifeboat_daemon.control.command_messages import (
     RunCommand,
 )
 from lifeboat_daemon.control.line_splitter import LineSplitter
+from lifeboat_keys.child_processes import start_child
 
 SERVER = make_python_command("-m", "lifeboat_cli.command_server")
 _PIECE = 256 * 1024
 _CLOSING = 0.5
-"""Seconds that a server without work has to end by itself."""
+"""Seconds in which an idle server has to end by itself."""
 _MOST_SAID = 8192
 
 
@@ -39,7 +39,7 @@ class _PendingCommand:
 
 
 class CommandProcess:
-    """A command server, or with `--one` a process for one command. `gone` is done when it has ended."""
+    """A command server, or with `--one` a process for a single command. `gone` is done when the process has ended."""
 
     def __init__(self, process: asyncio.subprocess.Process, *, alone: bool) -> None:
         loop = asyncio.get_running_loop()
@@ -57,18 +57,9 @@ class CommandProcess:
     async def start(
         cls, environment: Mapping[str, str], command: Sequence[str], *, alone: bool = False
     ) -> CommandProcess:
-        """Start one; it may be given work at once. Raises WorkerFailed."""
+        """Start a process. Commands can be sent to it immediately. Raises WorkerFailed."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                *(["--one"] if alone else []),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=dict(environment),
-                start_new_session=True,  # Ctrl-C in the terminal of the program is not the commands'
-                creationflags=_flags(),
-            )
+            process = await start_child([*command, *(["--one"] if alone else [])], environment=environment)
         except OSError as error:
             raise WorkerFailed(f"commands cannot be run: {error.strerror or error}") from error
         return cls(process, alone=alone)
@@ -78,7 +69,7 @@ class CommandProcess:
         return self._process.pid
 
     async def run(self, words: Sequence[str], text: str, hear: Callable[[CommandTold], None]) -> CommandEnded:
-        """Have a command run, and wait for its end. See `Commands.run` for what it raises, and for cancelling."""
+        """Run a command and wait for its end. See `CommandRunner.run` for errors and cancellation."""
         self._number += 1
         number = self._number
         if self.gone.done():
@@ -100,10 +91,10 @@ class CommandProcess:
         finally:
             self._waiting.pop(number, None)
             if answer.done() and not answer.cancelled():
-                answer.exception()  # it was stopped: how does not matter any more
+                answer.exception()  # The command was cancelled, so its outcome is irrelevant.
 
     async def close(self) -> None:
-        """Take no more commands, and end; what is at work goes on by itself."""
+        """Accept no more commands and end the process. Running commands continue on their own."""
         stdin = self._process.stdin
         assert stdin is not None
         stdin.close()
@@ -113,7 +104,7 @@ class CommandProcess:
             await asyncio.wait({self.gone}, timeout=_CLOSING)
 
     def _kill(self) -> None:
-        """End it now. Its children lead sessions of their own, and finish."""
+        """Kill the process. Its children lead sessions of their own and finish."""
         with contextlib.suppress(ProcessLookupError):
             if self._process.returncode is None:
                 self._process.kill()
@@ -126,13 +117,13 @@ class CommandProcess:
             self._process.send_signal(_stop_signal())
 
     def _write(self, message: command_messages.ToServer) -> None:
-        """To a process that has just ended nothing is written: `_listen` finds out."""
+        """Write to the process. If it has just ended, nothing is written: `_listen` notices the end."""
         stdin = self._process.stdin
         if stdin is not None and not stdin.is_closing():
             with contextlib.suppress(ConnectionError):
                 stdin.write(command_messages.encode(message))
 
-    # What it says -----------------------------------------------------------------------------------------------
+    # Messages from the process ----------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         stdout = self._process.stdout
@@ -145,14 +136,14 @@ class CommandProcess:
                 if lines.broken:
                     break
         except (msgspec.MsgspecError, OSError):
-            pass  # what speaks so is no server of ours
+            pass  # A process that writes this is not our server.
         await self._end()
         for each in self._waiting.values():
             if not each.answer.done():
                 each.answer.set_exception(self._failure())
 
     async def _end(self) -> None:
-        """Wait for the process, whose standard output has ended."""
+        """Wait for the process after its standard output has ended."""
         try:
             async with asyncio.timeout(_CLOSING):
                 await self._process.wait()
@@ -168,7 +159,7 @@ class CommandProcess:
             return
         each = self._waiting.get(message.number)
         if each is None or each.answer.done():
-            return  # nobody waits for it any more
+            return  # No caller waits for it any longer.
         if isinstance(message, CommandTold):
             self._loop.call_soon(each.hear, message)
         elif isinstance(message, CommandRunFailed):
@@ -188,7 +179,7 @@ class CommandProcess:
             return WorkerFailed(f"the command {how}")
         if self._is_ready:
             return CommandLost(f"the process that runs commands {how}; what was at work may still be")
-        last = self._said.decode(errors="backslashreplace").splitlines()[-1:]  # it has read nothing of anybody's yet
+        last = self._said.decode(errors="backslashreplace").splitlines()[-1:]  # It has not read any request yet.
         return WorkerFailed(": ".join([f"commands cannot be run: their process {how}", *last]))
 
 
@@ -196,9 +187,3 @@ def _stop_signal() -> int:
     if sys.platform == "win32":
         return signal.CTRL_BREAK_EVENT
     return signal.SIGINT
-
-
-def _flags() -> int:
-    if sys.platform == "win32":
-        return subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    return 0

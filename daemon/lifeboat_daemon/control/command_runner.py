@@ -1,7 +1,7 @@
-"""Commands of the command line for a program that stays: `lifeboat WORDS --json`, and what it said, as data.
+"""Run commands of the command line for a long-running program: `lifeboat WORDS --json`, with the output as data.
 
-They run in a command server (`lifeboat_cli.command_server`), a child process that has the command line loaded and
-forks a process for each of them; where a system cannot fork, each gets a process of its own.
+They run in a command server (`lifeboat_cli.command_server`), a child process that has the command line loaded and forks
+a process for each command. On a system without fork, each command gets a new process.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _INTERRUPTED = 130
 
 
 class CommandAnswer(msgspec.Struct, frozen=True):
-    """What a command said. `document` is {} and `text` its standard output where it was not asked for JSON; `notes` are
-    the lines of its standard error: warnings and remarks for people."""
+    """The output of a command. Without JSON `document` is {} and `text` is its standard output. `notes` are the lines
+    of its standard error: warnings and remarks for people."""
 
     status: int
     document: JsonObject
@@ -35,7 +35,7 @@ class CommandAnswer(msgspec.Struct, frozen=True):
 
 
 class CommandProgress(msgspec.Struct, frozen=True):
-    """How far a command is: words for people, units done of a total where it is known, units a second, seconds left."""
+    """How far a command is: words for people, units done of a total if it is known, units per second, seconds left."""
 
     text: str
     done: int = 0
@@ -48,8 +48,8 @@ Hear = Callable[[CommandProgress], None]
 
 
 class CommandRunner:
-    """Runs commands, many at once. `environment` is theirs, the process's own by default; nothing is started before it
-    is needed. May be used in one event loop after another."""
+    """Runs many commands at once. `environment` is passed to them (default: that of the process). Nothing is started
+    before it is needed. Can be used in one event loop after another."""
 
     def __init__(
         self, environment: Mapping[str, str] | None = None, *, server: Sequence[str] = SERVER, forks: bool = FORKS
@@ -59,19 +59,20 @@ class CommandRunner:
         self._starting: asyncio.Task[CommandProcess] | None = None
 
     async def warm(self) -> None:
-        """Have everything ready for the first command. Comes back at once; may be called at any time, and often."""
+        """Prepare for the first command. Returns immediately and may be called at any time."""
         if self._forks:
             self._start()
 
     async def run(self, *words: str, text: str = "", tell: Hear | None = None) -> CommandAnswer:
-        """Run `lifeboat WORDS --json` with `text` as its standard input (secrets go there, never among the words).
+        """Run `lifeboat WORDS --json` with `text` as its standard input. Secrets belong there, never among the words.
+        `tell` receives the progress, at most a few times a second.
 
-        `tell` hears how far it is, at most a few times a second. Raises the error that the command ended with;
-        BadRequest for a command that never ends or needs a terminal; WorkerFailed where it was killed; CommandLost
-        where nobody can say what became of it. Exit status 1 with a document of its own is no error.
+        Raises the error that the command ended with; BadRequest for a command that never ends or needs a terminal;
+        WorkerFailed if it was killed; CommandLost if its outcome is unknown. Exit status 1 with a document is not an
+        error.
 
-        Cancelling the task stops the command at its next safe point, as Ctrl-C does, and waits for that; cancelling it
-        once more ends the waiting.
+        Cancelling the task stops the command at its next safe point, as Ctrl-C does, and waits for that. A second
+        cancellation ends the wait.
         """
         end = words.index("--") if "--" in words else len(words)
         said = await self._run((*words[:end], "--json", *words[end:]), text, tell)
@@ -81,12 +82,12 @@ class CommandRunner:
         return CommandAnswer(said.status, document, notes=said.notes)
 
     async def run_text(self, *words: str, text: str = "") -> CommandAnswer:
-        """Run `lifeboat WORDS`: what it says to people, as `CommandAnswer.text`. What it failed with stands in `notes`.
-        Raises BadRequest, WorkerFailed, CommandLost."""
+        """Run `lifeboat WORDS` and return its output for people as `CommandAnswer.text`. The error that it failed with
+        is in `notes`. Raises BadRequest, WorkerFailed, CommandLost."""
         return await self._run(words, text, None)
 
     async def close(self) -> None:
-        """End what was started for commands. One that is at work is seen through to its end, and not waited for."""
+        """Stop what was started for commands. A running command finishes, but is not waited for."""
         starting, self._starting = self._starting, None
         if starting is None or starting.get_loop() is not asyncio.get_running_loop():
             return
@@ -113,7 +114,8 @@ class CommandRunner:
             await process.close()
 
     def _start(self) -> asyncio.Task[CommandProcess]:
-        """The server, being started or there; another one where it is of another loop, ended, or never came."""
+        """Return the server, starting or running. Replaces one that belongs to another event loop, has ended or failed
+        to start."""
         loop = asyncio.get_running_loop()
         known = self._starting
         if known is None or known.get_loop() is not loop or _is_gone(known):
@@ -129,13 +131,14 @@ def _is_gone(starting: asyncio.Task[CommandProcess]) -> bool:
 
 
 def _hear_out(starting: asyncio.Task[CommandProcess]) -> None:
-    """Nobody has to wait for a server that was only to be warm."""
+    """Retrieve the result of a server that was only started in advance, so that asyncio does not report it."""
     if not starting.cancelled():
         starting.exception()
 
 
 def _document(said: CommandAnswer) -> JsonObject:
-    """What `--json` printed; {} where a command that went well says nothing. Raises Cancelled, WorkerFailed."""
+    """Return the document that `--json` printed, or {} when a successful command printed nothing. Raises Cancelled,
+    WorkerFailed."""
     if said.status == _INTERRUPTED:
         raise Cancelled("somebody stopped the command")
     if not said.text.strip() and said.status == 0:
@@ -152,5 +155,5 @@ def _document(said: CommandAnswer) -> JsonObject:
 def _decoded(text: str) -> object:
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:  # names that are no text: Python's own JSON takes them
+    except msgspec.DecodeError:  # Names that are not valid text: Python's own JSON decoder accepts them.
         return json.loads(text)

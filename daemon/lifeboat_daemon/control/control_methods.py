@@ -1,9 +1,9 @@
-"""The daemon's methods with the shapes of their answers, for both clients.
+"""The daemon's methods and the shapes of their answers, for both clients.
 
-    state = client.ask(methods.DAEMON).address
+    state = client.ask(control_methods.DAEMON).address
 
-Every method can also be called by name (`client.call`), with plain JSON objects. Fields that a newer daemon adds are
-left out here, fields that an older one does not send have their defaults.
+Every method can also be called by name (`client.call`) with plain JSON objects. Fields that a newer daemon adds are
+ignored here. Fields that an older daemon does not send have their defaults.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 PATIENCE = 10.0
-"""Seconds for what the daemon answers at once."""
+"""Seconds for methods that the daemon answers immediately."""
 
 
 class HelloAnswer(msgspec.Struct, frozen=True):
-    """`home` is the home's folder, `started_at` a timestamp."""
+    """The answer to hello. `home` is the path of the home, `started_at` a timestamp."""
 
     protocol: int
     release: str
@@ -42,8 +42,8 @@ class HelloAnswer(msgspec.Struct, frozen=True):
 
 
 class JobStatus(msgspec.Struct, frozen=True):
-    """Work that waits or runs (`state`). `seconds` of that; `rate` in units of `done` per second; `seconds_left` and
-    `total` are None while nobody knows."""
+    """A job that waits or runs (`state`), `seconds` of it so far. `rate` is in units of `done` per second;
+    `seconds_left` and `total` are None while they are unknown."""
 
     operation: str
     number: int = 0
@@ -60,8 +60,8 @@ class JobStatus(msgspec.Struct, frozen=True):
 
 
 class WatchStatus(msgspec.Struct, frozen=True):
-    """How the daemon watches an agent. `mode` is events, partial, polling or none, `reason` says why it is not events;
-    `captures` and `failures` since the daemon began; `at_work` is the operation that runs."""
+    """How the daemon watches an agent. `mode` is events, partial, polling or none; `reason` explains any mode but
+    events. `captures` and `failures` count since the daemon started; `at_work` is the running operation."""
 
     id: str
     name: str
@@ -76,7 +76,7 @@ class WatchStatus(msgspec.Struct, frozen=True):
 
 
 class DaemonInfo(msgspec.Struct, frozen=True):
-    """The daemon as `status` tells of it. `version` is its release, `address` where its socket is."""
+    """The daemon as `status` describes it. `version` is its release, `address` the address of its socket."""
 
     running: bool
     pid: int | None = None
@@ -88,7 +88,7 @@ class DaemonInfo(msgspec.Struct, frozen=True):
 
 
 class DaemonStatus(DaemonInfo, frozen=True):
-    """And what it does."""
+    """The daemon with its jobs and watched agents."""
 
     agents: tuple[WatchStatus, ...] = ()
     jobs: tuple[JobStatus, ...] = ()
@@ -99,18 +99,19 @@ class JobsAnswer(msgspec.Struct, frozen=True):
 
 
 class ReloadAnswer(msgspec.Struct, frozen=True):
-    """`problem` says why the files on disk are not in force, None when they are."""
+    """`problem` explains why the files on disk are not in force, or is None."""
 
     problem: str | None = None
 
 
 class EmptyAnswer(msgspec.Struct, frozen=True):
-    """Done, and nothing to say."""
+    """An answer without content."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusAnswer:
-    """How everything stands; the daemon; agents that nobody protects. `document` is what `status --json` says."""
+    """The status of all agents, the daemon, and agents that are not protected. `document` is the output of `status
+    --json`."""
 
     standing: Status
     daemon: DaemonInfo
@@ -120,15 +121,15 @@ class StatusAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ControlMethod(Generic[R]):
-    """A method by name. `read` makes its result of the JSON object, and raises KeyError or msgspec.ValidationError;
-    `patience` in seconds, None for what takes as long as it takes."""
+    """A method by name. `read` decodes its result and raises KeyError or msgspec.ValidationError. `patience` is in
+    seconds; None means without a time limit."""
 
     name: str
     read: Callable[[JsonObject], R]
     patience: float | None = PATIENCE
 
     def result(self, found: JsonObject) -> R:
-        """Raises OtherRelease for an answer of another shape."""
+        """Decode a result. Raises OtherRelease for an answer of another shape."""
         try:
             return self.read(found)
         except (KeyError, msgspec.ValidationError) as error:

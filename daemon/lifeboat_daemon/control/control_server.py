@@ -1,4 +1,4 @@
-"""The daemon's side of the control socket."""
+"""The server of the control socket."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _BACKLOG = 128
 
 
 class NullServerLog:
-    """The report of a server that nobody listens to."""
+    """Discards the reports of a server."""
 
     def event(self, kind: str, /, level: str = "info", **fields: object) -> None:
-        """Say nothing."""
+        """Discard the event."""
 
     def exception(self, kind: str, error: BaseException, /, level: str = "error", **fields: object) -> None:
-        """Say nothing."""
+        """Discard the error."""
 
 
 class ControlServer:
-    """Answers clients of the same user by `handlers`. All methods are called in the loop's thread.
+    """Answers clients of the same user with `handlers`. All methods are called in the thread of the event loop.
 
-    `hello` and `subscribe` are answered here. A handler takes the parameters and gives the result, both JSON objects;
-    a LifeboatError that it raises is what the client gets, anything else is reported and told without its text.
+    The server answers `hello` and `subscribe` itself. A handler takes the parameters and returns the result, both JSON
+    objects. A LifeboatError that it raises is sent to the client; any other error is logged and sent without its text.
     """
 
     def __init__(
@@ -70,19 +70,17 @@ class ControlServer:
 
     @property
     def address(self) -> str:
-        """Where it listens, for people: a path, or host and port. Empty while it does not."""
+        """The address for people: a path, or host and port. Empty while the server does not listen."""
         return "" if self._listener is None else str(self._listener.address)
 
     @property
     def clients(self) -> int:
-        """How many programs are connected."""
+        """The number of connected programs."""
         return len(self._desk.connections)
 
     async def start(self) -> None:
-        """Listen. The caller holds the daemon's lock.
-
-        Raises AlreadyRunning, NotAllowed, ServiceError, SystemRefused; nothing listens then.
-        """
+        """Start listening. The caller holds the daemon's lock. Raises AlreadyRunning, NotAllowed, ServiceError,
+        SystemRefused; in that case nothing listens."""
         self._desk.is_closing = False
         try:
             self._listener = self._bind()
@@ -111,10 +109,10 @@ class ControlServer:
         return await loop.create_unix_server(make, sock=bound, backlog=_BACKLOG)
 
     async def check(self) -> None:
-        """Listen anew when somebody removed the files by which clients find it; those that are connected stay. For the
-        daemon's tick. Raises what `start` raises, and tries again the next time."""
+        """Listen again if the files by which clients find the server were removed; existing connections stay. The
+        daemon calls this on every tick. Raises what `start` raises, and tries again on the next call."""
         if self._desk.is_closing or self._can_be_found() or not self._context.home.exists():
-            return  # where the home is gone, clients find nothing, and no part of another one is made
+            return  # If the home is gone, clients cannot find the socket, and no part of another home is created.
         self._close_door()
         await self.start()
 
@@ -127,8 +125,8 @@ class ControlServer:
         )
 
     def publish(self, event: JsonObject) -> None:
-        """Tell all subscribers. Costs nothing when there are none, waits for nobody, and never raises: an event that
-        cannot be sent is a mistake of the program, and only reported."""
+        """Send an event to all subscribers. It does nothing without subscribers, never blocks and never raises: an
+        event that cannot be encoded is a bug and only logged."""
         subscribers = [each for each in self._desk.connections if each.subscribed]
         if not subscribers:
             return
@@ -141,8 +139,8 @@ class ControlServer:
             each.tell(line)
 
     async def stop(self) -> None:
-        """Take no more clients, answer what is worked on, say goodbye and go. May be called twice. A handler does not
-        call it, but asks somebody else for it: else its own answer would come to nothing."""
+        """Accept no more clients, finish the requests, send the last event and close. May be called twice. A handler
+        must not call it directly, because its own answer would be lost."""
         self._desk.is_closing = True
         self._close_door()
         await self._finish_requests()
@@ -161,12 +159,12 @@ class ControlServer:
             server.close()
         if listener is not None:
             listener.socket.close()
-            with contextlib.suppress(OSError):  # it is stale then, and the next daemon clears it away
+            with contextlib.suppress(OSError):  # The file is stale then; the next daemon removes it.
                 listener.remove(self._context.files)
                 socket_address.remove_address_note(self._context.home, self._context.files)
 
     async def _finish_requests(self) -> None:
-        """Give what is worked on a moment to end, then cancel it. Not what may have called `stop`."""
+        """Give running requests a moment to finish, then cancel them, except a request that may have called `stop`."""
         own = asyncio.current_task()
         if tasks := [each for each in self._desk.tasks if each is not own]:
             _, late = await asyncio.wait(tasks, timeout=self._desk.limits.stop)
@@ -174,12 +172,12 @@ class ControlServer:
                 each.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    # Who may be here ----------------------------------------------------------------------------------------------
+    # Access control -----------------------------------------------------------------------------------------------
 
     def _admit(self, connection: socket.socket) -> None:
-        """Raises NotAllowed for another user's process."""
+        """Check the user of the connecting process. Raises NotAllowed for another user."""
         if self._loopback:
-            return  # whoever it is, it has to know the token
+            return  # The user is unknown, so the client has to know the token.
         user = peer_user.read_peer_user(connection)
         if user is not None and user != os.geteuid():
             raise NotAllowed(f"it serves the user with the number {os.geteuid()}, not {user}", fix="")

@@ -1,4 +1,4 @@
-"""The client of commands: plain sockets, one thing at a time, and nothing imported that takes long."""
+"""The client of commands: plain sockets, one request at a time, and no slow imports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TURN = 0.01
 
 
 class DaemonClient:
-    """A connection to the daemon of a home. Not for several threads at once. `hello` is what the daemon said first."""
+    """A connection to the daemon of a home, for use in one thread at a time. `hello` is the daemon's first answer."""
 
     def __init__(self, connection: socket.socket, where: Address) -> None:
         self._socket = connection
@@ -42,10 +42,8 @@ class DaemonClient:
 
     @classmethod
     def connect(cls, home: Home, files: FileOperations, timeout: float = 2.0, *, app: str = "lifeboat") -> DaemonClient:
-        """Connect and say hello, both within `timeout` seconds; `app` names the program.
-
-        Raises NotRunning, DoesNotAnswer, OtherRelease, NotAllowed, ServiceError.
-        """
+        """Connect and send hello, both within `timeout` seconds; `app` names the program. Raises NotRunning,
+        DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
         where = socket_address.find_address(home, files)
         deadline = time.monotonic() + timeout
         client = cls(open_socket(where, timeout), where)
@@ -58,32 +56,27 @@ class DaemonClient:
         return client
 
     def call(self, method: str, /, **parameters: object) -> JsonObject:
-        """Call a method by name and wait for its answer as long as it takes.
-
-        Raises the error that the method failed with; DoesNotAnswer when the daemon ends meanwhile.
-        """
+        """Call a method by name and wait for its answer without a time limit. Raises the error that the method failed
+        with; DoesNotAnswer when the daemon ends before it answers."""
         return self._ask(method, parameters, None)
 
     def ask(self, method: ControlMethod[R], /, tell: Tell | None = None, **parameters: object) -> R:
-        """Call a method and read its answer. With `tell`, events that come meanwhile are given to it.
-
-        Raises what `call` does; DoesNotAnswer when the method's patience is at its end; OtherRelease for an answer of
-        another shape.
-        """
+        """Call a method and decode its answer. Events that arrive before it are passed to `tell`. Raises what `call`
+        raises; DoesNotAnswer when the method's time limit is reached; OtherRelease for an answer of another shape."""
         if tell is not None:
             self.subscribe()
         deadline = None if method.patience is None else time.monotonic() + method.patience
         return method.result(self._ask(method.name, parameters, deadline, tell))
 
     def subscribe(self) -> None:
-        """From now on the daemon tells this client what happens."""
+        """Ask the daemon to send events to this client from now on."""
         if not self._subscribed:
             self._ask(json_rpc.SUBSCRIBE, {}, None)
             self._subscribed = True
 
     def events(self) -> Iterator[JsonObject]:
-        """What happens, from now on, until the connection ends. The last one is `goodbye` or `lost` where the daemon
-        had the time to say so."""
+        """Yield events from now on until the connection ends. The last one is `goodbye` or `lost` if the daemon had
+        time to send it."""
         self.subscribe()
         while True:
             while self._talk.events:
@@ -92,7 +85,7 @@ class DaemonClient:
                 return
 
     def close(self) -> None:
-        """End the connection; another thread's `events` ends too. What was asked for is done all the same."""
+        """Close the connection; `events` in another thread ends too. Work that was requested continues."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -120,7 +113,8 @@ class DaemonClient:
         return outcome
 
     def _send(self, line: bytes, deadline: float | None) -> None:
-        """A daemon that has ended the connection may have said why: that is read, not the failure to send."""
+        """Send data. A daemon that closed the connection may have sent the reason: that is read instead of reporting
+        the failed send."""
         try:
             self._socket.settimeout(_rest(deadline))
             self._socket.sendall(line)
@@ -130,7 +124,7 @@ class DaemonClient:
             return
 
     def _receive(self, deadline: float | None) -> bool:
-        """Take what comes; False at the end of the connection."""
+        """Read what has arrived. Return False at the end of the connection."""
         try:
             self._socket.settimeout(_rest(deadline))
             data = self._socket.recv(_PIECE)
@@ -143,8 +137,8 @@ class DaemonClient:
 
 
 def connect_if_running(home: Home, files: FileOperations | None = None, timeout: float = 2.0) -> DaemonClient | None:
-    """A client of the daemon that serves a home, None when none does. Raises what `DaemonClient.connect` raises
-    otherwise."""
+    """Return a client of the daemon that serves a home, or None when no daemon runs. Otherwise raises what
+    `DaemonClient.connect` raises."""
     try:
         return DaemonClient.connect(home, files or SystemFiles(), timeout)
     except NotRunning:
@@ -152,7 +146,7 @@ def connect_if_running(home: Home, files: FileOperations | None = None, timeout:
 
 
 def open_socket(where: Address, timeout: float) -> socket.socket:
-    """A connected socket. Raises NotRunning, NotAllowed, DoesNotAnswer."""
+    """Return a connected socket. Raises NotRunning, NotAllowed, DoesNotAnswer."""
     unix = isinstance(where, UnixAddress)
     connection = socket.socket(socket.AF_UNIX if unix else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -175,8 +169,8 @@ def open_socket(where: Address, timeout: float) -> socket.socket:
 
 
 def _connect_in_turn(connection: socket.socket, path: str, timeout: float) -> None:
-    """Where many connect at once, a Unix socket refuses instead of letting wait. Raises OSError, BlockingIOError when
-    it still does after `timeout` seconds."""
+    """Retry while the queue of a Unix socket is full: it refuses a connection instead of letting it wait. Raises
+    OSError, and BlockingIOError when the queue is still full after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while True:
         try:
@@ -189,15 +183,15 @@ def _connect_in_turn(connection: socket.socket, path: str, timeout: float) -> No
 
 
 def _check_server(connection: socket.socket) -> None:
-    """See that the process that listens is this user's: it may lie in a folder for temporary files. Raises NotAllowed
-    or OSError."""
+    """Check that the listening process belongs to this user, because the socket may lie in a shared temporary
+    directory. Raises NotAllowed or OSError."""
     user = peer_user.read_peer_user(connection)
     if user is not None and user != os.geteuid():
         raise NotAllowed("the process that listens there belongs to another user")
 
 
 def explain_connect_error(where: Address, error: OSError) -> ServiceError:
-    """Why there is no connection, as one of our errors."""
+    """Convert an error of the system into the error that explains why there is no connection."""
     if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
         return NotRunning(f"nothing listens on {where}")
     if isinstance(error, PermissionError):
@@ -212,7 +206,7 @@ def _silent(where: Address) -> DoesNotAnswer:
 
 
 def _rest(deadline: float | None) -> float | None:
-    """Seconds that are left. Raises TimeoutError when none are."""
+    """Return the seconds that are left. Raises TimeoutError when none are."""
     if deadline is None:
         return None
     left = deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""Errors as documents and back: what failed in one process is the same error in another."""
+"""Convert errors to documents and back, so that an error keeps its class across processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_core.errors import ServiceError
 
 
 def describe_error(error: LifeboatError) -> JsonObject:
-    """An error as `--json` gives it (code, title, message, fix, retryable), and its exit_status."""
+    """Return an error as `--json` writes it (code, title, message, fix, retryable), with its exit_status."""
     return {
         "code": error.code,
         "title": error.title,
@@ -22,10 +22,8 @@ def describe_error(error: LifeboatError) -> JsonObject:
 
 
 def rebuild_error(found: object) -> LifeboatError:
-    """The error of a document: of the class with its code where that is loaded, else a ServiceError with its code.
-
-    It has the document's own title, message and fix. What is missing or no text is a ServiceError's.
-    """
+    """Rebuild the error of a document: the class with its code if that is loaded, otherwise a ServiceError with its
+    code. It has the document's title, message and fix. Missing or invalid fields have the defaults of ServiceError."""
     fields: JsonObject = found if isinstance(found, dict) else {}
     code = _text(fields, "code", ServiceError.code)
     error = _make(_class_of(code), _text(fields, "message", "it gave no reason"))
@@ -40,12 +38,12 @@ def rebuild_error(found: object) -> LifeboatError:
 def _make(cls: type[LifeboatError], message: str) -> LifeboatError:
     try:
         return cls(message)
-    except TypeError:  # its constructor wants more than there is
+    except TypeError:  # Its constructor needs more arguments than the document provides.
         return ServiceError(message)
 
 
 def _class_of(code: str) -> type[LifeboatError]:
-    """The class with a code; of several the one that the others derive from."""
+    """Return the class with a code; among several, the one that the others derive from."""
     return next((cls for cls in _loaded(LifeboatError) if cls.code == code), ServiceError)
 
 

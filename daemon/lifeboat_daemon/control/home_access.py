@@ -1,4 +1,4 @@
-"""The door of this user's home for a program that stays: its daemon, and what was last known of it."""
+"""Access to the user's home for a long-running program: its daemon, and the last known status."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from lifeboat_daemon.control.async_daemon_client import AsyncDaemonClient
 
 
 class HomeAccess:
-    """Opening it finds and checks the home; nothing is kept open. Raises HomeError, Busy."""
+    """Access to one home. Creating it finds and checks the home; no file stays open. Raises HomeError, Busy."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self._context = Context.open(environment)
 
     async def connect(self, app: str) -> AsyncDaemonClient:
-        """A connection to the daemon. Raises NotRunning, DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
+        """Connect to the daemon. Raises NotRunning, DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
         return await AsyncDaemonClient.connect(self._context.home, self._context.files, app=app)
 
     def now(self) -> datetime:
-        """The time, by the clock of the home."""
+        """Return the time by the clock of the home."""
         return self._context.clock.now()
 
     def remembered(self) -> JsonObject | None:
-        """The status that `remember` was given last, None where there is none or it cannot be read."""
+        """Return the status that was last passed to `remember`, or None if there is none or it cannot be read."""
         return last_status.load_status(self._context.home, self._context.files)
 
     def remember(self, document: JsonObject) -> None:
-        """Keep a status for the next one who opens the door. It is a cache: what fails is no failure."""
+        """Save a status for the next start of a program. It is a cache, so errors are ignored."""
         last_status.save_status(self._context.home, self._context.files, document)

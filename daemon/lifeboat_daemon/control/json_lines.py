@@ -1,4 +1,5 @@
-"""Messages between processes of this program: one JSON document a line, which may hold names that are no text."""
+"""Messages between processes of this program: one JSON document per line, which may contain file names that are not
+valid text."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode_line(message: msgspec.Struct) -> bytes:
-    """A message as one line, its newline included. Raises TypeError for what JSON does not know."""
+    """Return a message as one line, including its newline. Raises TypeError for a value that JSON cannot represent."""
     try:
         return _encoder.encode(message) + b"\n"
-    except UnicodeEncodeError:  # names of files that are no text: Python's own JSON writes them so that they come back
+    except UnicodeEncodeError:  # File names that are not valid text: Python's own JSON encoder writes them reversibly.
         return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
 
 
 def decode_line(decoder: msgspec.json.Decoder[T], line: bytes) -> T:
-    """What such a line says. Raises msgspec.MsgspecError."""
+    """Decode such a line. Raises msgspec.MsgspecError."""
     try:
         return decoder.decode(line)
     except RecursionError:

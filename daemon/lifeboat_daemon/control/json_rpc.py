@@ -1,7 +1,7 @@
-"""What is said over the control socket (JSON-RPC 2.0, one message a line), as pure functions.
+"""The messages on the control socket (JSON-RPC 2.0, one message per line), as pure functions.
 
-The first request is `hello`. Requests have an `id` and are answered, in the order in which they are done; what the
-daemon tells unasked, to clients that called `subscribe`, are notifications with the method `encode_event`.
+The first request is `hello`. Requests have an `id` and are answered in the order in which they complete. Clients that
+called `subscribe` receive events as notifications with the method `event`.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from lifeboat_core.texts import readable_json
 from lifeboat_daemon.control import error_documents
 
 PROTOCOL = 1
-"""Goes up when a client of an earlier one would misunderstand an answer. New methods and fields leave it."""
+"""Increases when an older client would misunderstand an answer. New methods and fields do not change it."""
 LARGEST = 16 * 1024 * 1024
-"""Bytes of one answer or event, without the end of its line."""
+"""Bytes of one answer or event, without its line end."""
 LARGEST_REQUEST = 1024 * 1024
-"""Bytes of one request. Requests name things; what is large goes from the daemon to its clients."""
+"""Bytes of one request. Requests only name things; large data flows from the daemon to its clients."""
 
 HELLO = "hello"
 SUBSCRIBE = "subscribe"
 EVENT = "event"
 GOODBYE: JsonObject = {"event": "goodbye"}
-"""The daemon ends. The last event of a connection."""
+"""The daemon ends. This is the last event of a connection."""
 LOST: JsonObject = {"event": "lost"}
-"""The client read too slowly, so events were left out. The last event of a connection: connect anew and ask for the
-status."""
+"""The client read too slowly, so events were left out. This is the last event of a connection: reconnect and ask for
+the status."""
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMETERS, INTERNAL = -32700, -32600, -32601, -32602, -32603
 FAILED = -32000
-"""The method ran and failed: `data` holds the error as `--json` gives it (code, title, message, fix, retryable)."""
+"""The method ran and failed: `data` contains the error as `--json` writes it (code, title, message, fix, retryable)."""
 
 Id = int | str | None
 _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
@@ -42,7 +42,7 @@ _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class RpcRequest:
-    """One call. `id` is None for a notification, which nobody answers."""
+    """One call. `id` is None for a notification, which gets no answer."""
 
     id: Id
     method: str
@@ -50,7 +50,7 @@ class RpcRequest:
 
 
 class UnusableRequest(Exception):
-    """A line that is no request. `encode_answer` is the line that says so."""
+    """The line is not a valid request. `answer` is the line to send back."""
 
     def __init__(self, number: int, message: str, request: Id = None) -> None:
         super().__init__(message)
@@ -58,13 +58,13 @@ class UnusableRequest(Exception):
 
 
 def encode_request(number: int, method: str, parameters: JsonObject) -> bytes:
-    """Return the line of a request. Raises UnicodeEncodeError for a name that is no UTF-8: spelled out, it would be the
-    name of another file."""
+    """Return the line of a request. Raises UnicodeEncodeError for a name that is not valid UTF-8: with escapes it would
+    be the name of another file."""
     return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}) + b"\n"
 
 
 def decode_request(line: bytes | bytearray) -> RpcRequest:
-    """The request of a line. Raises Unusable."""
+    """Decode a line as a request. Raises UnusableRequest."""
     try:
         message = msgspec.json.decode(line)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -96,23 +96,24 @@ def _is_id(value: object) -> bool:
 
 
 def encode_answer(number: Id, result: object) -> bytes:
-    """The line of an answer. Raises ServiceError when it is larger than lines are, TypeError for what is no JSON."""
+    """Return the line of an answer. Raises ServiceError when it exceeds the maximum, TypeError for a value that JSON
+    cannot represent."""
     return _not_too_large(_line({"jsonrpc": "2.0", "id": number, "result": result}))
 
 
 def encode_failure(number: Id, error: LifeboatError) -> bytes:
-    """The line that says that a method failed."""
+    """Return the line that reports the failure of a method."""
     return encode_rpc_error(number, INVALID_PARAMETERS if isinstance(error, BadRequest) else FAILED, error)
 
 
 def encode_rpc_error(number: Id, code: int, error: LifeboatError) -> bytes:
-    """The line of an error with its JSON-RPC number."""
+    """Return the line of an error with its JSON-RPC number."""
     problem = {"code": code, "message": error.title, "data": error_documents.describe_error(error)}
     return _line({"jsonrpc": "2.0", "id": number, "error": problem})
 
 
 def encode_event(told: JsonObject) -> bytes:
-    """The line of an event. Raises what `encode_answer` raises."""
+    """Return the line of an event. Raises what `encode_answer` raises."""
     return _not_too_large(_line({"jsonrpc": "2.0", "method": EVENT, "params": told}))
 
 

@@ -1,10 +1,10 @@
-"""Bytes into lines, with an end to how long one may be."""
+"""Split a byte stream into lines of limited length."""
 
 from __future__ import annotations
 
 
 class LineSplitter:
-    """Takes bytes as they come and gives whole lines. A line longer than `largest` bytes ends it: `broken`."""
+    """Takes bytes as they arrive and returns whole lines. A line longer than `largest` bytes sets `broken`."""
 
     def __init__(self, largest: int) -> None:
         self._largest = largest
@@ -12,7 +12,8 @@ class LineSplitter:
         self.broken = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that end in `data`, without their ends. What follows a line that is too long is lost."""
+        """Return the lines that end in `data`, without their line ends. Data after a line that is too long is
+        discarded."""
         if self.broken:
             return []
         self._rest += data

@@ -1,4 +1,4 @@
-"""Sockets to listen on: made by ourselves, so that nobody else can connect for a moment."""
+"""Create listening sockets that are private from the first moment."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lifeboat_core.errors import AlreadyRunning, NotAllowed
 from lifeboat_daemon.control.socket_address import LoopbackAddress, UnixAddress, is_unguessable
 
 _PATIENCE = 1.0
-"""Seconds for whoever may be listening already."""
+"""Seconds to wait for an answer of a process that may already be listening."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnixListener:
-    """A bound Unix socket. `file` is (device, inode) of its path, by which it is known again."""
+    """A bound Unix socket. `file` is the device and inode of its path, which identify it later."""
 
     address: UnixAddress
     socket: socket.socket
@@ -29,10 +29,8 @@ class UnixListener:
 
     @classmethod
     def bind(cls, address: UnixAddress, files: FileOperations) -> UnixListener:
-        """Take the path, also from a daemon that was killed. Raises AlreadyRunning, NotAllowed or OSError.
-
-        The caller holds the daemon's lock: nobody else is between the look and the removal.
-        """
+        """Bind to the path, replacing the socket of a daemon that was killed. Raises AlreadyRunning, NotAllowed or
+        OSError. The caller holds the daemon's lock, so no other daemon can interfere between check and removal."""
         _clear(address.path, files)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -48,7 +46,7 @@ class UnixListener:
         return cls(address, bound, (found.st_dev, found.st_ino))
 
     def is_there(self, files: FileOperations) -> bool:
-        """Whether the path still leads here."""
+        """Return whether the path still leads to this socket."""
         try:
             found = files.lstat(self.address.path)
         except OSError:
@@ -56,7 +54,7 @@ class UnixListener:
         return (found.st_dev, found.st_ino) == self.file
 
     def remove(self, files: FileOperations) -> None:
-        """Take the path away, if it is this socket's. Raises OSError."""
+        """Remove the path if it belongs to this socket. Raises OSError."""
         if self.is_there(files):
             with contextlib.suppress(FileNotFoundError):
                 files.remove(self.address.path)
@@ -75,11 +73,11 @@ class LoopbackListener:
 
     @classmethod
     def bind(cls) -> LoopbackListener:
-        """Raises OSError."""
+        """Bind to a free port. Raises OSError."""
         bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             exclusive = getattr(socket, "SO_EXCLUSIVEADDRUSE", None)
-            if exclusive is not None:  # Windows lets others bind the same port otherwise
+            if exclusive is not None:  # Without this, Windows lets other processes bind the same port.
                 bound.setsockopt(socket.SOL_SOCKET, exclusive, 1)
             bound.bind(("127.0.0.1", 0))
         except BaseException:
@@ -91,7 +89,7 @@ class LoopbackListener:
         return True
 
     def remove(self, files: FileOperations) -> None:
-        """There is no path to take away."""
+        """Do nothing: there is no path to remove."""
 
 
 Listener = UnixListener | LoopbackListener
@@ -99,7 +97,8 @@ Listener = UnixListener | LoopbackListener
 
 @contextlib.contextmanager
 def _only_for_us() -> Iterator[None]:
-    """Rights of 0600 from the first moment. The umask is the whole process's: another thread's file may get less."""
+    """Create files with mode 0600 from the first moment. The umask applies to the whole process, so a file of another
+    thread may get a stricter mode."""
     before = os.umask(0o177)
     try:
         yield
@@ -108,7 +107,7 @@ def _only_for_us() -> Iterator[None]:
 
 
 def _clear(path: str, files: FileOperations) -> None:
-    """Remove the socket of a process that ended. Raises AlreadyRunning, NotAllowed or OSError."""
+    """Remove the socket of a process that has ended. Raises AlreadyRunning, NotAllowed or OSError."""
     try:
         found = files.lstat(path)
     except FileNotFoundError:
@@ -122,7 +121,7 @@ def _clear(path: str, files: FileOperations) -> None:
 
 
 def _answers(path: str) -> bool:
-    """Whether a process listens on a socket, be it too busy to accept."""
+    """Return whether a process listens on a socket, even if it is too busy to accept."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_PATIENCE)
         try:

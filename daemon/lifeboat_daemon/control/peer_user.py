@@ -1,4 +1,4 @@
-"""Whose process is at the other end of a Unix socket, as the kernel says it."""
+"""Ask the kernel which user owns the process at the other end of a Unix socket."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ _UCRED = struct.Struct("=iII")
 
 
 def read_peer_user(connection: socket.socket) -> int | None:
-    """The user's number, None where the system does not say it: there the rights of folder and socket have to do.
-
-    Raises OSError when the connection is no more. Untested outside Linux.
-    """
+    """Return the user id, or None if the system does not report it: then the permissions of directory and socket have
+    to suffice. Raises OSError when the connection has ended. Untested outside Linux."""
     if hasattr(socket, "SO_PEERCRED"):
         found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
         return int(_UCRED.unpack(found)[1])

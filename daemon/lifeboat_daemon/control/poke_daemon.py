@@ -1,4 +1,4 @@
-"""Tell a running daemon at once what a command changed. It would find out by itself a little later."""
+"""Notify a running daemon of what a command changed. Without it, the daemon would find out a little later."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
 
 _PATIENCE = 2.0
-"""Seconds. The command has done its work: nobody waits longer for a daemon that does not answer."""
+"""Seconds. The command has done its work, so it waits no longer for a daemon that does not answer."""
 
 
 def wake_daemon(context: Context, agent: Agent | None = None) -> None:
-    """Let the daemon of this home, if one runs, read settings and agents again, and look up how an agent stands. Never
-    raises and never fails."""
+    """Ask the daemon of this home, if one runs, to reload settings and agents and to check the status of an agent.
+    Never raises."""
     from lifeboat_daemon.control import control_methods
     from lifeboat_daemon.control.daemon_client import connect_if_running
 

@@ -1,8 +1,8 @@
-"""Where the control socket lies, and how a client finds it.
+"""Choose, record and find the address of the control socket.
 
-The socket is `run/control.sock` in the home. Where it cannot be (the path is too long for a socket, or the system has
-no Unix sockets), `run/control.json` says where it is instead; so a client needs the home and nothing of the
-environment that the daemon was started in.
+The socket is `run/control.sock` in the home. If that is impossible (the path is too long for a socket, or the system
+has no Unix sockets), `run/control.json` names the address. A client therefore needs the home only, not the environment
+that the daemon was started in.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 SOCKET = "control.sock"
 NOTE = "control.json"
 LONGEST = 100
-"""Bytes of a path. Systems take 104 (macOS) or 108 with the zero at the end."""
+"""Bytes of a socket path. Systems allow 104 (macOS) or 108, including the final zero."""
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 class UnixAddress(msgspec.Struct, frozen=True, tag="unix", tag_field="transport"):
-    """A Unix socket."""
+    """The address of a Unix socket."""
 
     path: str
 
@@ -42,9 +42,9 @@ class UnixAddress(msgspec.Struct, frozen=True, tag="unix", tag_field="transport"
 
 
 class LoopbackAddress(msgspec.Struct, frozen=True, tag="loopback", tag_field="transport"):
-    """TCP on 127.0.0.1, which every user of the machine reaches: `token` (64 hexadecimal digits) proves to the daemon
-    that the client may read the note, `reply` (as long) proves the same of the daemon to the client, for another
-    program may have taken the port of a daemon that was killed."""
+    """A TCP address on 127.0.0.1, which every user of the machine can reach. `token` (64 hexadecimal digits) proves to
+    the daemon that the client may read the note. `reply` (same length) proves the same of the daemon to the client,
+    because another program may have taken the port of a daemon that was killed."""
 
     port: int
     token: str
@@ -54,7 +54,7 @@ class LoopbackAddress(msgspec.Struct, frozen=True, tag="loopback", tag_field="tr
         return f"127.0.0.1:{self.port}"
 
     def is_token(self, given: object) -> bool:
-        """Compared in a time that does not depend on where they differ."""
+        """Compare in constant time."""
         return isinstance(given, str) and hmac.compare_digest(self.token.encode(), given.encode(errors="replace"))
 
     def is_reply(self, given: object) -> bool:
@@ -65,8 +65,8 @@ Address = UnixAddress | LoopbackAddress
 
 
 def choose_address(home: Home, files: FileOperations, environment: Mapping[str, str]) -> UnixAddress:
-    """Where a daemon of this home puts its Unix socket; the folder is there and private. Raises NotAllowed,
-    ServiceError or OSError."""
+    """Return the path of the Unix socket for the daemon of this home. Its directory exists and is private. Raises
+    NotAllowed, ServiceError or OSError."""
     make_private_folder(home.run_folder, files)
     path = home.run_folder / SOCKET
     if _fits(path):
@@ -86,7 +86,8 @@ def choose_address(home: Home, files: FileOperations, environment: Mapping[str, 
 
 
 def _short_folders(environment: Mapping[str, str]) -> list[Path]:
-    """Return the folders of this user, in order of preference. Another user may have made one of them first."""
+    """Return the temporary directories of this user, in order of preference. Another user may have created one of them
+    first."""
     runtime = environment.get("XDG_RUNTIME_DIR", "")
     folders = [Path(base, f"lifeboat-{os.geteuid()}") for base in _temporary_folders(environment)]
     return [Path(runtime, "lifeboat"), *folders] if _is_own(runtime) else folders
@@ -97,18 +98,19 @@ def _temporary_folders(environment: Mapping[str, str]) -> list[str]:
 
 
 def _unguessable_prefix() -> str:
-    """Return how a folder is called that takes the place of one which another user made first. `mkdtemp` adds eight
-    random characters, so that this one cannot be made first as well."""
+    """Return the name prefix of the directory that replaces one which another user created first. `mkdtemp` adds eight
+    random characters, so that this one cannot be created first as well."""
     return f"lifeboat-{os.geteuid()}-"
 
 
 def is_unguessable(folder: Path) -> bool:
-    """Return whether `choose_address` made a folder under a random name: it holds one socket and is removed with it."""
+    """Return whether `choose_address` created a directory with a random name. It contains one socket and is removed
+    with it."""
     return folder.name.startswith(_unguessable_prefix())
 
 
 def _can_be_private(folder: Path, files: FileOperations) -> bool:
-    """Make a folder private; return False where another user made it first."""
+    """Make a directory private. Return False if another user created it first."""
     try:
         make_private_folder(folder, files)
     except (NotAllowed, OSError):
@@ -121,7 +123,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _is_own(path: str) -> bool:
-    """Not so for a variable that came along from another user's session (`sudo -E`)."""
+    """Return False for a variable that was inherited from another user's session (`sudo -E`)."""
     if not _is_folder(path):
         return False
     found = os.stat(path)
@@ -133,7 +135,7 @@ def _fits(path: Path) -> bool:
 
 
 def make_private_folder(folder: Path, files: FileOperations) -> None:
-    """Make a folder of this user's alone, or see that it is one. Raises NotAllowed or OSError."""
+    """Create a directory that only this user can use, or check an existing one. Raises NotAllowed or OSError."""
     files.make_folders(folder, 0o700)
     check_private_folder(folder, files)
     if os.name == "posix" and stat.S_IMODE(files.lstat(folder).st_mode) != 0o700:
@@ -141,7 +143,8 @@ def make_private_folder(folder: Path, files: FileOperations) -> None:
 
 
 def check_private_folder(folder: Path, files: FileOperations) -> None:
-    """See that a folder is this user's and nobody else writes into it. Raises NotAllowed or OSError."""
+    """Check that a directory belongs to this user and that no other user can write into it. Raises NotAllowed or
+    OSError."""
     found = files.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
         raise NotAllowed(f"{folder} is a link or no folder at all; remove it and start the service again")
@@ -154,7 +157,7 @@ def check_private_folder(folder: Path, files: FileOperations) -> None:
 
 
 def write_address_note(home: Home, files: FileOperations, address: Address) -> None:
-    """Say in the home where the socket is; nothing is said of the usual place. Raises NotAllowed or OSError."""
+    """Record the address in the home unless it is the usual one. Raises NotAllowed or OSError."""
     if address == _usual(home):
         remove_address_note(home, files)
         return
@@ -163,7 +166,7 @@ def write_address_note(home: Home, files: FileOperations, address: Address) -> N
 
 
 def is_address_noted(home: Home, files: FileOperations, address: Address) -> bool:
-    """Whether clients find an address: it is the usual place, or there is a note."""
+    """Return whether clients find an address: it is the usual one, or it is recorded."""
     if address == _usual(home):
         return True
     try:
@@ -174,13 +177,13 @@ def is_address_noted(home: Home, files: FileOperations, address: Address) -> boo
 
 
 def remove_address_note(home: Home, files: FileOperations) -> None:
-    """Raises OSError."""
+    """Remove the recorded address. Raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         files.remove(home.run_folder / NOTE)
 
 
 def find_address(home: Home, files: FileOperations) -> Address:
-    """Where the daemon of a home is to be asked, if there is one. Raises NotRunning, NotAllowed."""
+    """Return the address of the daemon of a home. Raises NotRunning, NotAllowed."""
     try:
         check_private_folder(home.run_folder, files)
         address = _noted(home, files) or _usual(home)

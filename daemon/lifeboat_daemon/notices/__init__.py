@@ -1,1 +1,1 @@
-"""How users and monitoring hear from the daemon: notifiers, metrics, pings."""
+"""How users and monitoring are informed by the daemon: notifiers, metrics, pings."""

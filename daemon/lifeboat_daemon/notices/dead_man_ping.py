@@ -1,7 +1,8 @@
-"""The dead-man's ping: an address (`send_ping.url`) that is called while all is well. Who listens there raises the
-alarm when the calls stop, whatever they stopped for: a full disk, a thief, or this program.
+"""Call the dead-man's switch: an address (`ping.url`) that is called while all is well.
 
-Called plainly while all is well and with `/fail` when something needs the user, as Healthchecks and its like read it.
+The monitor there raises the alarm when the calls stop, for whatever reason: a full disk, theft, or a crash of this
+program. The address is called as it is while all is well and with `/fail` when something needs the user, as
+Healthchecks and similar services expect.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ SETTING = "ping.url"
 
 
 def send_ping(context: Context, *, is_well: bool, wait: Callable[[float], None] | None = None) -> str | None:
-    """Call the address, if there is one; None when it was called (or there is none), else why not. A machine without a
-    network is no error here: to be noticed is what the ping is for. Raises ConfigError."""
+    """Call the address if one is set. Return None after success or without an address, otherwise the reason of the
+    failure. A missing network is not an error here, because the monitor will notice the missing call. Raises
+    ConfigError."""
     address = str(context.setting(SETTING))
     if not address:
         return None
@@ -32,6 +34,6 @@ def send_ping(context: Context, *, is_well: bool, wait: Callable[[float], None] 
 
 
 def make_failure_address(address: str) -> str:
-    """The address to call when something needs the user: `/fail` behind the path, before a query."""
+    """Return the address to call when something needs the user: `/fail` after the path, before a query."""
     parts = urlsplit(address)
     return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/fail"))

@@ -1,7 +1,6 @@
-"""Figures for Prometheus, as a text file that its node exporter reads (`metrics.file`).
+"""Write metrics for Prometheus as a text file that its node exporter reads (`metrics.file`).
 
-Whether all is well follows from the last verified copy, never from "a job ended". Pure but for `write_metrics`, and
-light.
+Health is derived from the last verified copy, never from the end of a job. All functions but `write_metrics` are pure.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 class AgentMetrics(msgspec.Struct, frozen=True):
-    """An agent and how many captures of it succeeded and failed since the daemon began."""
+    """An agent and how many of its captures succeeded and failed since the daemon started."""
 
     status: AgentStatus
     captures: int = 0
@@ -35,7 +34,8 @@ class AgentMetrics(msgspec.Struct, frozen=True):
 
 
 class DaemonMetrics(msgspec.Struct, frozen=True):
-    """Everything. `started_at` is when the daemon began, `running` False in the last figures that it writes."""
+    """All metrics of one file. `started_at` is when the daemon started; `running` is False in the last file that it
+    writes."""
 
     agents: list[AgentMetrics]
     started_at: str | None = None
@@ -44,19 +44,20 @@ class DaemonMetrics(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, status: JsonObject, counters: JsonObject, daemon: JsonObject | None = None) -> DaemonMetrics:
-        """From plain data: what `status` says of the agents; of each, by id, `captures` and `failures` since the daemon
-        began; `started_at`, `version` and `running` of the daemon. Raises KeyError, msgspec.ValidationError."""
+        """Build the metrics from plain data: the agents of `status`; `captures` and `failures` since the daemon
+        started, by agent id; `started_at`, `version` and `running` of the daemon. Raises KeyError,
+        msgspec.ValidationError."""
         found = [{"status": each, **counters.get(each["id"], {})} for each in status["agents"]]
         return msgspec.convert({"agents": found, **(daemon or {})}, cls)
 
 
 Sample = tuple[dict[str, str], float]
 Family = tuple[str, str, str, Iterable[Sample]]
-"""(name, type, meaning, samples)."""
+"""A metric family: (name, type, meaning, samples)."""
 
 
 def render_metrics(figures: DaemonMetrics) -> str:
-    """The text of the file. The same figures give the same text."""
+    """Return the text of the file. Equal metrics give equal text."""
     agents = sorted(figures.agents, key=lambda one: one.status.id)
     lines: list[str] = []
     for name, kind, meaning, samples in _families(figures, agents):
@@ -94,7 +95,7 @@ def _families(figures: DaemonMetrics, agents: list[AgentMetrics]) -> Iterator[Fa
 
 
 def _of_remotes(found: list[tuple[dict[str, str], RemoteFacts]]) -> Iterator[Family]:
-    """Of every agent at every second copy. Without any there is nothing to say."""
+    """Yield the families about every agent at every remote, or nothing without remotes."""
     labelled = [({**labels, "remote": remote.name}, remote) for labels, remote in found]
 
     def each(name: str, meaning: str, value: Callable[[RemoteFacts], float]) -> Family:
@@ -133,8 +134,8 @@ def _number(value: float) -> str:
 
 
 def write_metrics(files: FileOperations, path: str, figures: DaemonMetrics) -> bool:
-    """Put the figures into a file, whole or not at all, for everybody to read; False, and nothing written, when it has
-    them already. `path` may begin with `~`. Raises SystemRefused, DiskFull."""
+    """Write the metrics atomically to a file that everyone can read. Return False, without writing, if the file has
+    this content already. `path` may begin with `~`. Raises SystemRefused, DiskFull."""
     target = Path(os.path.expanduser(path))
     text = render_metrics(figures).encode()
     with convert_system_errors():

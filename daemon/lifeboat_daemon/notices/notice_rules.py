@@ -1,13 +1,13 @@
-"""What people are told unasked, and when: changes that matter and ages, each once, in words without names of files.
+"""Decide which notices people get and when: each change of state and each age once, in words without file names.
 
-Pure. Whoever calls keeps what was told (`NoticeState`, plain data) and hands it in again; the same thing is never said
-twice, and whatever lasts is said in the end.
+All functions are pure. The caller keeps what was sent (`NoticeState`, plain data) and passes it in again, so the same
+notice is never sent twice.
 
-- A state that needs the user is said when it has lasted a minute, that it is over likewise. What comes and goes is said
-  at most once an hour.
-- While it lasts, it is said again after 1, 3, 7, 14 and 30 days, counted from the last verified copy or from the
-  beginning of the trouble, whichever is longer ago.
-- Agents that were found and are not protected are said when they are found first.
+- A state that needs the user is reported after it has lasted a minute, and so is its end. A state that comes and goes
+  is reported at most once an hour.
+- While the state lasts, it is reported again after 1, 3, 7, 14 and 30 days, counted from the last verified copy or from
+  the beginning of the trouble, whichever is longer ago.
+- Agents that are not protected are reported when they are first found.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from lifeboat_core.health.agent_status import (
 from lifeboat_core.texts.human_text import age_text, count_text, quote_argument
 
 LASTS = 60.0
-"""Seconds that a state must last before it is said."""
+"""Seconds that a state must last before it is reported."""
 NOT_AGAIN_FOR = 3600.0
-"""Seconds in which the same word about the same agent is not said twice."""
+"""Seconds in which the same state of the same agent is not reported twice."""
 DAY = 86400.0
 AGES = (1, 3, 7, 14, 30)
-"""Days."""
+"""Days after which a lasting state is reported again."""
 AGE, OFFER = "age", "offer"
-"""Kinds of notices beside the states."""
+"""Kinds of notices that are not states."""
 HOME = ""
-"""The subject of what is wrong beside the agents."""
+"""The subject of problems that concern no single agent."""
 
 
 class UserNotice(msgspec.Struct, frozen=True):
-    """Something to tell. `kind` is a state, `age` or `offer`; `subjects` are the ids of the agents it is about; `text`
-    says what is so, `fix` which command helps; `headline` is the title without the name of the agent. None of them
-    holds the name of a file, a folder or any content."""
+    """A notice for people. `kind` is a state, `age` or `offer`; `subjects` are the ids of the agents it is about;
+    `text` describes the situation, `fix` is the command that helps; `headline` is the title without the name of the
+    agent. None of them contains a file name, a directory or any content."""
 
     kind: str
     title: str
@@ -70,13 +70,13 @@ class UserNotice(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, document: JsonObject) -> UserNotice:
-        """Raises msgspec.ValidationError."""
+        """Rebuild a notice from `to_json`. Raises msgspec.ValidationError."""
         return msgspec.convert(document, cls)
 
 
 class NoticeState(msgspec.Struct, frozen=True):
-    """What is known of one subject. `state` is what it is in `since` a moment, `said` the state that was told last and
-    `said_at` when each was; `age` is the largest number of days that was told of this trouble."""
+    """What was sent about one subject. `state` is the present state and `since` its beginning; `said` is the last
+    reported state and `said_at` when each state was reported; `age` is the largest number of days that was reported."""
 
     state: str = OK
     since: str | None = None
@@ -91,7 +91,7 @@ class NoticeState(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, document: JsonObject | None) -> NoticeState:
-        """What `to_json` gave; nothing told where it cannot be read: a thing said twice is better than never."""
+        """Rebuild a state from `to_json`. Return an empty one if that fails: a repeated notice is better than none."""
         try:
             return msgspec.convert(document or {}, cls)
         except msgspec.ValidationError:
@@ -99,8 +99,8 @@ class NoticeState(msgspec.Struct, frozen=True):
 
 
 class NoticeDecision(NamedTuple):
-    """`told` is to be kept when it differs from what was handed in; `look_again` is in how many seconds something may
-    have to be said although nothing happens, None for never."""
+    """The decision about one subject. `told` is to be saved when it differs from the one passed in; `look_again` is the
+    number of seconds until a notice may be due although nothing happens, or None."""
 
     notices: list[UserNotice]
     told: NoticeState
@@ -108,7 +108,7 @@ class NoticeDecision(NamedTuple):
 
 
 def decide_agent_notices(agent: AgentStatus, told: NoticeState, now: datetime) -> NoticeDecision:
-    """What to say of one agent."""
+    """Decide the notices about one agent."""
     verified = None if agent.last_verified_at is None else times.parse_time(agent.last_verified_at)
     return _news(
         _NoticeSubject(agent.id, agent.name, _alarm(agent.state), _trouble(agent), agent.fix, verified), told, now
@@ -116,14 +116,14 @@ def decide_agent_notices(agent: AgentStatus, told: NoticeState, now: datetime) -
 
 
 def decide_home_notices(status: Status, told: NoticeState, now: datetime) -> NoticeDecision:
-    """What to say of what is wrong beside the agents."""
+    """Decide the notices about problems that concern no single agent."""
     state = ERROR if status.problems else OK
     words = "its configuration cannot be used; the last good one is in force"
     return _news(_NoticeSubject(HOME, "Lifeboat", state, words, "lifeboat doctor", None), told, now)
 
 
 class _NoticeSubject(NamedTuple):
-    """Whom a notice is about: `state` is `ok` or needs the user, `words` say why."""
+    """The subject of a notice: `state` is `ok` or one that needs the user, `words` say why."""
 
     id: str
     name: str
@@ -134,12 +134,13 @@ class _NoticeSubject(NamedTuple):
 
 
 def _alarm(state: str) -> str:
-    """To be busy, to wait or to rest is no news."""
+    """Return the state if it needs the user, otherwise `ok`: being busy, waiting or paused is not reported."""
     return state if state in NEEDS_THE_USER else OK
 
 
 def _trouble(agent: AgentStatus) -> str:
-    """What is wrong, without any name that an agent or a runtime gave. Reasons, which `status` shows, may hold some."""
+    """Describe the problem without any name that an agent or a runtime chose. The reasons of `status` may contain such
+    names."""
     if agent.state == ERROR:
         if agent.damaged is not None:
             return "its copy was read back and does not hold"
@@ -157,7 +158,7 @@ def _trouble(agent: AgentStatus) -> str:
 
 
 def _refusal(agent: AgentStatus, name: str) -> str:
-    """What is wrong with a second copy, by the code of its error: the message may name anything."""
+    """Describe the problem with a remote by the code of its error, because the message may contain any name."""
     code = next(one.code for one in agent.remotes if one.name == name)
     words = {
         "other_vault": "is another one than it was",
@@ -182,14 +183,15 @@ def _news(subject: _NoticeSubject, told: NoticeState, now: datetime) -> NoticeDe
     if told.said != OK and told.said == told.state:
         days, left = _age(subject, told, now)
         if days > told.age:
-            found += [_of_age(subject, days, now)] if not found else []  # the state says it already
+            # The text of the state contains the age already.
+            found += [_of_age(subject, days, now)] if not found else []
             told = msgspec.structs.replace(told, age=days)
         wait = left if wait is None else wait if left is None else min(wait, left)
     return NoticeDecision(found, told, wait)
 
 
 def _noted(subject: _NoticeSubject, told: NoticeState, now: datetime) -> NoticeState:
-    """With the state that it is in now, and since when. A clock that was set back begins anew."""
+    """Return the record with the present state and its beginning. If the clock was set back, the state begins now."""
     moment = times.to_text(now)
     if told.state != subject.state or (told.since is not None and times.parse_time(told.since) > now):
         told = msgspec.structs.replace(told, state=subject.state, since=moment)
@@ -201,7 +203,7 @@ def _noted(subject: _NoticeSubject, told: NoticeState, now: datetime) -> NoticeS
 
 
 def _wait(state: str, told: NoticeState, now: datetime) -> float | None:
-    """Seconds until a state is to be said, None when it was."""
+    """Return the seconds until a state is to be reported, or None if it was."""
     if state == told.said:
         return None
     lasted = LASTS - _passed(told.since, now)
@@ -221,7 +223,7 @@ def _said(subject: _NoticeSubject, told: NoticeState, now: datetime) -> NoticeSt
 
 
 def _age(subject: _NoticeSubject, told: NoticeState, now: datetime) -> tuple[int, float | None]:
-    """The largest of `AGES` that has passed (0 for none), and the seconds until the next one."""
+    """Return the largest of `AGES` that has passed (0 for none), and the seconds until the next one."""
     seconds = _trouble_seconds(subject, told, now)
     passed = [days for days in AGES if seconds >= days * DAY]
     coming = next((days for days in AGES if seconds < days * DAY and days > told.age), None)
@@ -264,11 +266,11 @@ _TITLES = {
 }
 
 
-# Several at once ------------------------------------------------------------------------------------------------
+# Merging --------------------------------------------------------------------------------------------------------
 
 
 def merge_notices(found: Iterable[UserNotice]) -> list[UserNotice]:
-    """What is to be said at the same time, with one notice for all agents of which the same is so."""
+    """Merge notices that are due together: one for all agents in the same situation."""
     groups: dict[tuple[str, str], list[UserNotice]] = {}
     for notice in found:
         groups.setdefault((notice.kind, notice.text), []).append(notice)
@@ -284,18 +286,19 @@ def _as_one(group: list[UserNotice]) -> UserNotice:
     return UserNotice(first.kind, title, f"{', '.join(names)}: {first.text}", fix, subjects, names)
 
 
-# Agents that nobody protects ------------------------------------------------------------------------------------
+# Agents that are not protected ----------------------------------------------------------------------------------
 
 
 def make_purged_notice(agent_id: str, name: str) -> UserNotice:
-    """An agent was purged whole on another machine, so this one erased it as well."""
+    """Return the notice that an agent was purged entirely on another machine and was therefore destroyed here as
+    well."""
     text = "it was purged whole on another machine of yours: nothing of it is kept here, and its folder is as it was"
     return UserNotice(ERROR, f"Lifeboat: {name} was purged", text, "lifeboat receipts list", (agent_id,), (name,))
 
 
 def make_offers_notice(new: Collection[JsonObject]) -> UserNotice | None:
-    """One notice for all agents that were found now and are not protected; None for none. `new` is what discovery says
-    no earlier one had found; of each the `runtime` counts."""
+    """Return one notice for all agents that were found now and are not protected, or None. `new` is what discovery
+    found for the first time; only the `runtime` of each is used."""
     if not new:
         return None
     runtimes = ", ".join(sorted({str(each["runtime"]) for each in new}))

@@ -1,1 +1,1 @@
-"""When: the cadence of each agent, timers, gaps of sleep, and the state of power and network."""
+"""When work is due: the cadence of each agent, timers, time spent asleep, and the local time zone."""

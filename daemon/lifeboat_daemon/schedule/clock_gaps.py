@@ -1,8 +1,8 @@
-"""Sleep of the machine, and jumps of its wall clock, found by comparing clocks.
+"""Detect sleep of the machine and jumps of its wall clock by comparing clocks.
 
-Nobody tells a process reliably that the machine slept. So it looks at its clocks once a minute: the one that counts
-sleep ran on against the one that does not, or the wall clock went another way than both. The change to summer time is
-neither: the wall clock is UTC.
+The system does not report sleep reliably to a process. The daemon therefore compares its clocks once a minute. After
+sleep, the clock that counts sleep is ahead of the one that does not. After a jump, the wall clock differs from both.
+The change to summer time is neither, because the wall clock is UTC.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import NamedTuple
 from lifeboat_alf.seams.system_clock import Clock
 
 SHORTEST_SLEEP = 5.0
-"""Seconds. Shorter naps are added up until they come to this."""
+"""Seconds. Shorter sleep is added up until it reaches this."""
 SMALLEST_JUMP = 10.0
-"""Seconds between two looks. Less is a clock that is being kept right, and changes no plan."""
+"""Seconds between two looks. A smaller difference is the normal correction of a clock and changes no plan."""
 
 
 class ClockGap(NamedTuple):
-    """What happened since the last look, in seconds. `jumped` is below 0 when the clock was set back. Who slept has to
-    look for changes; a jump alone changes nothing but schedules."""
+    """What happened since the last look, in seconds. `jumped` is negative if the clock was set back. After sleep,
+    workspaces have to be scanned; a jump alone affects schedules only."""
 
     slept: float
     jumped: float
 
 
 class ClockGapDetector:
-    """Looks at the clocks, and remembers how they stood."""
+    """Compares the clocks with their state at the last look."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -35,7 +35,7 @@ class ClockGapDetector:
         self._stands = False
 
     def look(self) -> ClockGap | None:
-        """What happened since the last look; None when nothing did. A wall clock that stands still jumps back once."""
+        """Return what happened since the last look, or None. A wall clock that stands still counts as one jump back."""
         boot, asleep, wall = self._read()
         slept = asleep - self._asleep
         jumped = (wall - self._wall).total_seconds() - (boot - self._boot)
@@ -50,7 +50,7 @@ class ClockGapDetector:
         return ClockGap(slept, jumped) if slept or jumped else None
 
     def _read(self) -> tuple[float, float, datetime]:
-        """Seconds since boot, how many of them asleep, and the wall clock."""
+        """Return the seconds since boot, how many of them asleep, and the wall clock."""
         awake = self._clock.monotonic()
         boot = self._clock.since_boot()
         return boot, boot - awake, self._clock.now()

@@ -1,7 +1,7 @@
-"""Cron schedules on APScheduler. The only module that knows its scheduler.
+"""Cron schedules on APScheduler. No other module imports it.
 
-APScheduler would drop a run that is a second late, run jobs that are no coroutines in threads, and count every run that
-was missed while the clock went ten years ahead: none of that happens here.
+By default APScheduler drops a run that is a second late, runs plain functions in threads, and counts every run that was
+missed while the clock was ten years ahead. This module prevents all three.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _CronSchedule:
 
 
 class _CronTrigger(BaseTrigger):  # type: ignore[misc]
-    """The next run after now: those between are past and are made up for by one."""
+    """Computes the next run after now. Runs that were missed in between are replaced by one."""
 
     def __init__(self, crontab: Crontab, zone: Callable[[], tzinfo]) -> None:
         self._crontab = crontab
@@ -40,7 +40,7 @@ class _CronTrigger(BaseTrigger):  # type: ignore[misc]
 
 
 class CronSchedules:
-    """Schedules by name. `now` gives the wall clock in UTC, `run` does what a schedule calls."""
+    """Schedules by name. `now` returns the wall clock in UTC, `run` performs what a schedule calls."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class CronSchedules:
         self._scheduler.start()
 
     def put(self, name: str, expression: str, call: Call, last_run: datetime | None) -> None:
-        """See `Timers.cron`."""
+        """Add a schedule; see `Timers.cron`."""
         known = self._crons.get(name)
         if known is not None and known.expression == expression:
             known.call = call
@@ -83,18 +83,18 @@ class CronSchedules:
         )
 
     def next_run(self, name: str) -> datetime | None:
-        """When a schedule is due, in UTC; None when there is none of this name."""
+        """Return when a schedule is due, in UTC, or None if there is none of this name."""
         job = self._scheduler.get_job(name)
         found: datetime | None = None if job is None else job.next_run_time
         return found
 
     def remove(self, name: str) -> None:
-        """Forget a schedule. There need not be one."""
+        """Remove a schedule if it exists."""
         if self._crons.pop(name, None) is not None and self._scheduler.get_job(name) is not None:
             self._scheduler.remove_job(name)
 
     def woke(self) -> None:
-        """What was due meanwhile runs once; everything else is set by the clock and the zone of now."""
+        """Run once whatever was missed, and compute all other times from the present clock and time zone."""
         now = self._now()
         for name, cron in self._crons.items():
             due = self.next_run(name)
@@ -103,14 +103,14 @@ class CronSchedules:
         self._scheduler.wakeup()
 
     def stop(self) -> None:
-        """Forget everything."""
+        """Remove all schedules."""
         self._crons.clear()
         if self._scheduler.running:
             self._scheduler.remove_all_jobs()
             self._scheduler.shutdown(wait=False)
 
     async def _fire(self, name: str) -> None:
-        """A coroutine, so that it runs in the loop and not in a thread."""
+        """Run a schedule. It is a coroutine so that APScheduler runs it in the event loop and not in a thread."""
         cron = self._crons.get(name)
         if cron is not None:
             self._run(cron.call)

@@ -1,4 +1,4 @@
-"""The time zone that this machine is in now. It is looked up afresh each time: people travel."""
+"""The present time zone of this machine. It is determined again on each call, because laptops travel."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ LOCALTIME = Path("/etc/localtime")
 
 
 def find_local_zone(environment: Mapping[str, str] | None = None, localtime: Path = LOCALTIME) -> tzinfo:
-    """`TZ` where it names a zone or a file, else the file that the system keeps, else what tzlocal finds (on Windows),
-    else UTC. Never raises."""
+    """Return the zone of `TZ` if it names a zone or a file, otherwise that of the system's file, otherwise the one that
+    tzlocal finds (on Windows), otherwise UTC. Never raises."""
     named = (os.environ if environment is None else environment).get("TZ", "").removeprefix(":")
     with contextlib.suppress(OSError, ValueError, LookupError):
         if named:
@@ -31,16 +31,17 @@ def _of_file(path: Path) -> ZoneInfo:
 
 
 def _name(path: Path) -> str | None:
-    """`Europe/Berlin` for a link to `/usr/share/zoneinfo/Europe/Berlin`."""
+    """Return `Europe/Berlin` for a link to `/usr/share/zoneinfo/Europe/Berlin`."""
     _, found, name = os.path.realpath(path).partition("/zoneinfo/")
     return name if found else None
 
 
 def _of_system() -> tzinfo:
-    """Slower, and rarely needed: Windows, or a rule written out in `TZ`."""
+    """Return the zone that tzlocal finds. It is slower and rarely needed: on Windows, or for a rule written out in
+    `TZ`."""
     try:
         from tzlocal import get_localzone
 
         return get_localzone()
-    except Exception:  # it asks registries, files and programs, and each has errors of its own
+    except Exception:  # tzlocal reads registries, files and programs, and each of them has its own exceptions.
         return UTC

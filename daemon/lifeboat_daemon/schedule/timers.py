@@ -1,7 +1,7 @@
-"""Timers of the daemon: something after a while, something by a cron schedule.
+"""Timers of the daemon: calls after some time, and calls by a cron schedule.
 
-What happens after a while runs on the loop's own clock, which no change of the wall clock moves. Schedules run on
-APScheduler, in the local time zone. Neither counts sleep: after it, `woke` sets everything right.
+Calls after some time use the clock of the event loop, which no change of the wall clock affects. Schedules use
+APScheduler, in the local time zone. Neither counts sleep: after it, `woke` corrects both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lifeboat_daemon.schedule.cron_schedules import CronSchedules
 
 Call = Callable[[], Awaitable[None] | None]
-"""What a timer does: at once, or as a coroutine that `stop` waits for."""
+"""What a timer calls: a function, or a coroutine function that `stop` waits for."""
 
 _DRAIN = 5.0
 """Seconds."""
@@ -27,7 +27,7 @@ _DRAIN = 5.0
 
 @dataclass(slots=True)
 class _ScheduledTimer:
-    """`due` in seconds of the clock that counts sleep."""
+    """A timer that is due at `due`, in seconds of the clock that counts sleep."""
 
     due: float
     call: Call
@@ -35,10 +35,8 @@ class _ScheduledTimer:
 
 
 class Timers:
-    """Timers by name; one that is set again replaces the former. To be used in the loop's thread.
-
-    What a timer calls may raise: the loop's exception handler is told, and other timers go on.
-    """
+    """Timers by name; setting one again replaces it. For use in the thread of the event loop. If a call raises, the
+    loop's exception handler is told, and other timers continue."""
 
     def __init__(
         self,
@@ -56,13 +54,13 @@ class Timers:
         self._is_started = self._is_stopped = False
 
     def start(self) -> None:
-        """Let schedules run. Timers and schedules may be set before."""
+        """Start the schedules. Timers and schedules may be set before."""
         self._is_started = True
         if self._crons is not None:
             self._crons.start()
 
     def at(self, name: str, seconds: float, call: Call) -> None:
-        """Call once, after some seconds, those of sleep included."""
+        """Call once after some seconds, which include time asleep."""
         if self._is_stopped:
             return
         former = self._timers.get(name)
@@ -72,11 +70,9 @@ class Timers:
         self._arm(name, timer)
 
     def cron(self, name: str, expression: str, call: Call, last_run: datetime | None) -> None:
-        """Call by a schedule of five fields, in local time. When it was due since `last_run` (None: it never ran), or
-        while the machine slept, it is called once, at once. A schedule that is set already goes on.
-
-        Raises ValueError for what is no schedule.
-        """
+        """Call by a schedule of five fields, in local time. If a call was missed since `last_run` (None: it never ran)
+        or during sleep, it is made up for by one immediate call. An identical schedule that is already set continues.
+        Raises ValueError for an invalid schedule."""
         if self._is_stopped:
             return
         if self._crons is None:
@@ -84,7 +80,7 @@ class Timers:
         self._crons.put(name, expression, call, last_run)
 
     def cancel(self, name: str) -> None:
-        """Forget a timer. There need not be one."""
+        """Remove a timer if it exists."""
         timer = self._timers.pop(name, None)
         if timer is not None and timer.handle is not None:
             timer.handle.cancel()
@@ -92,26 +88,26 @@ class Timers:
             self._crons.remove(name)
 
     def remaining(self, name: str) -> float | None:
-        """Seconds until a timer of `at` is due; None when there is none."""
+        """Return the seconds until a timer of `at` is due, or None if there is none."""
         timer = self._timers.get(name)
         return None if timer is None else timer.due - self._clock.since_boot()
 
     def woke(self) -> None:
-        """The machine slept, the wall clock jumped, or the time zone may be another: set everything again."""
+        """Recompute all timers after sleep, a jump of the wall clock, or a change of the time zone."""
         for name, timer in list(self._timers.items()):
             self._arm(name, timer)
         if self._crons is not None:
             self._crons.woke()
 
     async def stop(self, timeout: float = _DRAIN) -> None:
-        """Forget every timer, and wait for what was called and has not ended yet; what takes longer than `timeout`
-        seconds is cancelled."""
+        """Remove every timer and wait for calls that have not ended. Those that take longer than `timeout` seconds are
+        cancelled."""
         self._is_stopped = True
         for name in list(self._timers):
             self.cancel(name)
         if self._crons is not None:
             self._crons.stop()
-            await asyncio.sleep(0)  # its scheduler ends in the loop's next round
+            await asyncio.sleep(0)  # The scheduler ends in the next iteration of the loop.
         if self._tasks:
             _, late = await asyncio.wait(self._tasks, timeout=timeout)
             for task in late:
@@ -148,7 +144,7 @@ class Timers:
         self._loop.call_exception_handler({"message": "a timer failed", "exception": error})
 
     def _make_crons(self) -> CronSchedules:
-        """APScheduler costs some megabytes: only who has a schedule pays for them."""
+        """Create the scheduler. APScheduler takes some megabytes, so it is only loaded when a schedule is set."""
         from lifeboat_daemon.schedule.cron_schedules import CronSchedules
 
         made = CronSchedules(self._loop, self._clock.now, self._zone, self._call)

@@ -1,1 +1,1 @@
-"""The daemon: one resident process that watches, schedules, answers its socket, and lets workers do the work."""
+"""The daemon: one resident process that watches, schedules, answers its socket, and starts workers for the work."""

@@ -1,4 +1,4 @@
-"""`python -m lifeboat_daemon.service`: be the daemon of this home, in the foreground, until told to stop."""
+"""`python -m lifeboat_daemon.service`: run the daemon of this home in the foreground until it is stopped."""
 
 from __future__ import annotations
 

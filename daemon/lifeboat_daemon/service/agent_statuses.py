@@ -1,4 +1,4 @@
-"""How the agents stand, as far as the daemon knows: what workers found, judged anew as time passes."""
+"""The status of the agents, as far as the daemon knows: facts from workers, judged again as time passes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lifeboat_daemon.watch.watch_signals import NONE, PARTIAL
 
 PATIENCE = 8.0
 KEY_PATIENCE = 3.0
-"""Seconds. A store of keys may never answer."""
+"""Seconds. A key store may never answer."""
 NOT_YET = "key: its store has not answered yet"
 STILL_BEGINNING = "the service still cleans up after its last run and has not looked at the agents; ask again soon"
 
 
 class AgentStatuses:
-    """`on_change` is called with an agent whose status is another one than before, and what it was; `on_facts` with one
-    of which somebody found out how it stands."""
+    """Keeps the status of every agent. `on_change` is called with an agent whose status changed, and the former status;
+    `on_facts` with an agent that has new facts."""
 
     def __init__(self, parts: DaemonTools, fleet: Fleet) -> None:
         self._parts = parts
@@ -42,16 +42,16 @@ class AgentStatuses:
 
     @property
     def is_known(self) -> bool:
-        """Whether every agent has been looked at."""
+        """Whether every agent has been checked."""
         return self._known.is_set()
 
     async def known(self) -> None:
-        """Wait until every agent and the key have been looked at, some seconds at most: right after its start the
-        daemon knows of none how it stands."""
+        """Wait until every agent and the key have been checked, but only some seconds. Right after the start no status
+        is known."""
         await asyncio.gather(_waited(self._known, PATIENCE), _waited(self._key_is_known, KEY_PATIENCE))
 
     def took(self, charge: WatchedAgent, answer: JsonObject) -> None:
-        """A worker looked at an agent: its facts, and what is to be watched from now on."""
+        """Apply the answer of a worker: the facts of an agent, and the folders to watch from now on."""
         facts = StatusFacts.from_json(answer["facts"])
         plan = msgspec.convert(answer["watch"], WatchPlan) if "watch" in answer else None
         if charge.is_gone:
@@ -63,7 +63,7 @@ class AgentStatuses:
         self.on_facts(charge)
 
     def took_key(self, document: JsonObject | None) -> None:
-        """A worker looked at the user's key; None where that came to nothing."""
+        """Apply the facts of the user's key, or None if the check failed."""
         self._key_is_known.set()
         key = self.key if document is None else msgspec.convert(document, KeyFacts)
         if key != self.key:
@@ -71,14 +71,14 @@ class AgentStatuses:
             self.judge_all()
 
     def failed(self, charge: WatchedAgent, error: LifeboatError | None) -> None:
-        """Work on an agent came to nothing; None while it only has to wait."""
+        """Record the error of failed work on an agent, or None if the work only has to wait."""
         charge.failure = None if error is None else f"{error.title}: {error.message}"
         self.judge(charge)
 
     @contextlib.contextmanager
     def at_work(self, charge: WatchedAgent, operation: str) -> Iterator[None]:
-        """Work on an agent was asked for, and has ended at the end. Several may be at once: a capture that waits for a
-        verification, two people who ask."""
+        """Record work on an agent while the context lasts. Several may overlap, such as a capture that waits for a
+        verification."""
         charge.works.append(operation)
         self.judge(charge)
         try:
@@ -88,14 +88,14 @@ class AgentStatuses:
             self.judge(charge)
 
     def judge_all(self) -> None:
-        """Judge everybody anew: time passed, or something changed that concerns all."""
+        """Judge all agents again: time passed, or something changed that concerns all."""
         self._note_what_is_known()
         ledger = sleep_ledger.load_sleep_ledger(self._parts.context)
         for charge in self._fleet:
             self._judge(charge, ledger)
 
     def judge(self, charge: WatchedAgent) -> None:
-        """Judge one agent, and say so where it stands otherwise than before."""
+        """Judge one agent and report a changed status."""
         if not charge.is_gone:
             self._note_what_is_known()
             self._judge(charge, sleep_ledger.load_sleep_ledger(self._parts.context))
@@ -114,7 +114,7 @@ class AgentStatuses:
             self._known.clear()
 
     def _of(self, charge: WatchedAgent, ledger: sleep_ledger.SleepLedger) -> AgentStatus:
-        """How an agent stands now."""
+        """Return the present status of an agent."""
         facts = charge.facts or StatusFacts()
         if charge.failure is not None:
             facts = msgspec.structs.replace(facts, failed=charge.failure)
@@ -131,7 +131,7 @@ class AgentStatuses:
         return found if charge.at_work is None else agent_status.mark_at_work(found)
 
     def everything(self) -> Status:
-        """The document of `status`."""
+        """Return the document of `status`."""
         ledger = sleep_ledger.load_sleep_ledger(self._parts.context)
         found = (self._of(charge, ledger) for charge in self._fleet)
         agents = sorted(found, key=lambda one: (one.name.casefold(), one.id))

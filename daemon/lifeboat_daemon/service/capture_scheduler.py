@@ -1,4 +1,4 @@
-"""Captures: from what is seen of a workspace to a worker's answer."""
+"""Schedule captures: from file events to the answer of a worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lifeboat_daemon.watch.agent_watcher import CHANGED, WatchSignal
 
 
 class CaptureScheduler:
-    """When each agent is captured, and what comes of it."""
+    """Decides when each agent is captured, and handles the results."""
 
     def __init__(self, parts: DaemonTools, fleet: Fleet, standings: AgentStatuses) -> None:
         self._parts = parts
@@ -28,7 +28,7 @@ class CaptureScheduler:
         self._standings = standings
 
     def signalled(self, signal: WatchSignal) -> None:
-        """Something was seen of a workspace. It says when to look, never what changed."""
+        """Handle a file event in a workspace. It tells when to look, not what changed."""
         charge = self._fleet.get(signal.agent)
         if charge is None:
             return
@@ -41,16 +41,16 @@ class CaptureScheduler:
         self.arrange(charge)
 
     def leaves_alone(self, charge: WatchedAgent) -> bool:
-        """Whether no capture will tell how an agent stands, because none begins unasked."""
+        """Return whether no capture will report the status of an agent, because none begins by itself."""
         return charge.pacer.timing.cadence == MANUAL or charge.rests(self._parts.context.now())
 
     def look_at(self, charge: WatchedAgent, reason: str) -> None:
-        """Capture an agent as soon as its cadence lets it: at the start, after sleep, when a pause is over."""
+        """Capture an agent as soon as its cadence allows it: at the start, after sleep, when a pause ends."""
         charge.pacer.wants_scan(self._parts.seconds(), reason)
         self.arrange(charge)
 
     def arrange(self, charge: WatchedAgent) -> None:
-        """Begin, or wait for the moment to begin. Called whenever anything has changed that could move it."""
+        """Begin a capture or set a timer for it. Called after every change that could affect the time."""
         if charge.is_gone:
             return
         name = f"capture {charge.id}"
@@ -71,8 +71,8 @@ class CaptureScheduler:
         self._begin(charge, due.reason)
 
     def _warm_in_time(self, charge: WatchedAgent, wait: float) -> None:
-        """A worker starts while its agent still writes: it is ready when the agent pauses."""
-        if wait <= charge.pacer.timing.quiet + 1:
+        """Start a worker while the agent still writes, so that it is ready when the debounce ends."""
+        if wait <= charge.pacer.timing.debounce + 1:
             self._parts.workers.warm()
 
     def _arrange_resume(self, charge: WatchedAgent) -> None:
@@ -89,7 +89,7 @@ class CaptureScheduler:
         self.look_at(charge, "resume")
 
     def follow_schedule(self, charge: WatchedAgent) -> None:
-        """Keep the timer of the cadence `scheduled`; of a moment that was missed, one capture is made at once."""
+        """Set the timer of the cadence `scheduled`. A missed time is made up for by one immediate capture."""
         name = f"schedule {charge.id}"
         if charge.pacer.timing.cadence != SCHEDULED:
             self._parts.timers.cancel(name)
@@ -103,17 +103,18 @@ class CaptureScheduler:
         self.look_at(charge, "schedule")
 
     def _begin(self, charge: WatchedAgent, reason: str) -> None:
-        """Noted at once: until the capture really begins, nobody else must begin it."""
+        """Start a capture. It is recorded immediately so that no second one begins before it runs."""
         charge.pacer.began(self._parts.seconds())
         self._parts.spawn(self._capture(charge, reason, full=False))
 
     async def asked_for(self, charge: WatchedAgent, *, full: bool = False) -> JsonObject:
-        """Capture an agent now; what `sync --json` says of it. Never raises for what fails: the document says it."""
+        """Capture an agent now and return its part of `sync --json`. Never raises for a failure: the document reports
+        it."""
         charge.pacer.began(self._parts.seconds())
         return await asyncio.shield(self._parts.spawn(self._capture(charge, REQUEST, full=full)))
 
     async def _capture(self, charge: WatchedAgent, reason: str, *, full: bool) -> JsonObject:
-        """A capture of which the pacer knows that it begins; however it ends, the pacer learns that too."""
+        """Run a capture and report its beginning and every kind of end to the pacer."""
         complete, due_in = False, None
         try:
             with self._standings.at_work(charge, "capture"):
@@ -129,8 +130,8 @@ class CaptureScheduler:
             self.arrange(charge)
 
     def _failed(self, charge: WatchedAgent, error: LifeboatError) -> JsonObject:
-        """Another process at work on the agent is no failure: it is waited for, and said. Neither is the end of the
-        service, or of an agent's place in it."""
+        """Record a failure. A busy lock is not a failure: the capture waits for it, and the status says so. Neither is
+        the end of the daemon, nor the removal of the agent."""
         document = failure_document(charge.agent, charge.facts.sequence if charge.facts else None, error)
         if charge.is_gone or error.code == Cancelled.code:
             return document
@@ -143,7 +144,7 @@ class CaptureScheduler:
         return document
 
     def _ended(self, charge: WatchedAgent, answer: JsonObject, reason: str) -> JsonObject:
-        """What a capture brought. It counts, and is told, once, however many had asked for it."""
+        """Handle the result of a capture once, however many callers had requested it."""
         document: JsonObject = answer["capture"]
         charge.blocked = None
         if charge.last is document:

@@ -1,7 +1,7 @@
-"""Starting, stopping and asking the daemon of a home, whoever started it: a unit of the system, a command, a person.
+"""Start, stop and inspect the daemon of a home, whether a unit of the system, a command or a user started it.
 
-The kernel's lock says whether one is there, its socket whether it answers. A daemon that a command starts has a session
-of its own and outlives the terminal.
+The lock says whether a daemon runs, its socket whether it answers. A daemon that a command starts has a session of its
+own and outlives the terminal.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,8 +26,11 @@ from lifeboat_daemon.control.daemon_client import DaemonClient, connect_if_runni
 from lifeboat_daemon.service import event_log_reader
 from lifeboat_daemon.service.daemon_lock import LockHolder, find_lock_holder
 from lifeboat_daemon.service.event_log import format_event
+from lifeboat_keys.child_processes import start_detached
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from lifeboat_core.home.context import Context
 
 Say = Callable[[str], None]
@@ -36,19 +38,19 @@ Say = Callable[[str], None]
 COMMAND = make_python_command("-m", "lifeboat_daemon.service")
 START_PATIENCE = 60.0
 STOP_PATIENCE = 45.0
-"""Seconds: the daemon leaves 30 to what is being committed."""
+"""Seconds. The daemon allows running commits 30 of them."""
 TERM_PATIENCE = 15.0
 _LOOK = 0.05
 _PATIENT = 3.0
-"""Seconds after which somebody who waits is told so."""
+"""Seconds after which a waiting user gets a message."""
 _CLOCKS_DIFFER = 2.0
-"""Seconds by which the start of a process and its own note of it may be apart."""
+"""Seconds by which the start time of a process and the time in its note may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaemonState:
-    """How the daemon of a home stands. `connect_if_running`: something holds its lock. `told` is what it says of
-    itself, None when it does not answer, and then `problem` says why. `rss` in bytes, `uptime` in seconds."""
+    """The state of the daemon of a home. `running`: a process holds its lock. `told` is its own description, or None if
+    it does not answer; then `problem` says why. `rss` is in bytes, `uptime` in seconds."""
 
     running: bool
     pid: int | None = None
@@ -80,7 +82,8 @@ class DaemonState:
 
 
 def inspect_daemon(context: Context) -> DaemonState:
-    """How the daemon of this home stands. Never raises for a daemon that does not answer: it says so."""
+    """Return the state of the daemon of this home. Never raises for a daemon that does not answer: the result says
+    so."""
     held = find_lock_holder(context.home)
     if held is None:
         return DaemonState(False)
@@ -126,17 +129,15 @@ def _memory(pid: int) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class DaemonStart:
-    """`how`: already, unit, or process."""
+    """How a daemon was started. `how`: already, unit, or process."""
 
     how: str
     standing: DaemonState
 
 
 def start_daemon(context: Context, say: Say) -> DaemonStart:
-    """Have a daemon that answers; one that runs already is left as it is. `say` is told what is waited for.
-
-    Raises ServiceError, with the last words of a daemon that ended, and what it raises when it is there and unwell.
-    """
+    """Start a daemon and wait until it answers, unless one runs already. `say` receives what is waited for. Raises
+    ServiceError with the last output of a daemon that ended, and the error of one that runs but does not answer."""
     before = inspect_daemon(context)
     if before.running and isinstance(before.problem, OtherRelease):
         raise before.problem
@@ -148,20 +149,18 @@ def start_daemon(context: Context, say: Say) -> DaemonStart:
         units.find_manager(context).start()
         return DaemonStart("unit", _answering(context, say))
     with _last_words(context) as words:
-        child = _detached(context, words)
+        child = start_detached(COMMAND, environment=context.environment, errors=words)
         return DaemonStart("process", _answering(context, say, child, words))
 
 
 def _answering(
     context: Context,
     say: Say,
-    child: subprocess.Popen[bytes] | None = None,
+    child: Popen[bytes] | None = None,
     words: IO[bytes] | None = None,
 ) -> DaemonState:
-    """Wait until the daemon answers. Raises ServiceError when `child` ended, DoesNotAnswer when time is up.
-
-    The lock is not tried meanwhile: for that moment it would not be free for the daemon that begins.
-    """
+    """Wait until the daemon answers. Raises ServiceError if `child` ended, DoesNotAnswer after the time limit. The lock
+    is not tested meanwhile, because the test would hold it for a moment and block the daemon that starts."""
     deadline = time.monotonic() + START_PATIENCE
     patient = time.monotonic() + _PATIENT
     while time.monotonic() < deadline:
@@ -187,24 +186,9 @@ def _if_it_answers(context: Context) -> DaemonClient | None:
         return None
 
 
-def _detached(context: Context, words: IO[bytes] | None) -> subprocess.Popen[bytes]:
-    """A daemon with a session of its own, of which nothing is open in this one."""
-    windows = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-    return subprocess.Popen(
-        COMMAND,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=words or subprocess.DEVNULL,
-        cwd=os.path.abspath(os.sep),
-        env=dict(context.environment),
-        start_new_session=os.name != "nt",
-        creationflags=windows,
-    )
-
-
 @contextlib.contextmanager
 def _last_words(context: Context) -> Iterator[IO[bytes] | None]:
-    """A file without a name for what a daemon complains of before it has a log. On a full disk there is none."""
+    """Return an unnamed file for the output of a daemon that has no log yet, or None on a full disk."""
     with contextlib.ExitStack() as stack:
         file: IO[bytes] | None = None
         with contextlib.suppress(OSError):
@@ -221,7 +205,7 @@ def _why_ended(context: Context, status: int, words: IO[bytes] | None) -> str:
 
 
 def _last_lines(context: Context) -> str:
-    """The end of the log, for people."""
+    """Return the end of the log, for people."""
     with contextlib.suppress(OSError):
         found = [format_event(event) for event in event_log_reader.read_last_events(context.home, 3)]
         return f"; its log ends with: {'; '.join(found)}" if found else ""
@@ -232,10 +216,8 @@ def _last_lines(context: Context) -> str:
 
 
 def stop_daemon(context: Context, say: Say) -> DaemonState | None:
-    """End the daemon at a safe point and wait until it has ended; how it stood before, None when none was there.
-
-    Raises DoesNotAnswer when neither its socket nor a signal ends it.
-    """
+    """End the daemon at a safe point and wait for it. Return its former state, or None if none ran. Raises
+    DoesNotAnswer when neither its socket nor a signal ends it."""
     before = inspect_daemon(context)
     if not before.running:
         return None
@@ -258,7 +240,7 @@ def stop_daemon(context: Context, say: Say) -> DaemonState | None:
 
 
 def _ask_to_stop(context: Context) -> bool:
-    """Whether the daemon took the request. One of another release is told by a signal."""
+    """Return whether the daemon accepted the request. A daemon of another release gets a signal instead."""
     try:
         with _client(context) as client:
             client.ask(control_methods.STOP)
@@ -279,8 +261,8 @@ def _is_gone(context: Context, patience: float) -> bool:
 
 
 def _is_ours(standing: DaemonState) -> bool:
-    """Whether a process is the daemon that wrote the note: it began before the note, and is one. A number that was
-    given to another process since then belongs to one that began later."""
+    """Return whether a process is the daemon that wrote the note: it is a daemon and started before the note. If the
+    process id was reused, the present process started later."""
     import psutil
 
     try:
@@ -294,7 +276,7 @@ def _is_ours(standing: DaemonState) -> bool:
 
 
 def reload_daemon(context: Context) -> str | None:
-    """Have the daemon read settings and agents again; why they are not in force, None when they are. Raises
+    """Ask the daemon to read settings and agents again. Return why they are not in force, or None. Raises
     NotRunning."""
     client = connect_if_running(context.home, context.files)
     if client is None:

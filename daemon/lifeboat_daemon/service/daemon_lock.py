@@ -1,4 +1,4 @@
-"""One daemon for one home: a lock of the kernel, which ends with the process that held it, however that ended."""
+"""One daemon per home: a kernel lock, which is released when its process ends for any reason."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from lifeboat_core.system_refusals import convert_system_error
 
 _NAME = "daemon"
 _LOOKING = 0.5
-"""Seconds. Who only looks whether a daemon is there (`holder`) has the lock for a moment, too."""
+"""Seconds. `find_lock_holder` also takes the lock for a moment when it tests it."""
 _PATIENCE = 30.0
-"""Seconds between two looks at who holds the lock. The lock itself is waited for in the kernel, or nearly."""
+"""Seconds between two tests of who holds the lock. The wait for the lock itself is done by the kernel where
+possible."""
 
 
 LOST = 3
-"""Looks in a row at which another process has the lock, until this daemon gives way."""
+"""Consecutive tests that find the lock in another process before this daemon gives up its place."""
 
 
 class LockHolder(msgspec.Struct, frozen=True):
@@ -38,7 +39,7 @@ class LockHolder(msgspec.Struct, frozen=True):
 
 
 def find_lock_holder(home: Home) -> LockHolder | None:
-    """Who serves a home now, None when nobody does. Says so of a daemon that is just starting or ending, too."""
+    """Return the daemon of a home, or None. It may just be starting or ending."""
     lock = _lock(home)
     try:
         lock.acquire(timeout=0)
@@ -51,7 +52,7 @@ def find_lock_holder(home: Home) -> LockHolder | None:
 
 
 class DaemonLock:
-    """The place of the one daemon, which this process has."""
+    """The lock, held by this process."""
 
     def __init__(self, context: Context, lock: FileLock, release: str) -> None:
         self._context = context
@@ -65,11 +66,12 @@ class DaemonLock:
         write_holder_note(self._context, _note_path(self._context.home), msgspec.json.encode(self._here))
 
     def is_ours(self) -> bool:
-        """Whether this is still the daemon of its home; for the tick. Somebody may have removed the file of the lock:
-        then it is made and taken again, unless another daemon was there before. That one serves, if it is still there
-        a few looks later: who only begins holds the lock until it finds that this one answers."""
+        """Return whether this process is still the daemon of its home; called on every tick. If the lock file was
+        removed, it is created and locked again, unless another daemon was faster. That daemon keeps the home if it
+        still holds the lock a few tests later. A daemon that only starts holds the lock until it finds that this one
+        answers."""
         home = self._context.home
-        if _file(home) == self._file or not home.exists():  # where the home is gone, nobody else can be its daemon
+        if _file(home) == self._file or not home.exists():  # If the home is gone, no other process can be its daemon.
             return True
         lock = _lock(self._context.home)
         try:
@@ -78,14 +80,14 @@ class DaemonLock:
             self._lost += 1
             return self._lost < LOST
         except OSError:
-            return True  # a full disk, or no folder: then nobody else can take it either
+            return True  # On a full disk or without the directory, no other process can take the lock either.
         self._lost = 0
         self._locks.append(lock)
         self._took()
         return True
 
     def leave(self) -> None:
-        """Give the place to whoever comes next."""
+        """Release the lock for the next daemon."""
         if _note(self._context.home) in (None, self._here):
             with contextlib.suppress(OSError):
                 self._context.files.remove(_note_path(self._context.home))
@@ -97,10 +99,8 @@ class DaemonLock:
 def hold_daemon_lock(
     context: Context, release: str, *, wait: bool = False, waiting: Callable[[LockHolder], None] = lambda _: None
 ) -> Iterator[DaemonLock]:
-    """Be the daemon of this home. With `wait`, stay until the other one ends, and call `waiting` with who that is.
-
-    Raises AlreadyRunning, which names the other one and since when it runs.
-    """
+    """Hold the lock as the daemon of this home. With `wait`, wait until the other daemon ends and call `waiting` with
+    its description. Raises AlreadyRunning, which names the other daemon and its start."""
     lock = _lock(context.home)
     _acquire(context, lock, wait, waiting)
     single = DaemonLock(context, lock, release)
@@ -143,7 +143,7 @@ def _lock_path(home: Home) -> Path:
 
 
 def _file(home: Home) -> tuple[int, int] | None:
-    """Which file the lock is on, None when there is none."""
+    """Return the identity of the lock file, or None if there is none."""
     try:
         found = os.stat(_lock_path(home))
     except OSError:

@@ -1,6 +1,6 @@
-"""What the daemon has to know again after a restart, and nothing that a user decided: `state/service.json`.
+"""What the daemon needs after a restart and no user decided: `state/service.json`.
 
-Losing it costs a notification said twice, or a scheduled capture made once more.
+If the file is lost, a notice may be repeated or a scheduled capture be made twice.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from lifeboat_daemon.notices.notice_rules import NoticeState, UserNotice
 
 
 class DaemonNotes(msgspec.Struct):
-    """`scheduled`: when each agent was last captured by its schedule; `verify_failed`: when a verification last failed;
-    `told`: what people were told of each agent; `discovered`, `pinged`: when that was last done. All timestamps.
-    `untold`: notices that nobody could be told yet."""
+    """The saved data. `scheduled`: time of each agent's last scheduled capture; `verify_failed`: time of its last
+    failed verification; `told`: notices sent about each agent; `discovered`, `pinged`: time of the last discovery and
+    ping. All times are timestamps. `untold`: notices that could not be delivered yet."""
 
     scheduled: dict[str, str] = {}
     verify_failed: dict[str, str] = {}
@@ -31,18 +31,18 @@ class DaemonNotes(msgspec.Struct):
     pinged: str | None = None
 
     def forget(self, agent_id: str) -> None:
-        """Know nothing of an agent any more."""
+        """Remove everything about an agent."""
         for kept in (self.scheduled, self.verify_failed, self.told):
             kept.pop(agent_id, None)
 
 
 def load_notes(context: Context) -> DaemonNotes:
-    """The notes of the last daemon, empty ones when there are none that can be read."""
+    """Load the notes of the last daemon. Return empty ones if there are none or they cannot be read."""
     return state_cache.read_cache(context.files, _path(context), DaemonNotes, _is_sane) or DaemonNotes()
 
 
 def _is_sane(notes: DaemonNotes) -> bool:
-    """Whether every moment is one. Raises ValueError otherwise."""
+    """Check that every time is valid. Raises ValueError otherwise."""
     moments = [*notes.scheduled.values(), *notes.verify_failed.values(), notes.discovered, notes.pinged]
     for told in map(NoticeState.from_json, notes.told.values()):
         moments += [told.since, told.trouble_since, *told.said_at.values()]
@@ -50,7 +50,7 @@ def _is_sane(notes: DaemonNotes) -> bool:
 
 
 def save_notes(context: Context, notes: DaemonNotes) -> None:
-    """Keep them. On a full disk they are not kept: nothing depends on them."""
+    """Save the notes. On a full disk they are not saved, and nothing depends on them."""
     with contextlib.suppress(OSError):
         write_atomic(context.files, _path(context), msgspec.json.encode(notes))
 

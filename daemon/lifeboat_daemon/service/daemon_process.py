@@ -1,4 +1,4 @@
-"""How the daemon's process begins and ends: core dumps off, one of its kind, signals, exit status."""
+"""Begin and end of the daemon's process: no core dumps, one daemon per home, signals, exit status."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ WAIT, FOREGROUND = "--wait", "--foreground"
 
 
 def main(arguments: Sequence[str], *, worker_command: Sequence[str] | None = None) -> int:
-    """Run until told to stop; the exit status. `--wait`: stay until another daemon of this home ends. `--foreground`:
-    the log also goes to standard error."""
+    """Run the daemon until it is stopped and return the exit status. `--wait`: wait until another daemon of this home
+    ends. `--foreground`: also log to standard error."""
     disable_core_dumps()
     try:
         context = Context.open()
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str], *, worker_command: Sequence[str] | None = Non
 
 
 def _begin_anew(arguments: Sequence[str]) -> int:
-    """Be the daemon of the release that is installed now. Where that cannot be started, whoever started this one tries
+    """Replace this process by the daemon of the installed release. If that fails, the service manager starts it
     again."""
     try:
         os.execv(sys.executable, make_python_command("-m", "lifeboat_daemon.service", *arguments))
@@ -53,13 +53,14 @@ def _begin_anew(arguments: Sequence[str]) -> int:
 def run_daemon(
     context: Context, log: EventLog, *, wait: bool = False, worker_command: Sequence[str] | None = None
 ) -> str:
-    """Serve a home until told to stop; why it ended. Raises AlreadyRunning, and what keeps it from beginning."""
+    """Serve a home until the daemon is stopped and return why it ended. Raises AlreadyRunning, and any error that
+    prevents the start."""
     own = read_release()
 
     said: set[int] = set()
 
     def waiting(other: LockHolder) -> None:
-        """Called again and again: the system is told each time that this process lives, people are told once."""
+        """Report progress while the lock is taken. systemd is notified on every call; people get one message."""
         systemd_notify.notify_ready(f"waiting for process {other.pid}, which serves this home")
         systemd_notify.notify_watchdog()
         if other.pid not in said:

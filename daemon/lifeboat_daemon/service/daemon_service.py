@@ -1,9 +1,9 @@
-"""The daemon as a whole: how it begins, what wakes it, and how it ends.
+"""The daemon as a whole: how it starts, what wakes it, and how it ends.
 
-file events --> Watcher --> Captures, Replication --> Queue --> Workers --> a worker process
-timers, sleep, requests --------^----------^                        |
-                                           |               facts and what to watch
-control socket <-- Standings, Upkeep ------+------------------------+
+file events --> AgentWatcher --> CaptureScheduler, Replication --> WorkQueue --> WorkerPool --> a worker process
+timers, sleep, requests ------------------^-----------^                                               |
+                                          |           |  facts and folders to watch                   |
+control socket <-- AgentStatuses, PeriodicChecks -----+-----------------------------------------------+
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from lifeboat_daemon.work.work_queue import WorkQueue
 from lifeboat_daemon.work.worker_pool import WorkerPool
 
 TICK = 60.0
-"""Seconds between two looks at what no event tells of: sleep, a clock that jumped, a watch that died."""
+"""Seconds between two checks of what causes no event: sleep, a clock that jumped, a watch that died."""
 FIRST_TICK = 8.0
-"""Seconds: while the worker that made the first captures is still there, it can verify them and look around, too."""
+"""Seconds. At this time the worker that made the first captures still runs and can also verify and discover."""
 LAST_WORK = 30.0
-"""Seconds that a stop leaves to what is being committed."""
+"""Seconds that a stop allows for running commits."""
 LAST_WORDS = 5.0
-"""Seconds, after all workers have ended, to what waited for them. A worker that hangs in a file system never ends."""
+"""Seconds, after all workers have ended, for what waited for them. A worker that hangs in a file system never ends."""
 STOPPED, UPGRADED, DISPLACED = "stopped", "upgraded", "displaced"
 
 
 class DaemonService:
-    """One daemon. `run` ends when somebody asks for it, and says why: `stopped`; `upgraded`: the program on disk is of
-    another release, and a daemon of that one has to take over; `displaced`, when `is_alone` says no."""
+    """One daemon. `run` returns why it ended: `stopped`; `upgraded`: another release is installed, and its daemon has
+    to take over; `displaced`: `is_alone` returned False."""
 
     make_workers: Callable[..., WorkerPool] = WorkerPool
     make_watcher: Callable[..., AgentWatcher] = AgentWatcher
@@ -77,7 +77,7 @@ class DaemonService:
         self.is_alone: Callable[[], bool] = lambda: True
 
     async def run(self) -> str:
-        """Serve until somebody asks to stop. Raises what keeps the daemon from beginning at all."""
+        """Serve until a stop is requested. Raises the error that prevents the start."""
         self._assemble()
         try:
             await self._begin()
@@ -90,20 +90,20 @@ class DaemonService:
         return self._why
 
     def stop(self, why: str = STOPPED) -> None:
-        """Begin to end; may be called from a signal handler of the loop. Who has to stop does not begin anew, whatever
-        else is found out meanwhile."""
+        """Request the end. Can be called from a signal handler of the loop. The first reason stays: after `stopped` the
+        daemon is not started again."""
         if not self._ended.is_set() or why != UPGRADED:
             self._why = why
         self._ended.set()
         self._up.set()
 
     async def up(self) -> None:
-        """Wait until the agents are in the daemon's care. Raises Cancelled when it comes to an end instead."""
+        """Wait until the agents are loaded. Raises Cancelled if the daemon ends first."""
         await self._up.wait()
         if self._ended.is_set():
             raise Cancelled("the service is stopping")
 
-    # Beginning and ending ---------------------------------------------------------------------------------------
+    # Start and end ----------------------------------------------------------------------------------------------
 
     def _assemble(self) -> None:
         loop = asyncio.get_running_loop()
@@ -129,19 +129,7 @@ class DaemonService:
         )
         self.standings.on_facts = self.replication.seen
         self.key_looks = KeyChecks(self.parts, self.standings)
-        self.answers = ControlAnswers(
-            self.parts,
-            self.fleet,
-            self.standings,
-            self.captures,
-            self.upkeep,
-            self.replication,
-            self.key_looks,
-            up=self.up,
-            about=self.about,
-            reload=self.reload,
-            stop=self.stop,
-        )
+        self.answers = ControlAnswers(self)
         self.server = ControlServer(self.context, self.release, self.answers.handlers(), report=self.log)
         self.parts.publish = self.server.publish
         self.parts.queue.on_change = self._job_changed
@@ -165,8 +153,8 @@ class DaemonService:
         self._tick_later()
 
     async def _recover(self) -> None:
-        """What a crash interrupted is finished before anything is captured: a restore, the replacing of a key. That may
-        take long: meanwhile the daemon shows that it lives, and ends when it has to."""
+        """Finish what a crash interrupted before anything is captured: a restore, the rotation of a key. It may take
+        long, so the daemon feeds the watchdog meanwhile and stops on request."""
         recovering, ended = self.parts.spawn(self._have_recovered()), asyncio.ensure_future(self._ended.wait())
         await asyncio.wait({recovering, ended}, return_when=asyncio.FIRST_COMPLETED)
         ended.cancel()
@@ -178,7 +166,7 @@ class DaemonService:
             self.log.event("recover_failed", level="error", code=error.code)
 
     def _take_up(self) -> None:
-        """Take all agents into care."""
+        """Load all agents."""
         self._up.set()
         self.key_looks.look()
         self.reload()
@@ -205,10 +193,11 @@ class DaemonService:
             self.log.event("upgraded", release=release)
             self.stop(UPGRADED)
 
-    # What the user decided --------------------------------------------------------------------------------------
+    # The user's files -------------------------------------------------------------------------------------------
 
     def reload(self) -> None:
-        """Read settings and agents, and take care of what changed; once all are taken into care, and until the end."""
+        """Read settings and agents and apply the changes. Does nothing before all agents are loaded or after the end
+        began."""
         if self._ended.is_set() or not self._up.is_set():
             return
         new, gone = self.fleet.load()
@@ -227,7 +216,7 @@ class DaemonService:
         systemd_notify.notify_status(f"{len(self.fleet.charges)} agents")
 
     async def _take_care(self, charge: WatchedAgent) -> None:
-        """How it stands is known at once, and it is watched before it is captured for the first time."""
+        """Determine the status of a new agent, and watch it before its first capture."""
         await self.upkeep.look_up(charge)
         self.captures.look_at(charge, "start")
 
@@ -253,17 +242,18 @@ class DaemonService:
         self.parts.watcher.watch_files(self.context.user_home, set(names), self._look_around_soon)
 
     def _reload_soon(self) -> None:
-        """Files are written in several steps. One that is written without end does not put the reading off."""
+        """Reload soon: files are written in several steps. Continuous writes do not postpone it forever."""
         if self.parts.timers.remaining("reload") is None:
             self.parts.timers.at("reload", 0.3, self.reload)
 
     def _remotes_soon(self) -> None:
-        """A remote is a file and a token, written one after the other."""
+        """Reload the remotes soon: a remote is a file and a token, written one after the other."""
         if self.parts.timers.remaining("remotes") is None:
             self.parts.timers.at("remotes", 0.3, self.replication.files_changed)
 
     def _look_around_soon(self) -> None:
-        """A runtime that is being installed is not complete at once. One that never rests does not put the look off."""
+        """Discover soon: a runtime that is being installed is not complete at once. Continuous changes do not postpone
+        it forever."""
         if self.parts.timers.remaining("look around") is None:
             self.parts.timers.at("look around", 60.0, self.upkeep.look_around)
 
@@ -273,7 +263,7 @@ class DaemonService:
         self.parts.timers.at("tick", TICK, self.tick)
 
     def tick(self) -> None:
-        """Look at what no event tells of. Nothing is written and nobody is woken while nothing happened."""
+        """Check what causes no event. Nothing is written while nothing happened."""
         if not self.is_alone():
             self.stop(DISPLACED)
             return
@@ -295,24 +285,24 @@ class DaemonService:
         self.news.ping_if_due()
 
     def _after(self, slept: float, jumped: float) -> None:
-        """Timers are set again; after sleep one look at everybody makes up for all that was missed."""
+        """Set all timers again. After sleep, one scan of every agent makes up for everything missed."""
         self.log.event("woke" if slept else "clock_jumped", slept=int(slept), jumped=int(jumped))
         self.parts.timers.woke()
         if not slept:
             for charge in self.fleet:
-                self.captures.arrange(charge)  # a pause may be over, or may not be any more
+                self.captures.arrange(charge)  # A pause may have ended, or apply again after the clock jumped back.
             return
         now = self.context.clock.now()
         sleep_ledger.note_sleep(self.context, now - timedelta(seconds=slept), now)
         for charge in self.fleet:
-            self.captures.look_at(charge, "wake")  # joins what fell due meanwhile: one capture
+            self.captures.look_at(charge, "wake")  # It joins what fell due meanwhile, so that one capture is made.
         self.key_looks.asked()
         self.replication.forgive()
 
-    # About ------------------------------------------------------------------------------------------------------
+    # Description ------------------------------------------------------------------------------------------------
 
     def about(self) -> JsonObject:
-        """The daemon itself, as `status` tells of it."""
+        """Describe the daemon itself for `status`."""
         return {
             "running": True,
             "pid": os.getpid(),
@@ -325,6 +315,6 @@ class DaemonService:
 
 
 def _comes_or_goes(charge: WatchedAgent, signal: WatchSignal) -> bool:
-    """Whether a workspace went that was there, or came back."""
+    """Return whether an existing workspace disappeared, or a missing one came back."""
     was_gone = charge.facts is not None and charge.facts.is_gone
     return was_gone != (signal.kind == GONE)

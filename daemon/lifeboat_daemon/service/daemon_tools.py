@@ -1,4 +1,4 @@
-"""What the pieces of the daemon share."""
+"""The tools that the parts of the daemon share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass
 class DaemonTools:
-    """The daemon's tools. `publish` tells subscribers of the control socket; `tasks` are what has to end before the
+    """The daemon's tools. `publish` sends an event to subscribers of the control socket; `tasks` have to end before the
     daemon does."""
 
     context: Context
@@ -40,18 +40,18 @@ class DaemonTools:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def seconds(self) -> float:
-        """Now, on the clock that never goes back and counts sleep."""
+        """Return the present time of the clock that never goes back and counts sleep."""
         return self.context.clock.since_boot()
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Do something beside. What it raises by mistake is in the log, and ends nothing else."""
+        """Run a coroutine as a task. An unexpected error is logged and affects nothing else."""
         task = asyncio.ensure_future(work)
         self.tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     async def finish(self, timeout: float) -> None:
-        """Wait for all that is done beside, and for what that begins; what takes longer than `timeout` is cancelled."""
+        """Wait for all tasks, including new ones. Tasks that take longer than `timeout` are cancelled."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self.tasks:
@@ -68,13 +68,13 @@ class DaemonTools:
             self.log.exception("unexpected", error)
 
     def known(self, error: Exception) -> LifeboatError:
-        """An error as one of ours. One that nobody foresaw is in the log."""
+        """Return an error as a LifeboatError. An unexpected one is logged."""
         if isinstance(error, LifeboatError):
             return error
         self.log.exception("unexpected", error)
         return UnexpectedError(type(error).__name__)
 
     def remember(self) -> None:
-        """Keep the notes, which somebody has changed."""
+        """Save the changed notes."""
         write_notes(self.context, self.notes)
         reach_crash_point(CrashPoint.DAEMON_NOTED)

@@ -1,11 +1,13 @@
-"""The log of the service: what happened, never what it happened to.
+"""The log of the service: what happened, without any data of the user.
 
-One JSON document a line in `logs/daemon.log`, for its owner alone, five files of a megabyte. An event is a kind and
-fields, and a field is a number, an id, a time or a word of this program: no content, no name of a file, no address. Who
-writes an event keeps to that; what comes through all the same is replaced by its type (`safe_field`). What libraries
-log has texts that nobody here chose: of that only the library, the level and the type of the exception are kept.
+`logs/daemon.log` contains one JSON document per line. It is readable by its owner only, and five files of a megabyte
+are kept. An event is a kind and fields. A field is a number, an id, a time or a word of this program: no content, no
+file name, no address. The writers of events follow this rule, and any other value is replaced by its type
+(`safe_field`). Messages of libraries may contain anything, so only the library, the level and the type of the exception
+are kept.
 
-Losing lines is better than losing the service: on a full disk they are counted, and their number is said later.
+The service runs on if the log cannot be written. On a full disk the lost lines are counted, and their number is logged
+later.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ NAME = "daemon.log"
 LARGEST = 1_000_000
 """Bytes of one file."""
 OLDER = 4
-"""Files beside the one that is written: `daemon.log.1` is the youngest of them."""
+"""The number of rotated files. `daemon.log.1` is the youngest of them."""
 LEVELS = DEBUG, INFO, WARNING, ERROR = "debug", "info", "warning", "error"
 _LEVELS = {DEBUG: logging.DEBUG, INFO: logging.INFO, WARNING: logging.WARNING, ERROR: logging.ERROR}
 _PRIORITIES = {DEBUG: 7, INFO: 6, WARNING: 4, ERROR: 3}
@@ -48,13 +50,13 @@ _OURS = "lifeboat_"
 
 
 class LogWord(str):
-    """A short text that stands in this program's own source, and so may be logged: `Word("no battery")`."""
+    """A short text from this program's own source, which may be logged: `LogWord("no battery")`."""
 
     __slots__ = ()
 
 
 class EventLog:
-    """The open log of the service. Never raises; may be used from any thread."""
+    """The open log of the service. Never raises; can be used from any thread."""
 
     def __init__(self, handlers: list[logging.Handler]) -> None:
         self._handlers = handlers
@@ -65,22 +67,22 @@ class EventLog:
         logging.getLogger().addHandler(self._libraries)
 
     def event(self, kind: str, /, level: str = INFO, **fields: object) -> None:
-        """Note what happened. `kind` is a word, `level` one of debug, info, warning, error; fields as `safe_field`
-        lets."""
+        """Write an event. `kind` is a word, `level` one of debug, info, warning, error; fields are filtered by
+        `safe_field`."""
         self._write(kind, level, fields)
 
     def exception(self, kind: str, error: BaseException, /, level: str = ERROR, **fields: object) -> None:
-        """Note an error that nobody foresaw: its type and where it came from, never its message."""
+        """Write an unexpected error: its type and its places in the source, never its message."""
         self._write(kind, level, fields, {"error": _error_word(error), "at": trace_places(error)})
 
     def close(self) -> None:
-        """Write nothing any more. What libraries say goes nowhere then."""
+        """Close the log. Later messages of libraries are discarded."""
         logging.getLogger().removeHandler(self._libraries)
         for handler in self._handlers:
             handler.close()
 
     def __enter__(self) -> EventLog:
-        """Until the end, what a thread raises by mistake is noted here too, and not printed with its text."""
+        """Until the log is closed, also log uncaught errors of threads instead of printing them with their text."""
         threading.excepthook = self._thread_failed
         return self
 
@@ -106,8 +108,9 @@ class EventLog:
 
 
 def open_log(home: Home, *, foreground: bool) -> EventLog:
-    """The log of a home's service. With `foreground` people's lines go to standard error too; where that is the journal
-    of systemd, they carry their priority. A folder that cannot be made or written is no reason not to run."""
+    """Open the log of a home's service. With `foreground`, lines for people also go to standard error. If standard
+    error is the journal of systemd, they carry their priority. The service also runs if the directory cannot be created
+    or written."""
     handlers: list[logging.Handler] = [_EventFileHandler(home.logs_folder / NAME)]
     if sys.stderr is not None:
         if _is_journal(sys.stderr):
@@ -117,14 +120,14 @@ def open_log(home: Home, *, foreground: bool) -> EventLog:
     return EventLog(handlers)
 
 
-# What may be told ------------------------------------------------------------------------------------------------
+# Permitted values ------------------------------------------------------------------------------------------------
 
 
 def safe_field(value: object, name: str = "") -> object:
-    """A field as it may stand in the log: as it is, or its type in `<>` for anything that somebody else wrote.
+    """Return a field as it may be logged: unchanged, or its type in `<>` if it may contain data of others.
 
-    Numbers, switches, times, members of enumerations, ids, releases, `LogWord`s and the codes of errors pass. A plain
-    text passes when it is one word of letters under a name that only ever holds this program's own (`_OWN`).
+    Numbers, booleans, times, enum members, ids, releases, `LogWord`s and error codes are permitted. A plain string is
+    permitted if it is one word of letters under a name that is reserved for words of this program (`_OWN`).
     """
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -137,7 +140,7 @@ def safe_field(value: object, name: str = "") -> object:
     if isinstance(value, BaseException):
         return _error_word(value)
     if isinstance(value, str):
-        return str(value) if _may_stand(value, name) else "<str>"  # a `LogWord` is no type that the encoder knows
+        return str(value) if _may_stand(value, name) else "<str>"  # The JSON encoder does not know the type `LogWord`.
     if isinstance(value, Mapping):
         return {str(safe_field(key, "what")): safe_field(item, str(key)) for key, item in list(value.items())[:_MANY]}
     if isinstance(value, list | tuple | set | frozenset):
@@ -152,7 +155,7 @@ _OWN = frozenset(
         *("mode", "state", "status", "verdict", "outcome", "result", "library", "notifier", "manager"),
     )
 )
-"""Names of fields that hold a word of this program and nothing else."""
+"""Names of fields that only ever contain a word of this program."""
 
 
 def _may_stand(text: str, name: str) -> bool:
@@ -164,7 +167,7 @@ def _may_stand(text: str, name: str) -> bool:
 
 
 def safe_kind(text: str) -> str:
-    """A kind of event as it may stand in the log: `captured`, `worker.started`."""
+    """Return the kind of an event if it is well-formed (`captured`, `worker.started`), otherwise `<str>`."""
     return text if _KIND.fullmatch(text) else "<str>"
 
 
@@ -179,7 +182,7 @@ def _is_time(text: str) -> bool:
 
 
 def _error_word(error: BaseException) -> str:
-    """The stable code of an error of ours, the number of one of the system, else its type."""
+    """Return the code of our own error, the number of a system error, otherwise the type."""
     if isinstance(error, LifeboatError):
         return error.code
     if isinstance(error, OSError) and error.errno is not None:
@@ -190,18 +193,19 @@ def _error_word(error: BaseException) -> str:
 
 
 def trace_places(error: BaseException) -> list[str]:
-    """Where an error came through this program: `lifeboat_daemon.service.event_log:120`, the innermost last. Lines of
-    source, so nothing that a user wrote."""
+    """Return the modules and lines of this program that an error passed through, innermost last:
+    `lifeboat_daemon.service.event_log:120`. They contain nothing that a user wrote."""
     frames = traceback.walk_tb(error.__traceback__)
     named = ((str(frame.f_globals.get("__name__", "")), line) for frame, line in frames)
     return [f"{module}:{line}" for module, line in named if module.startswith(_OURS)][-12:]
 
 
-# Where it goes ---------------------------------------------------------------------------------------------------
+# Files and streams -----------------------------------------------------------------------------------------------
 
 
 class _LineFile:
-    """A file of lines, each added with one write. One that was cut off (a full disk, a crash) is ended first."""
+    """A file to which each line is added with one write. A truncated last line (full disk, crash) is terminated
+    first."""
 
     def __init__(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -227,21 +231,22 @@ class _LineFile:
         return os.fstat(self._descriptor).st_size
 
     def are_at(self, path: str) -> bool:
-        """Whether the file still has its name."""
+        """Return whether the file still has its name."""
         try:
             return os.path.samestat(os.fstat(self._descriptor), os.stat(path))
         except FileNotFoundError:
             return False
 
     def flush(self) -> None:
-        """Nothing waits here."""
+        """Do nothing: there is no buffer."""
 
     def close(self) -> None:
         os.close(self._descriptor)
 
 
 class _EventFileHandler(logging.handlers.RotatingFileHandler):
-    """Five files of lines. What could not be written is counted; the next line that can be says how many were lost."""
+    """Five log files. Lines that could not be written are counted, and the next line that can be written tells their
+    number."""
 
     terminator = "\n"
 
@@ -256,8 +261,8 @@ class _EventFileHandler(logging.handlers.RotatingFileHandler):
         return _LineFile(path)
 
     def shouldRollover(self, record: logging.LogRecord) -> bool:
-        """A file that somebody removed, or that a daemon which waits for its turn saw renamed, is begun anew: else the
-        log would go on where nobody looks for it."""
+        """Also start a new file if the present one was removed or renamed, for example by the user or by another
+        daemon. Otherwise the log would continue in a file that readers do not find."""
         lines = cast(_LineFile | None, self.stream)
         if lines is None:
             return False
@@ -267,8 +272,8 @@ class _EventFileHandler(logging.handlers.RotatingFileHandler):
         return lines.size() + len(self.format(record)) > self.maxBytes
 
     def doRollover(self) -> None:
-        """Begin a new file. One that cannot be renamed (on Windows, while somebody reads it) grows on, and the older
-        ones stay."""
+        """Start a new file. If the present one cannot be renamed (on Windows, while it is open elsewhere), it continues
+        to grow and the older files stay."""
         self.close_stream()
         base = self.baseFilename
         try:
@@ -280,7 +285,7 @@ class _EventFileHandler(logging.handlers.RotatingFileHandler):
                 os.replace(f"{base}.{number - 1}", f"{base}.{number}")
 
     def close_stream(self) -> None:
-        """Open again with the next line."""
+        """Close the file. The next line opens it again."""
         stream: Any = self.stream
         self.stream = None
         stream.close()
@@ -300,7 +305,7 @@ class _EventFileHandler(logging.handlers.RotatingFileHandler):
 
 
 class _EventStreamHandler(logging.StreamHandler[TextIO]):
-    """People's lines. A terminal that has gone is no failure."""
+    """Writes lines for people. A closed terminal is not an error."""
 
     def __init__(self, stream: TextIO, *, journal: bool) -> None:
         super().__init__(stream)
@@ -308,16 +313,16 @@ class _EventStreamHandler(logging.StreamHandler[TextIO]):
 
     def format(self, record: logging.LogRecord) -> str:
         document = get_record_event(record)
-        if self._journal:  # which has the time already
+        if self._journal:  # The journal adds the time itself.
             return f"<{_PRIORITIES[document['level']]}>{format_event(document)}"
         return f"{document['time'][11:19]} {document['level']:<7} {format_event(document)}"
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Nobody reads it any more."""
+        """Ignore the error: the reader of the stream has gone."""
 
 
 class _LibraryWarnings(logging.Handler):
-    """What libraries warn of, without their texts."""
+    """Logs warnings of libraries without their text."""
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(logging.WARNING)
@@ -334,12 +339,12 @@ class _LibraryWarnings(logging.Handler):
 
 
 def get_record_event(record: logging.LogRecord) -> JsonObject:
-    """The event that a record carries."""
+    """Return the event of a log record."""
     return cast(JsonObject, record.__dict__["event"])
 
 
 def format_event(document: JsonObject) -> str:
-    """An event for people, in one line: its kind, and the fields by name."""
+    """Format an event for people in one line: its kind, and the fields by name."""
     fields = (f"{name}={_shown(value)}" for name, value in document.items() if name not in ("time", "level", "kind"))
     return " ".join([str(document.get("kind", "")), *fields])
 
@@ -351,7 +356,7 @@ def _shown(value: object) -> str:
 
 
 def _is_journal(stream: TextIO) -> bool:
-    """Whether a stream is what systemd says that it reads (`JOURNAL_STREAM`: device and inode)."""
+    """Return whether a stream is the one that systemd declares as its journal (`JOURNAL_STREAM`: device and inode)."""
     device, colon, inode = os.environ.get("JOURNAL_STREAM", "").partition(":")
     if not colon:
         return False

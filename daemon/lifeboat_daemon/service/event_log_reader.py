@@ -1,4 +1,4 @@
-"""Reading the log of the service: its last lines, those that come, and how much of what it tells."""
+"""Read the log of the service: its last events, new events, and counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lifeboat_daemon.service.event_log import DEBUG, LEVELS, NAME, OLDER
 
 
 def read_events(home: Home) -> Iterator[JsonObject]:
-    """Every event that is kept, oldest first. A line that was cut off is passed over."""
+    """Yield every event that is kept, oldest first. Truncated lines are skipped."""
     for path in _files(home):
         with contextlib.suppress(FileNotFoundError), path.open("rb") as stream:
             for line in stream:
@@ -27,18 +27,18 @@ def read_events(home: Home) -> Iterator[JsonObject]:
 
 
 def read_last_events(home: Home, count: int, *, level: str = DEBUG) -> list[JsonObject]:
-    """The newest events of at least a level, oldest first. Raises OSError."""
+    """Return the newest events of at least a level, oldest first. Raises OSError."""
     return list(deque((event for event in read_events(home) if is_at_least(event, level)), maxlen=count))
 
 
 def is_at_least(event: JsonObject, level: str) -> bool:
-    """Whether an event is of this level or of a graver one. One of an unknown level is."""
+    """Return whether an event has this level or a more severe one. An unknown level counts as severe."""
     found = event.get("level")
     return found not in LEVELS or LEVELS.index(found) >= LEVELS.index(level)
 
 
 def follow_events(home: Home, *, pause: Callable[[], None] = lambda: time.sleep(1)) -> Iterator[JsonObject]:
-    """Events as they are written, from now on, without an end. `pause` is called when there is none."""
+    """Yield events as they are written, from now on, without an end. `pause` is called when there is none."""
     file = _FollowedFile(home.logs_folder / NAME)
     try:
         while True:
@@ -51,7 +51,7 @@ def follow_events(home: Home, *, pause: Callable[[], None] = lambda: time.sleep(
 
 
 class _FollowedFile:
-    """A file that is begun anew under its name now and then; what was written before that is read to its end."""
+    """A log file that is rotated from time to time. The former file is read to its end before the new one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -61,7 +61,7 @@ class _FollowedFile:
             self._stream.seek(0, os.SEEK_END)
 
     def new_lines(self) -> list[bytes]:
-        """Whole lines that were added since the last call."""
+        """Return the whole lines that were added since the last call."""
         if self._stream is None:
             self._stream = _opened(self._path)
         if self._stream is None:
@@ -74,7 +74,7 @@ class _FollowedFile:
         return lines + self.new_lines()
 
     def close(self) -> None:
-        """Begin at the start of whatever has the name next."""
+        """Close the file. The next file of this name is read from its start."""
         if self._stream is not None:
             self._stream.close()
         self._stream, self._rest = None, b""
@@ -95,7 +95,7 @@ def _has_name(stream: IO[bytes], path: Path) -> bool:
 
 
 def count_events(home: Home) -> dict[str, dict[str, int]]:
-    """How many events of which kind, by level."""
+    """Return the number of events of each kind, by level."""
     counted: dict[str, Counter[str]] = {}
     for event in read_events(home):
         counted.setdefault(str(event.get("level")), Counter())[str(event.get("kind"))] += 1
@@ -103,7 +103,7 @@ def count_events(home: Home) -> dict[str, dict[str, int]]:
 
 
 def _files(home: Home) -> list[Path]:
-    """Oldest first."""
+    """Return the log files, oldest first."""
     current = home.logs_folder / NAME
     return [*(current.with_name(f"{NAME}.{number}") for number in range(OLDER, 0, -1)), current]
 

@@ -1,4 +1,4 @@
-"""The agents in the daemon's care, as the user's files say."""
+"""The agents that the daemon watches, according to the user's files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_daemon.service.watched_agent import WatchedAgent
 
 
 class Fleet:
-    """Every agent by id. `problem` says why the files on disk are not what is in force, None when they are."""
+    """Every agent by id. `problem` is why the files on disk are not in force, or None."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -32,9 +32,9 @@ class Fleet:
         return self.charges.get(agent_id)
 
     def load(self) -> tuple[list[WatchedAgent], list[str]]:
-        """Read the files; those that are new, and the ids of those that went. A file that cannot be used changes
-        nothing, and `problem` says so. The agents are listed before the home is looked for: one that is moved away
-        at this moment has no agents either."""
+        """Read the files. Return the new agents and the ids of the removed ones. If a file cannot be used, nothing
+        changes and `problem` says why. The agents are listed before the home is checked: if the home is moved at this
+        moment, the list is empty too."""
         try:
             ids_there = agent_files.all_ids(self._context)
         except OSError as error:
@@ -55,8 +55,8 @@ class Fleet:
         return [new for agent in agents if (new := self._take(agent)) is not None], gone
 
     def _lost_home(self) -> str | None:
-        """Why there is nothing to be read: the home of the agents in care was moved or removed, and another one may
-        have been made in its place. That no agent is protected any more is then not what anybody decided."""
+        """Return why there is nothing to read: the home of the watched agents was moved or removed, and possibly
+        replaced by a new one. The missing agents are then not the user's decision."""
         home = self._context.home
         try:
             found = home.read_id(self._context.files)
@@ -68,8 +68,8 @@ class Fleet:
         return None
 
     def _read(self, agent_id: str) -> Agent | None:
-        """An agent as its file says. One that cannot be read is no reason to leave the others, or what was known of
-        it; one that goes at this moment is missed the next time."""
+        """Read the file of an agent. If it cannot be read, the other agents and the known state of this one stay. An
+        agent that is removed at this moment is noticed on the next call."""
         try:
             return agent_files.load_agent(self._context, agent_id)
         except UnknownAgent:
@@ -79,7 +79,7 @@ class Fleet:
             return None
 
     def _take(self, agent: Agent) -> WatchedAgent | None:
-        """Take an agent as it is written now; a Charge when it is one that was not known."""
+        """Apply the present file of an agent. Return a WatchedAgent if it is new."""
         wanted = load_cadence_settings(self.config, agent)
         known = self.charges.get(agent.id)
         if known is not None:

@@ -1,5 +1,5 @@
-"""When the user's key is looked at: a store that never answers keeps nothing waiting, and one that answers again is
-found by the next look."""
+"""When the user's key is checked. A key store that never answers blocks nothing, and one that answers again is noticed
+by the next check."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from lifeboat_daemon.service.agent_statuses import AgentStatuses
 from lifeboat_daemon.service.daemon_tools import DaemonTools
 
 SOONEST, LATEST = 60.0, 1800.0
-"""Seconds from one look at a key that cannot be used to the next: the double each time."""
+"""Seconds between two checks of a key that cannot be used, doubling each time."""
 EVERY = 86400.0
-"""Seconds between looks at one that can."""
+"""Seconds between two checks of a key that can be used."""
 SETTLED = 1.0
-"""Seconds in which the files of the keys are written, when any of them is."""
+"""Seconds in which all files of the key are written once one of them is."""
 FILES = ("user.json", "user.key", "store.json", "proven.json")
-"""What says which key there is, and where it lies."""
+"""The files that say which key there is and where it is stored."""
 
 
 class KeyChecks:
-    """`look` when something happened that may concern the key, `tick` now and then, `asked` when somebody wants to know
-    how it stands."""
+    """Schedules checks: `look` after an event that may concern the key, `tick` from time to time, `asked` when a user
+    asks for the status."""
 
     def __init__(self, parts: DaemonTools, standings: AgentStatuses) -> None:
         self._parts = parts
@@ -33,12 +33,12 @@ class KeyChecks:
         self._seen: list[tuple[int, int, int]] = []
 
     def look(self) -> None:
-        """Look now. While a look is on its way another one follows it: it may have come too early."""
+        """Check now. If a check is running, another one follows it, because the running one may have been too early."""
         self._pause = SOONEST
         self._parts.spawn(self._look())
 
     def soon(self) -> None:
-        """Something was seen of the files of the keys: look at the key a moment later, where they are others."""
+        """Check the key a moment after one of its files changed."""
         if self._parts.timers.remaining("key soon") is None:
             self._parts.timers.at("key soon", SETTLED, self._look_at_others)
 
@@ -55,26 +55,26 @@ class KeyChecks:
         return found
 
     def tick(self) -> None:
-        """Look again when it is time."""
+        """Check again when it is due."""
         usable = self._is_usable()
         if self._is_over(EVERY if usable else self._pause):
             self._pause = SOONEST if usable else min(2 * self._pause, LATEST)
             self._parts.spawn(self._look())
 
     def asked(self) -> None:
-        """Somebody wants to know how things stand: a key that could not be used is looked at again."""
+        """Check again if the key could not be used: a user asks for the status."""
         if not self._is_usable() and self._is_over(SOONEST):
             self._parts.spawn(self._look())
 
     def _is_usable(self) -> bool:
-        """As far as anybody knows."""
+        """Return whether the key can be used, as far as is known."""
         return self._standings.key.state == OK and not self._has_failed
 
     def _is_over(self, pause: float) -> bool:
         return not self._is_looking and self._parts.seconds() - self._looked >= pause
 
     async def _look(self) -> None:
-        """In the place of long work: captures have one of their own."""
+        """Check the key as long work, so that the slot for captures stays free."""
         self._is_looking, self._seen = True, self._files()
         try:
             answer = await self._parts.queue.put("key", None, {}, long=True)

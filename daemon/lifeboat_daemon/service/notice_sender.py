@@ -1,6 +1,6 @@
-"""Who is told what: notices to people, a sign of life to whoever watches from outside, figures for Prometheus.
+"""Send notices to people, pings to the dead-man's switch, and metrics to Prometheus.
 
-What changed is told a moment later, all of it at once; while nothing changes nothing is told, and nothing is written.
+Changes are collected for a moment and then reported together. Without a change nothing is sent and nothing is written.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.watched_agent import WatchedAgent
 
 SOON = 5.0
-"""Seconds in which changes gather before anybody is told."""
+"""Seconds in which changes are collected before they are reported."""
 TELL_AGAIN = 600.0
-"""Seconds until what nobody could be told is tried again."""
+"""Seconds until a notice that could not be delivered is sent again."""
 MOST_UNTOLD = 50
 
 
 class NoticeSender:
-    """Tells of what `standings` say; `about` tells of the daemon itself."""
+    """Reports what `standings` contains; `about` describes the daemon itself."""
 
     def __init__(
         self, parts: DaemonTools, fleet: Fleet, standings: AgentStatuses, about: Callable[[], JsonObject]
@@ -44,13 +44,13 @@ class NoticeSender:
         self.soon()
 
     def soon(self) -> None:
-        """Something changed that may have to be told."""
+        """Report soon: something changed that may need a notice."""
         wait = self._parts.timers.remaining("tell")
         if wait is None or wait > SOON:
             self._parts.timers.at("tell", SOON, self.tell)
 
     def tell(self) -> None:
-        """Tell what has to be told now, and come back when time alone makes more of it."""
+        """Send the notices that are due and set a timer for those that become due by time alone."""
         now = self._parts.context.clock.now()
         told = self._parts.notes.told
         found: list[UserNotice] = []
@@ -74,16 +74,16 @@ class NoticeSender:
             self._parts.timers.at("tell", max(SOON, min(waits)), self.tell)
         self._notify(notice_rules.merge_notices(found))
         if found:
-            self._ping_now()  # whoever watches from outside hears of trouble, and of its end, as soon as people do
+            self._ping_now()  # The monitor learns about trouble, and about its end, at the same time as people do.
         self.write_figures(self._about())
 
     def offered(self, new: list[JsonObject]) -> None:
-        """Agents were found that nobody protects."""
+        """Report agents that were found and are not protected."""
         notice = notice_rules.make_offers_notice(new)
         self._notify([] if notice is None else [notice])
 
     def erased(self, agent: Agent) -> None:
-        """An agent was purged whole elsewhere, and is gone here."""
+        """Report that an agent was purged entirely on another machine and was therefore destroyed here."""
         self._notify([notice_rules.make_purged_notice(agent.id, agent.name)])
 
     def _notify(self, found: list[UserNotice]) -> None:
@@ -96,8 +96,8 @@ class NoticeSender:
             self._parts.spawn(self._reach_somebody(found))
 
     async def _reach_somebody(self, found: list[UserNotice]) -> None:
-        """Notices that nobody could be told, while there is no network for example, or because the service ended, are
-        kept and tried again."""
+        """Send notices. Those that cannot be delivered, because of a missing network or the end of the service, are
+        kept and sent again later."""
         self._on_the_way += found
         answer = await self._beside("notify", {"notices": [notice.to_json() for notice in found]})
         for notice in found:
@@ -112,15 +112,15 @@ class NoticeSender:
             self._parts.remember()
 
     def tell_again(self) -> None:
-        """Try again what nobody could be told, also before the service began."""
+        """Send undelivered notices again, including those of an earlier run."""
         found = [one for one in self._parts.notes.untold if one not in self._on_the_way]
         if found:
             self._parts.spawn(self._reach_somebody(found))
 
-    # Figures ----------------------------------------------------------------------------------------------------
+    # Metrics ----------------------------------------------------------------------------------------------------
 
     def write_figures(self, daemon: JsonObject) -> None:
-        """Write `metrics.file`, where one is named and anything is new. `daemon` tells of the daemon itself."""
+        """Write `metrics.file` if it is set and any value changed. `daemon` describes the daemon itself."""
         path = str(self._fleet.config.get("metrics.file").value)
         if not path:
             return
@@ -131,16 +131,16 @@ class NoticeSender:
         except LifeboatError as error:
             self._parts.log.event("metrics_failed", level="warning", code=error.code)
 
-    # A sign of life ---------------------------------------------------------------------------------------------
+    # Pings ------------------------------------------------------------------------------------------------------
 
     def ping_if_due(self) -> None:
-        """Call `ping.url` while the daemon lives: who listens there learns from silence."""
+        """Call `ping.url` regularly while the daemon runs. The monitor raises the alarm when the calls stop."""
         every = float(self._fleet.config.get("ping.every").value)
         if due_checks.is_ping_due(self._parts.notes.pinged, every, self._parts.context.clock.now()):
             self._ping_now()
 
     def _ping_now(self) -> None:
-        """A sign of life says how things stand: there is none before that is known."""
+        """Call the address with the present state. Nothing is called before the state is known."""
         if self._fleet.config.get("ping.url").value and self._standings.is_known:
             self._parts.notes.pinged = self._parts.context.now()
             self._parts.remember()
@@ -151,7 +151,8 @@ class NoticeSender:
         await self._beside("ping", {"ok": ok})
 
     async def _beside(self, operation: str, parameters: JsonObject) -> JsonObject | None:
-        """A worker's answer. What fails here is in the log, and changes no state: it is not about the copies."""
+        """Return the answer of a worker. An error is only logged: it does not concern the copies and changes no
+        state."""
         try:
             return await self._parts.queue.put(operation, None, parameters, long=False)
         except LifeboatError as error:

@@ -1,4 +1,4 @@
-"""What the daemon sees to without being asked: verification, and a look around for agents that nobody protects."""
+"""Periodic work of the daemon: verification, and discovery of agents that are not protected."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lifeboat_daemon.service.watched_agent import WatchedAgent
 LOOK_AROUND = timedelta(days=1)
 TELL_AGAIN = timedelta(hours=1)
 NOT_AGAIN_FOR = timedelta(hours=1)
-"""After a verification that failed or was deferred, the next one is tried this much later."""
+"""Delay of the next verification after one that failed or was deferred."""
 
 
 class PeriodicChecks:
-    """Everything here is asked for at each tick, and does something only when it is due."""
+    """Periodic work. Every part is considered on each tick and starts only when it is due."""
 
     def __init__(self, parts: DaemonTools, fleet: Fleet, standings: AgentStatuses, news: NoticeSender) -> None:
         self._parts = parts
@@ -32,14 +32,14 @@ class PeriodicChecks:
         self._news = news
         self._told: datetime | None = None
         self._verifying: dict[str, bool] = {}
-        """By agent what is verified unasked: whether it is every sequence."""
+        """By agent, the running automatic verifications: whether each covers every sequence."""
         self.on_names: Callable[[Collection[str]], None] = lambda _: None
-        """Called with the names in the user's home whose coming is worth another look."""
+        """Called with the names in the user's home whose appearance should trigger another discovery."""
 
     def tick(self) -> None:
-        """Begin what is due."""
+        """Start what is due."""
         for charge in self._fleet:
-            if charge.look_again:  # of one that rests, nobody else would find out
+            if charge.look_again:  # No capture reports the status of a paused agent.
                 self._parts.spawn(self.look_up(charge))
             self._verify_if_due(charge)
         if self._is_past(self._parts.notes.discovered, LOOK_AROUND):
@@ -47,8 +47,8 @@ class PeriodicChecks:
         self._tell_of_purges_if_due()
 
     def _tell_of_purges_if_due(self) -> None:
-        """Of agents that were purged whole nothing is replicated any more: nobody else would tell second copies that
-        could not be reached then."""
+        """Tell remotes about agents that were purged entirely. These agents are not replicated any longer, so nothing
+        else would contact remotes that were unreachable at the time."""
         now = self._parts.context.clock.now()
         if self._told is None or abs(now - self._told) >= TELL_AGAIN:
             self._told = now
@@ -62,7 +62,7 @@ class PeriodicChecks:
             self._parts.log.event("tell_erased_failed", "warning", code=self._parts.known(error).code)
 
     def _is_past(self, moment: str | None, pause: timedelta) -> bool:
-        """Whether a pause since a moment is over; a moment in the future was of a wrong clock."""
+        """Return whether a pause since a time is over. A time in the future comes from a wrong clock."""
         if moment is None:
             return True
         passed = self._parts.context.clock.now() - times.parse_time(moment)
@@ -91,7 +91,8 @@ class PeriodicChecks:
         self._verifying[charge.id] = whole
         try:
             answer = await self.verify(charge, {"whole": whole, "sample": not whole, "unasked": True})
-            if answer.get("deferred") or not answer.get("ok"):  # what does not hold is not the last verified copy
+            # A damaged copy does not count as the last verified one.
+            if answer.get("deferred") or not answer.get("ok"):
                 self._try_later(charge)
             self._parts.log.event("verified", agent=charge.id, whole=whole, deferred=bool(answer.get("deferred")))
         except Exception as error:
@@ -101,8 +102,8 @@ class PeriodicChecks:
             del self._verifying[charge.id]
 
     def make_way(self, charge: WatchedAgent) -> None:
-        """Somebody waits for a capture: what nobody asked for, and may take hours, is done later. A sample takes
-        seconds."""
+        """Cancel long automatic verifications of an agent because a capture was requested. A sample takes seconds and
+        is completed."""
         if self._verifying.get(charge.id):
             self._parts.queue.cancel(charge.id, "verify")
 
@@ -113,17 +114,17 @@ class PeriodicChecks:
         self._parts.remember()
 
     async def verify(self, charge: WatchedAgent, parameters: JsonObject) -> JsonObject:
-        """Read an agent's copy back. Raises what the worker raises."""
+        """Verify an agent's vault. Raises what the worker raises."""
         future = self._parts.queue.put("verify", charge.id, parameters, long=True)
         with self._standings.at_work(charge, "verify"):
             answer = await asyncio.shield(future)
             self._standings.took(charge, answer)
         return answer
 
-    # Looking around ---------------------------------------------------------------------------------------------
+    # Discovery --------------------------------------------------------------------------------------------------
 
     def look_around(self) -> None:
-        """Look for agents that nobody protects."""
+        """Look for agents that are not protected."""
         self._parts.spawn(self._look_around())
 
     async def _look_around(self) -> None:
@@ -133,7 +134,7 @@ class PeriodicChecks:
             self._parts.log.event("discover_failed", "warning", code=self._parts.known(error).code)
 
     async def discover(self) -> JsonObject:
-        """Look for agents that nobody protects, and offer those that are new. Raises what the worker raises."""
+        """Look for agents that are not protected and offer new ones. Raises what the worker raises."""
         found = await self._parts.queue.put("discover", None, {}, long=False)
         self._parts.notes.discovered = self._parts.context.now()
         self._parts.remember()
@@ -143,7 +144,7 @@ class PeriodicChecks:
         return found
 
     async def look_up(self, charge: WatchedAgent) -> None:
-        """Find out how an agent stands, and what is to be watched of it, without a capture."""
+        """Determine the status of an agent and the folders to watch, without a capture."""
         try:
             self._standings.took(charge, await self._parts.queue.put("standing", charge.id, {}, long=False))
         except Exception as error:

@@ -1,8 +1,8 @@
-"""Replication: from what a remote lacks to a worker that sends it, and from a failure to the next try.
+"""Replication: from what a remote lacks to a worker that pushes it, and from a failure to the next try.
 
-Nothing is polled: a push follows a capture, the start, sleep, a changed file of a remote, a purge, the end of its wait,
-or the pause after a failure; only for a folder that was away it is looked once a minute whether it is back.
-Otherwise nobody says anything to a remote, but for the verification that is due.
+Nothing is polled. A push follows a capture, the start, sleep, a changed file of a remote, a purge, the end of its wait,
+or the pause after a failure. Only for the missing directory of a remote, the daemon checks once a minute whether it is
+back. Otherwise nothing is sent to a remote, except for the verification that is due.
 """
 
 from __future__ import annotations
@@ -43,26 +43,27 @@ from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.watched_agent import WatchedAgent
 
 AT_MOST = 2.0
-"""Seconds from a push to the next one: what was captured meanwhile goes at once."""
+"""Seconds between two pushes. What was captured in between is pushed together."""
 BY_A_PERSON = 86400.0
-"""Seconds until something is tried again that only a person can mend; at most, until a copy is that does not hold."""
+"""Seconds until a failure that only a user can resolve is retried, and the longest pause until a damaged copy is."""
 DEFERRED_FOR = 900.0
-"""Seconds until it is looked again whether the network costs still; that look says nothing to anybody."""
+"""Seconds until the daemon checks again whether the network is metered. The check sends nothing."""
 LONGEST_ASKED = 86400.0
-"""Seconds. A remote that asks to wait for longer is asked again."""
+"""Seconds. If a remote asks to wait longer, it is asked again after this."""
 VERIFY_AGAIN = 3600.0
-"""Seconds until a remote is read back again that could not be; more after a copy did not hold several times."""
+"""Seconds until the verification of a remote is retried; more after several that found damage."""
 AT_ONE_REMOTE = 2
-"""So many agents are sent to one remote at a time; to one that failed, one."""
+"""Agents that are pushed to one remote at a time. To a remote that failed, it is one."""
 
 
 @dataclass(slots=True)
 class ReplicationState:
-    """From an agent to a remote. `pushes` are under way or wait for a worker, `push` is the last one that was begun;
-    `failures` in a row, of reading back `verify_failures`; `not_before` and `verify_not_before` on the clock that
-    counts sleep; `is_offline`: it waits for a network; `is_unreachable`: nobody was there; `is_away`: and its folder
-    was not there either when it was looked. `purge_not_before`: a purge waits for no person, also where everything else
-    does. `mend_not_before`: when a copy that does not hold is spoken to although there is nothing new to be sent."""
+    """Replication state of one agent on one remote. `pushes` run or wait for a worker, `push` is the last one that was
+    started. `failures` and `verify_failures` count consecutive failures of pushes and verifications. `not_before` and
+    `verify_not_before` use the clock that counts sleep. `is_offline`: it waits for a network; `is_unreachable`: the
+    remote did not answer; `is_away`: its directory was missing as well. `purge_not_before`: a purge is retried even
+    while everything else waits for the user. `mend_not_before`: when to contact a remote with a damaged copy although
+    there is nothing new to push."""
 
     remote: str
     pushes: int = 0
@@ -80,8 +81,8 @@ class ReplicationState:
 
 
 class Replication:
-    """When what was captured is sent where, and what comes of it. `look_up` finds out how an agent stands;
-    `erased` is told of one that was purged whole elsewhere."""
+    """Decides when captured sequences are pushed where, and handles the results. `look_up` determines the status of an
+    agent; `erased` is called for an agent that was purged entirely elsewhere."""
 
     def __init__(
         self,
@@ -103,24 +104,24 @@ class Replication:
         self._files: list[tuple[str, int, int]] | None = None
         self._is_looking = False
         self._captures: Counter[str] = Counter()
-        """By agent how many captures are made after which somebody wants everything sent."""
+        """By agent, how many running captures are followed by a requested push to every remote."""
 
     # When -------------------------------------------------------------------------------------------------------
 
     def seen(self, charge: WatchedAgent) -> None:
-        """Somebody found out how an agent stands: send what a remote lacks."""
+        """Handle new facts about an agent: push what a remote lacks."""
         for remote in _remotes(charge):
             self._arrange(charge, remote)
 
     def forgive(self) -> None:
-        """Try everything anew that waits: somebody changed something, or the machine woke up."""
+        """Retry everything that waits: a user changed something, or the machine woke up."""
         for way in self._ways.values():
             way.failures, way.verify_failures, way.is_offline = 0, 0, False
             way.not_before = way.verify_not_before = way.purge_not_before = way.mend_not_before = 0.0
         self._arrange_all()
 
     def files_changed(self) -> None:
-        """Something was seen of the files of the remotes: where they are others, look at every agent anew."""
+        """Reload the remotes after an event on their files. If they differ, check every agent again."""
         files = self._remote_files()
         known, self._files = self._files, files
         if files != (known or []):
@@ -129,13 +130,13 @@ class Replication:
                 self._parts.spawn(self._look_up(charge))
 
     def leave(self, agent_id: str) -> None:
-        """An agent is in the daemon's care no more."""
+        """Forget an agent that the daemon no longer watches."""
         for key in [key for key in self._ways if key[0] == agent_id]:
             self._parts.timers.cancel(_timer(*key))
             del self._ways[key]
 
     def tick(self) -> None:
-        """A network or a folder that is back, and the verification that is due."""
+        """Check for a network or a directory that is back, and start verifications that are due."""
         waiting = [way for way in self._ways.values() if way.is_offline]
         if waiting and power_and_network.is_online() is not False:
             for way in waiting:
@@ -144,7 +145,7 @@ class Replication:
         self._look_for_folders()
         for charge in self._fleet:
             if self._verify_if_due(charge):
-                return  # one in a minute: that is how they spread out
+                return  # At most one per minute, so that verifications spread out.
 
     def _look_for_folders(self) -> None:
         names = {way.remote for way in self._ways.values() if way.is_unreachable}
@@ -153,7 +154,7 @@ class Replication:
             returned_folders.look_for_folders(self._parts.context, names, self._looked)
 
     def _looked(self, there: dict[str, bool]) -> None:
-        """What is back is tried at once: a stick is not put in for as long as a pause may be."""
+        """Retry immediately at directories that are back: a removable disk may be present for a short time only."""
         self._is_looking = False
         for way in self._ways.values():
             if way.is_unreachable and way.remote in there:
@@ -179,7 +180,7 @@ class Replication:
             self.seen(charge)
 
     def _arrange(self, charge: WatchedAgent, remote: RemoteFacts) -> None:
-        """Begin to send, or wait for the moment to begin. Called whenever anything changed that could move it."""
+        """Start a push or set a timer for it. Called after every change that could affect the time."""
         way, timer = self._way(charge, remote.name), _timer(charge.id, remote.name)
         if way.pushes or self._captures[charge.id] or not (_is_wanted(charge, remote) or _has_purges(charge, remote)):
             self._parts.timers.cancel(timer)
@@ -189,11 +190,11 @@ class Replication:
             self._parts.timers.at(timer, wait, lambda: self.seen(charge))
             return
         self._parts.timers.cancel(timer)
-        if not self._is_full(remote.name):  # otherwise whoever ends there arranges everything anew
+        if not self._is_full(remote.name):  # Otherwise the job that ends there calls this again.
             self._begin(charge, way, asked=False)
 
     def _wait(self, charge: WatchedAgent, way: ReplicationState, remote: RemoteFacts) -> float:
-        """Seconds until the remote may be spoken to: about what was captured, or about what was purged."""
+        """Return the seconds until the remote may be contacted, for a push or for a purge."""
         not_before = way.not_before if remote.is_behind else max(way.not_before, way.mend_not_before)
         waits = [not_before] if _is_wanted(charge, remote) else []
         if _has_purges(charge, remote):
@@ -217,8 +218,8 @@ class Replication:
     # Sending ----------------------------------------------------------------------------------------------------
 
     async def after(self, charge: WatchedAgent, capture: Awaitable[JsonObject]) -> JsonObject:
-        """A capture that somebody asked for, and then everything sent to every remote, whatever waits: one agent of
-        `sync --json`. Raises what the capture raises, and nothing for what fails here."""
+        """Wait for a requested capture, push everything to every remote regardless of pauses, and return one agent of
+        `sync --json`. Raises what the capture raises, and nothing for a failed push."""
         self._captures[charge.id] += 1
         try:
             document = await capture
@@ -240,13 +241,13 @@ class Replication:
         return document
 
     def _leaves_something(self, charge: WatchedAgent, document: JsonObject) -> bool:
-        """Whether another push makes sense at once after one that nobody asked for: not where nobody answered."""
+        """Return whether another push should follow an automatic one: not if the remote did not answer."""
         remote = _named(charge, document["name"])
         is_behind = remote is not None and remote.is_behind
         return is_behind and (document["state"] == OK or document["code"] in (DEFERRED, NO_NETWORK))
 
     async def _push(self, charge: WatchedAgent, way: ReplicationState, *, asked: bool) -> JsonObject:
-        """A push that is counted among its way's until it has ended."""
+        """Run a push and count it among the pushes of its state until it ends."""
         answer: JsonObject | None = None
         try:
             with self._standings.at_work(charge, "push"):
@@ -264,7 +265,7 @@ class Replication:
         return document
 
     def _ended(self, charge: WatchedAgent, way: ReplicationState, answer: JsonObject) -> JsonObject:
-        """What a push brought: when the next one may be, and what is told of it."""
+        """Handle the result of a push: set the time of the next one and report it."""
         document: JsonObject = answer["remote"]
         state, code = document["state"], document.get("code") or ""
         self._set_pause(way, state, code, answer.get("retry_after"))
@@ -273,13 +274,13 @@ class Replication:
             said = {"state": LogWord(state), "code": LogWord(code) if code else None, "sequence": document["sequence"]}
             self._parts.log.event("pushed", level=level, agent=charge.id, **said, bytes=document.get("bytes", 0))
             self._publish(charge, document)
-        if code == ERASED:  # its file is gone too: nobody else would say it
+        if code == ERASED:  # Its file is gone too, so nothing else reports it.
             self._parts.log.event("agent_erased", level="error", agent=charge.id)
             self._erased(charge.agent)
         return document
 
     def _failed(self, charge: WatchedAgent, way: ReplicationState, error: LifeboatError) -> JsonObject:
-        """No worker came to an end with it. Who was stopped is not tried again at once."""
+        """Handle a push that no worker completed. A push that was stopped is not retried at once."""
         way.failures += 1
         stopped = error.code == Cancelled.code
         wait = retry_backoff.LONGEST if stopped else retry_backoff.compute_pause(way.failures, self._chance)
@@ -294,7 +295,7 @@ class Replication:
         way.is_offline, way.is_unreachable = code == NO_NETWORK, code == UNREACHABLE
         if state in (OK, HELD):
             way.failures = 0
-        elif state == ERROR and code == DAMAGED:  # what is new is sent all the same
+        elif state == ERROR and code == DAMAGED:  # New sequences are pushed in any case.
             way.failures += 1
             wait = retry_backoff.compute_pause(way.failures, self._chance)
             mending = retry_backoff.compute_pause(way.failures, self._chance, longest=BY_A_PERSON)
@@ -316,7 +317,7 @@ class Replication:
     # Verification -----------------------------------------------------------------------------------------------
 
     def _verify_if_due(self, charge: WatchedAgent) -> bool:
-        """Whether one was begun."""
+        """Start a verification if it is due. Return whether one was started."""
         for remote in _remotes(charge):
             if charge.agent.watched and self._is_due(charge, remote):
                 self._way(charge, remote.name).is_verifying = True
@@ -351,7 +352,7 @@ class Replication:
             way.is_verifying = False
         way.verify_failures = 0 if answer is None or answer["ok"] else way.verify_failures + 1
         if answer is None or answer.get("deferred") or answer["sequence"] is None or not answer["ok"]:
-            # A copy that does not hold is read back whole each time.
+            # A damaged copy is read back completely each time.
             wait = retry_backoff.compute_pause(way.verify_failures, self._chance, longest=BY_A_PERSON)
             way.verify_not_before = self._parts.seconds() + max(VERIFY_AGAIN, wait)
         if answer is not None and not charge.is_gone:
@@ -360,7 +361,7 @@ class Replication:
 
 
 def _remotes(charge: WatchedAgent) -> Iterator[RemoteFacts]:
-    """Those of an agent of which something is there to be sent."""
+    """Return the remotes of an agent that has something to push."""
     facts = charge.facts
     if facts is not None and facts.sequence is not None and not charge.is_gone:
         yield from facts.remotes
@@ -371,13 +372,13 @@ def _named(charge: WatchedAgent, name: str) -> RemoteFacts | None:
 
 
 def _is_wanted(charge: WatchedAgent, remote: RemoteFacts) -> bool:
-    """What was never taken into care is not sent unasked: it may live elsewhere."""
+    """Return whether to push without a request. An agent that was never protected may live on another machine."""
     return charge.agent.watched and remote.code != UNUSABLE and (remote.is_behind or remote.state in (FENCED, ERROR))
 
 
 def _has_purges(charge: WatchedAgent, remote: RemoteFacts) -> bool:
-    """Whether the remote has to hear of a purge, or is to be asked what became of one: also where nothing is to be
-    sent, or this machine may not write."""
+    """Return whether the remote has to receive a purge or be asked about one. That is possible even if nothing is to be
+    pushed, or this machine must not write."""
     return charge.agent.watched and remote.code != UNUSABLE and remote.purges > 0
 
 
@@ -386,7 +387,7 @@ def _seconds_until(moment: str | None, now: datetime) -> float:
 
 
 def _document(remote: RemoteFacts, state: str, message: str, code: str) -> JsonObject:
-    """One remote of `sync --json` that nobody came to."""
+    """Return one remote of `sync --json` that was not contacted."""
     return make_sync_entry(remote.name, remote.sequence, state, optional=remote.optional, message=message, code=code)
 
 

@@ -1,4 +1,5 @@
-"""Folders that were away and are back: a stick that was put in. Only looked at, and in a thread: a share may hang."""
+"""Check whether missing directories of remotes are back, such as a removable disk. The check runs in a thread because a
+network share may hang."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from lifeboat_core.home.context import Context
 
 
 def look_for_folders(context: Context, names: Collection[str], tell: Callable[[dict[str, bool]], None]) -> None:
-    """Have `tell` called in the loop that runs, with what `find_present_folders` finds; never where a share hangs."""
+    """Check in a thread, then call `tell` in the running loop with the result of `find_present_folders`. `tell` is not
+    called while a share hangs."""
     loop = asyncio.get_running_loop()
 
     def work() -> None:
@@ -19,18 +21,17 @@ def look_for_folders(context: Context, names: Collection[str], tell: Callable[[d
         try:
             found = find_present_folders(context, names)
         finally:
-            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            with contextlib.suppress(RuntimeError):  # The loop has ended in the meantime.
                 loop.call_soon_threadsafe(tell, found)
 
     threading.Thread(target=work, name="returning", daemon=True).start()
 
 
 def find_present_folders(context: Context, names: Collection[str]) -> dict[str, bool]:
-    """Of the remotes with these names that are folders: whether a second copy is there."""
+    """Return, for those of the named remotes that are directories, whether the remote exists."""
     from lifeboat_core.remotes import remote_registry
-    from lifeboat_core.remotes.sealed.folder_kind import has_folder_remote
+    from lifeboat_core.remotes.remote_kinds import find_installed_kind
 
-    known = (
-        one for one in remote_registry.list_usable_remotes(context) if one.name in names and one.url.startswith("file:")
-    )
-    return {one.name: has_folder_remote(one.url) for one in known}
+    known = (one for one in remote_registry.list_usable_remotes(context) if one.name in names)
+    found = ((one.name, kind.is_present(one.url)) for one in known if (kind := find_installed_kind(one.url)))
+    return {name: is_present for name, is_present in found if is_present is not None}

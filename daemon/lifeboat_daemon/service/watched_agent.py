@@ -1,10 +1,10 @@
-"""One agent in the daemon's care."""
+"""One agent that the daemon watches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.health.agent_status import AgentStatus, StatusFacts
 from lifeboat_daemon.schedule.cadence import CapturePacer
@@ -12,11 +12,11 @@ from lifeboat_daemon.schedule.cadence import CapturePacer
 
 @dataclass(slots=True)
 class WatchedAgent:
-    """`facts` are what a worker last found, None before; `status` is what was made of them; `captures` and `failures`
-    count since the daemon began. In words for people: `failure` is why the last work came to nothing, `blocked` for
-    whom captures wait. `works` are the operations that were asked for and have not ended, as often as they were asked
-    for; `last` is what the last capture brought. `is_gone`: it is in the daemon's care no more, and what still comes
-    back of its work changes nothing. `look_again`: how it stands could not be found out."""
+    """The daemon's state of one agent. `facts` are the last ones that a worker found, or None; `status` is derived from
+    them. `captures` and `failures` count since the daemon started. For people: `failure` is why the last job failed,
+    `blocked` which process captures wait for. `works` are the requested operations that have not ended, one entry per
+    request. `last` is the result of the last capture. `is_gone`: the daemon no longer watches it, and late results
+    change nothing. `look_again`: its status could not be determined."""
 
     agent: Agent
     pacer: CapturePacer
@@ -25,7 +25,7 @@ class WatchedAgent:
     failure: str | None = None
     blocked: str | None = None
     works: list[str] = field(default_factory=list)
-    last: dict[str, Any] | None = None
+    last: JsonObject | None = None
     is_gone: bool = False
     look_again: bool = False
     captures: int = 0
@@ -37,14 +37,14 @@ class WatchedAgent:
 
     @property
     def at_work(self) -> str | None:
-        """The operation that runs, or that is next."""
+        """Return the operation that runs, or the next one."""
         return self.works[0] if self.works else None
 
     @property
     def is_new(self) -> bool:
-        """Whether its first capture, which takes long, may still have to be made."""
+        """Return whether its first capture, which takes long, may still be missing."""
         return self.facts is None or self.facts.sequence is None
 
     def rests(self, now: str) -> bool:
-        """Whether nothing is captured unasked: paused, or never taken into care."""
+        """Return whether no capture begins by itself: the agent is paused or was never protected."""
         return self.agent.is_paused(now) or not self.agent.watched

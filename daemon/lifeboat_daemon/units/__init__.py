@@ -1,6 +1,6 @@
-"""The service in the hands of the system: systemd on Linux, launchd on macOS, the task scheduler on Windows.
+"""The service managers: systemd on Linux, launchd on macOS, the task scheduler on Windows.
 
-Templates lie in this folder. `notify` is what a running service tells systemd; the daemon imports nothing else of it.
+Templates are in this package. The daemon imports only `systemd_notify` from it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def find_manager(context: Context, platform: str = sys.platform) -> ServiceManager:
-    """The service manager of this system."""
+    """Return the service manager of this system."""
     if platform == "darwin":
         from lifeboat_daemon.units.launchd import Launchd
 
@@ -29,15 +29,15 @@ def find_manager(context: Context, platform: str = sys.platform) -> ServiceManag
 
 
 def install_unit(context: Context, *, start: bool = True) -> list[str]:
-    """Have the service started at every login, and now; what was done. Raises UnitError."""
+    """Start the service at every login, and now. Return what was done. Raises UnitError."""
     return find_manager(context).install(start=start)
 
 
 def uninstall_unit(context: Context) -> list[str]:
-    """Undo that; what was done. Raises UnitError."""
+    """Remove the service. Return what was done. Raises UnitError."""
     return find_manager(context).uninstall()
 
 
 def inspect_unit(context: Context) -> UnitState:
-    """How the service stands with the system. Never raises."""
+    """Return the state of the service. Never raises."""
     return find_manager(context).state()

@@ -1,4 +1,4 @@
-"""The service as a launch agent of macOS. Not tested on a Mac by this project's own tests: only its file is."""
+"""The service as a launch agent of macOS. The tests of this project check its file only; they do not run on a Mac."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STATE = re.compile(r"^\s*state = (.+)$", re.MULTILINE)
 
 
 def render_agent_plist(program: UnitProgram) -> bytes:
-    """The property list of the launch agent."""
+    """Return the property list of the launch agent."""
     return plistlib.dumps(_document(program))
 
 
@@ -61,7 +61,7 @@ def _document(program: UnitProgram) -> dict[str, Any]:
 
 
 class Launchd:
-    """The service manager of this user."""
+    """launchd, for this user."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -112,7 +112,8 @@ class Launchd:
         )
 
     def start(self) -> None:
-        """One that is not loaded is loaded, which starts it. For a moment after `bootout` that is refused."""
+        """Start the agent. If it is not loaded, loading starts it; launchd refuses that for a moment after
+        `bootout`."""
         if self._ask("kickstart", self._target(), patience=START_PATIENCE).status == 0:
             return
         for pause in (*_PAUSES, None):
@@ -123,7 +124,7 @@ class Launchd:
         require_success(ran, "launchd did not start the service")
 
     def stop(self) -> None:
-        """`kill` alone would have it started again."""
+        """Stop the agent by unloading it: after `kill` alone, launchd would start it again."""
         require_success(
             self._ask("bootout", self._target(), patience=START_PATIENCE), "launchd did not stop the service"
         )
@@ -139,7 +140,7 @@ class Launchd:
 
 
 def _program_of(text: str) -> UnitProgram | None:
-    """What a property list starts, None for one that is damaged."""
+    """Return the program of a property list, or None if the list is damaged."""
     try:
         document = plistlib.loads(text.encode())
         variables = document.get("EnvironmentVariables", {})

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.errors import UnitError
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.home.path_variables import HOME as HOME_VARIABLE
 from lifeboat_core.processes.own_interpreter import make_python_command
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_keys.child_processes import run_child
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
@@ -27,21 +28,21 @@ VARIABLES = (
     *("ZEROCLAW_CONFIG_DIR", "ZEROCLAW_DATA_DIR", "ZEROCLAW_WORKSPACE"),
     *("XDG_DATA_HOME", "HOMEBREW_PREFIX", "PATH"),
 )
-"""Variables that a service is started with as they were when it was installed: they say where the home, the runtimes
-and the programs are. `LIFEBOAT_PASSPHRASE` is none of them: a secret does not belong into a unit."""
+"""Variables that the service inherits from the installing command: they locate the home, the runtimes and the programs.
+`LIFEBOAT_PASSPHRASE` is not among them, because a unit must not contain a secret."""
 PATIENCE = 20.0
-"""Seconds that a service manager is given for an answer."""
+"""Seconds to wait for an answer of a service manager."""
 START_PATIENCE = 90.0
 WITHOUT_MANAGER = "lifeboat daemon start"
 
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """How the service of this user stands with the system. `manager` is systemd, launchd or task_scheduler. `path` is
-    the unit's file, None when there is none. None elsewhere: nobody could tell. `home` is the home that it serves,
-    None for the usual one; `ours` whether that is this home; `current` whether the file is what this release writes;
-    `program` what it starts, `program_found` whether that is there; `lingering` whether it runs without a login;
-    `problem` why the manager did not answer."""
+    """The state of this user's service. `manager` is systemd, launchd or task_scheduler. `path` is the unit's file, or
+    None if there is none. Any other None means unknown. `home` is the home that it serves, None for the usual one;
+    `ours` whether that is this home; `current` whether the file is what this release writes; `program` what it starts,
+    `program_found` whether that exists; `lingering` whether it runs without a login; `problem` why the manager did not
+    answer."""
 
     manager: str
     path: Path | None = None
@@ -58,7 +59,7 @@ class UnitState:
 
     @classmethod
     def of_file(cls, context: Context, manager: str, path: Path, program: UnitProgram, *, current: bool) -> UnitState:
-        """What a unit's file alone says, without its manager."""
+        """Return the state as far as the unit's file alone shows it."""
         home = program.variables.get(HOME_VARIABLE)
         first = program.command[0] if program.command else None
         return cls(
@@ -75,7 +76,7 @@ class UnitState:
     def installed(self) -> bool:
         return self.path is not None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         document = asdict(self)
         document["path"] = None if self.path is None else str(self.path)
         return {"installed": self.installed} | document
@@ -83,7 +84,7 @@ class UnitState:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """How a tool of the system ended. `status` is None when it could not be started or took too long."""
+    """The result of a system tool. `status` is None if it could not be started or took too long."""
 
     status: int | None
     output: str
@@ -91,7 +92,7 @@ class ToolResult:
 
     @property
     def said(self) -> str:
-        """The last line of what it complained of, else of what it printed."""
+        """Return the last line of standard error, or otherwise of standard output."""
         lines = [
             line.strip() for text in (self.errors, self.output) for line in text.splitlines()[::-1] if line.strip()
         ]
@@ -100,8 +101,8 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class UnitProgram:
-    """What a unit starts: this interpreter, with the variables that matter. `-P` keeps the folder that it is started in
-    from being searched for modules."""
+    """What a unit starts: this interpreter, with the relevant variables. `-P` excludes the working directory from the
+    search for modules."""
 
     command: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -115,66 +116,63 @@ class UnitProgram:
 
 
 class ServiceManager(Protocol):
-    """A service manager. What changes something returns what was done, in sentences for people, and may be repeated."""
+    """A service manager. Methods that change something can be repeated and return, in sentences for people, what was
+    done."""
 
     @property
     def path(self) -> Path:
-        """The file that `install` writes."""
+        """Return the file that `install` writes."""
         ...
 
     def text(self) -> str:
-        """What it writes."""
+        """Return the content of the file."""
         ...
 
     def install(self, *, start: bool) -> list[str]:
-        """Raises UnitError."""
+        """Install the service. Raises UnitError."""
         ...
 
     def uninstall(self) -> list[str]:
-        """Raises UnitError."""
+        """Remove the service. Raises UnitError."""
         ...
 
     def state(self) -> UnitState:
-        """Never raises for a manager that is not there: it says so."""
+        """Return the state. Never raises: a missing manager is part of the state."""
         ...
 
     def start(self) -> None:
-        """Start it, or leave it running. Raises UnitError."""
+        """Start the service, or leave it running. Raises UnitError."""
         ...
 
     def stop(self) -> None:
-        """Stop it, and leave it stopped until the next login or `start`. Raises UnitError."""
+        """Stop the service until the next login or `start`. Raises UnitError."""
         ...
 
 
 def run_tool(context: Context, command: Sequence[str], *, patience: float = PATIENCE, **more: str) -> ToolResult:
-    """Run a tool of the system with a time limit; `more` are further variables. Never raises."""
-    environment = {**context.environment, "LC_ALL": "C", **more}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, timeout=patience, stdin=subprocess.DEVNULL, env=environment, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return ToolResult(None, "", f"{command[0]} gave no answer for {patience:.0f} seconds")
-    except OSError as error:
-        return ToolResult(None, "", f"{command[0]}: {error.strerror or error}")
-    return ToolResult(done.returncode, _text(done.stdout), _text(done.stderr))
+    """Run a system tool with a time limit; `more` are additional variables. Never raises."""
+    ran = run_child(command, environment={**context.environment, "LC_ALL": "C", **more}, seconds=patience)
+    if ran.exit_status is None:
+        problem = f"gave no answer for {patience:.0f} seconds" if ran.timed_out else ran.problem
+        return ToolResult(None, "", f"{command[0]} {problem}")
+    return ToolResult(ran.exit_status, _text(ran.output), _text(ran.errors))
 
 
 def _text(data: bytes) -> str:
-    """Windows tools write UTF-16 now and then."""
+    """Decode output. Windows tools sometimes write UTF-16."""
     return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8", errors="replace")
 
 
 def require_success(ran: ToolResult, what: str) -> ToolResult:
-    """Raises UnitError, with what the tool said, when it failed."""
+    """Raise UnitError, with the message of the tool, if it failed."""
     if ran.status != 0:
         raise UnitError(f"{what}: {ran.said}", fix=WITHOUT_MANAGER)
     return ran
 
 
 def write_unit_file(context: Context, path: Path, data: bytes) -> bool:
-    """Write a unit's file for its owner alone; False when it held that already. Raises SystemRefused, DiskFull."""
+    """Write the file of a unit for its owner only. Return False if it had this content already. Raises SystemRefused,
+    DiskFull."""
     with convert_system_errors():
         try:
             if read_all(context.files, path) == data:
@@ -186,12 +184,12 @@ def write_unit_file(context: Context, path: Path, data: bytes) -> bool:
 
 
 def describe_unit_change(path: Path, *, changed: bool) -> str:
-    """What `write_unit_file` did, for people."""
+    """Describe for people what `write_unit_file` did."""
     return f"{path} {'written' if changed else 'is as it should be'}."
 
 
 def read_unit_file(context: Context, path: Path) -> str | None:
-    """A unit's file, None when it is not there or cannot be read."""
+    """Return the content of a unit's file, or None if it does not exist or cannot be read."""
     try:
         return read_all(context.files, path).decode()
     except (OSError, UnicodeDecodeError):
@@ -199,7 +197,7 @@ def read_unit_file(context: Context, path: Path) -> str | None:
 
 
 def refuse_other_home(state: UnitState, context: Context) -> None:
-    """One user has one service. Raises UnitError when it serves another home."""
+    """Raise UnitError if the user's only service serves another home."""
     if state.installed and not state.ours:
         other = state.home or "the usual home"
         raise UnitError(
@@ -209,6 +207,6 @@ def refuse_other_home(state: UnitState, context: Context) -> None:
 
 
 def is_unit_of_home(context: Context, home: str | None) -> bool:
-    """Whether a unit with this LIFEBOAT_HOME (None: without) serves the home of this command."""
+    """Return whether a unit with this LIFEBOAT_HOME (None: without) serves the home of this command."""
     named = {name: value for name, value in context.environment.items() if name != HOME_VARIABLE}
     return Home.locate(named | ({HOME_VARIABLE: home} if home else {})).folder == context.home.folder

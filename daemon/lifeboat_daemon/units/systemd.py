@@ -40,7 +40,7 @@ _ARGUMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|(\S+)')
 
 
 def render_unit(program: UnitProgram) -> str:
-    """The unit that starts a program. Also what packages of distributions install, with their own command."""
+    """Return the unit that starts a program. Distribution packages use it too, with their own command."""
     template = resources.files("lifeboat_daemon.units").joinpath(NAME).read_text()
     lines = "".join(f'Environment="{name}={_escaped(value)}"\n' for name, value in program.variables.items())
     command = " ".join(_quoted(argument) for argument in program.command)
@@ -48,14 +48,15 @@ def render_unit(program: UnitProgram) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As systemd reads it in double quotes: `%` begins a specifier. Raises UnitError for what no unit can hold."""
+    """Escape a text for double quotes of systemd, where `%` begins a specifier. Raises UnitError for a text that no
+    unit can contain."""
     if any(ord(letter) < 32 for letter in text):
         raise UnitError(f"{text!r} cannot stand in a unit", fix=WITHOUT_MANAGER)
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
 def _quoted(argument: str) -> str:
-    """`$` is for variables in a command."""
+    """Quote a word of a command, where `$` begins a variable."""
     escaped = _escaped(argument).replace("$", "$$")
     return escaped if re.fullmatch(r"[A-Za-z0-9_./:=+@%$-]+", escaped) else f'"{escaped}"'
 
@@ -65,7 +66,7 @@ def _unescaped(text: str) -> str:
 
 
 def _program_of(text: str) -> UnitProgram:
-    """What a unit starts."""
+    """Return the program that a unit starts."""
     found = _COMMAND.search(text)
     arguments = _ARGUMENT.findall(found[1]) if found else []
     command = tuple(_unescaped(quoted or plain).replace("$$", "$") for quoted, plain in arguments)
@@ -73,7 +74,7 @@ def _program_of(text: str) -> UnitProgram:
 
 
 class Systemd:
-    """The service manager of this user."""
+    """systemd, for this user."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -100,7 +101,7 @@ class Systemd:
         return done
 
     def _write(self, before: UnitState) -> list[str]:
-        """A unit that a package installed serves the usual home; it is used as it is."""
+        """Write the unit. A unit from a package serves the usual home and is left unchanged."""
         if before.path not in (None, self.path) and before.ours:
             return [f"{before.path} is there already."]
         return [
@@ -128,7 +129,7 @@ class Systemd:
         return done
 
     def _forget_links(self) -> None:
-        """What `disable` removes, for when no manager is there to do it."""
+        """Remove the links that `disable` removes, for when no manager runs."""
         link = self.path.parent / "default.target.wants" / NAME
         if link.is_symlink() and not link.exists():
             self._context.files.remove(link)
@@ -152,7 +153,7 @@ class Systemd:
         )
 
     def _is_current(self, path: Path, text: str, program: UnitProgram) -> bool:
-        """Whether this release writes it so. One of a package is the package's matter."""
+        """Return whether the file is what this release writes. A unit from a package always counts as current."""
         if path != self.path:
             return True
         return text == render_unit(UnitProgram(UnitProgram.of(self._context).command, program.variables))
@@ -161,7 +162,7 @@ class Systemd:
         return [self.path, *(Path(folder) / NAME for folder in _PACKAGED)]
 
     def _lingers(self) -> bool | None:
-        """Whether this user's services run without a login. Read where `loginctl enable-linger` writes it."""
+        """Return whether this user's services run without a login. `loginctl enable-linger` records it in a file."""
         name = self._context.environment.get("USER") or self._context.environment.get("LOGNAME")
         return (_LINGER / name).exists() if name and _LINGER.parent.is_dir() else None
 
@@ -191,7 +192,7 @@ class Systemd:
         return run_tool(self._context, command, patience=patience or PATIENCE, **self._session())
 
     def _session(self) -> Mapping[str, str]:
-        """Where the user's manager listens, which a shell from `su` or `cron` does not say."""
+        """Return the address of the user's manager, which shells of `su` and `cron` lack in their environment."""
         if self._context.environment.get("XDG_RUNTIME_DIR") or not hasattr(os, "geteuid"):
             return {}
         folder = f"/run/user/{os.geteuid()}"

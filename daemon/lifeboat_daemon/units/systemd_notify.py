@@ -1,4 +1,4 @@
-"""What a service tells systemd, over the socket that it is given (`sd_notify`). Without one, nothing happens."""
+"""Notify systemd over the socket in the environment (`sd_notify`). Without such a socket, nothing happens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import socket
 
 
 def _tell(text: str) -> bool:
-    """Whether it was told. Never raises and never waits: a manager that does not read must not stop the service."""
+    """Send a message and return whether that succeeded. Never raises and never blocks: a manager that does not read
+    must not stop the service."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")) or not hasattr(socket, "AF_UNIX"):
         return False
@@ -22,17 +23,17 @@ def _tell(text: str) -> bool:
 
 
 def notify_status(text: str) -> bool:
-    """The line that `systemctl status` shows: counts and words, never a name of a file."""
+    """Set the line that `systemctl status` shows: counts and words, never a file name."""
     return _tell(f"STATUS={text}")
 
 
 def notify_ready(text: str = "") -> bool:
-    """The service has begun; `text` is its status."""
+    """Report that the service has started; `text` is its status."""
     return _tell(f"READY=1\nSTATUS={text}" if text else "READY=1")
 
 
 def notify_stopping() -> bool:
-    """No further work is begun."""
+    """Report that the service is stopping."""
     return _tell("STOPPING=1")
 
 

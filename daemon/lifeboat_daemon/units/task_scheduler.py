@@ -1,6 +1,6 @@
-"""The service as a task of Windows. Not tested on Windows by this project's own tests: only its document is.
+"""The service as a task of Windows. The tests of this project check its document only; they do not run on Windows.
 
-A task has no variables of its own, so a start with variables goes through a line of Python that sets them.
+A task cannot set variables, so a start with variables runs a line of Python that sets them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _RESTARTS = (("Interval", "PT1M"), ("Count", "255"))
 
 
 def render_task(program: UnitProgram, user: str) -> bytes:
-    """The task's document, in UTF-16 as `schtasks` wants it. `user` is who logs on (`DOMAIN\\name`)."""
+    r"""Return the task's document, in UTF-16 as `schtasks` requires. `user` is the account (`DOMAIN\name`)."""
     ElementTree.register_namespace("", _SPACE)
     task = ElementTree.Element(_tag("Task"), {"version": "1.2"})
     _add(task, "RegistrationInfo", (("Description", "Keeps every change of your AI agents"),))
@@ -81,7 +81,8 @@ def _add(parent: ElementTree.Element, name: str, texts: tuple[tuple[str, str], .
 
 
 def _command(program: UnitProgram) -> list[str]:
-    """`pythonw` opens no window. `PATH` and the like every process has; what is ours has to be set."""
+    """Return the command. `pythonw` opens no window. Common variables such as `PATH` are inherited; only our own are
+    set."""
     interpreter, *arguments = program.command
     folder, name = ntpath.split(interpreter)
     if name.lower() == "python.exe":
@@ -127,7 +128,8 @@ class TaskScheduler:
         return [f"The task '{NAME}' is removed."]
 
     def state(self) -> UnitState:
-        """Whether it runs is told in the language of the system, so the control socket is asked for that."""
+        """Return the state. `schtasks` reports a running task in the language of the system, so the control socket is
+        asked instead."""
         ran = self._ask("/Query", "/TN", NAME, "/XML")
         if ran.status != 0:
             return UnitState("task_scheduler", problem=ran.said if ran.status is None else None)
@@ -162,7 +164,7 @@ class TaskScheduler:
 
 
 def _action(document: str) -> tuple[str | None, str]:
-    """The program of a task and its arguments."""
+    """Return the program of a task and its arguments."""
     try:
         task = ElementTree.fromstring(re.sub(r"^.*?<\?xml.*?\?>", "", document.strip(), count=1, flags=re.DOTALL))
     except ElementTree.ParseError:
@@ -174,7 +176,7 @@ def _action(document: str) -> tuple[str | None, str]:
 
 
 def _home_in(arguments: str) -> str | None:
-    """The LIFEBOAT_HOME that a line sets. Quotes are escaped in a command line; there are none in a path of Windows."""
+    """Return the LIFEBOAT_HOME that a line sets. A command line escapes quotes, and paths on Windows contain none."""
     found = _SET.search(arguments)
     if found is None:
         return None

@@ -1,1 +1,1 @@
-"""Watching: file events as hints that wake a scan. What is captured is decided by the scan alone."""
+"""Watching: file events are hints that start a scan. The scan alone decides what is captured."""

@@ -1,8 +1,9 @@
-"""Watching agents' files for the daemon: events are hints that wake a scan, and whatever may have been missed is said.
+"""Watch agents' files for the daemon: events are hints that start a scan, and events that may have been missed are
+reported.
 
-Three kinds of threads meet here. The loop's thread calls in and is called back. watchdog's threads bring events; they
-only note that something happened, however many events there are. One keeper thread, which lives while there is
-something to do, does what may take long: walking through folders to watch them, and looking after them.
+Three kinds of threads meet here. The thread of the event loop calls the methods and receives the signals. watchdog's
+threads bring events, and only note that something happened. One keeper thread, which lives while there is work, does
+what may take long: walking directories to watch them, and checking them.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from lifeboat_daemon.watch.watch_signals import (
 __all__ = ["CHANGED", "GONE", "RESCAN", "AgentWatcher", "WatchCoverage", "WatchSignal"]
 
 POLL_EVERY = 60.0
-"""Seconds between scans of what is not watched, or not all of it."""
+"""Seconds between scans of what is not watched completely."""
 _REBUILD_EVERY = 10.0
-"""Seconds. While more is written than the system's queue holds, watching everything again at once would not help."""
+"""Seconds. While changes exceed the system's queue, watching everything again immediately would not help."""
 _PATIENCE = 5.0
 """Seconds."""
 _BEING_SET_UP = "being set up"
@@ -49,7 +50,7 @@ _BEING_SET_UP = "being set up"
 
 @dataclass(frozen=True, slots=True)
 class _ChangeListener:
-    """A listener that tells of whatever matters in a folder."""
+    """A listener for the relevant events in a directory."""
 
     interest: EventFilter
     tell: Callable[[], None]
@@ -67,7 +68,7 @@ class _ChangeListener:
 
 @dataclass(frozen=True, slots=True)
 class _ParentListener:
-    """A listener beside a folder: it comes and goes by `path`."""
+    """A listener in the parent directory: it reports when `path` appears or disappears."""
 
     path: str
     disturbed: Callable[[], None]
@@ -85,8 +86,8 @@ class _ParentListener:
 
 @dataclass(slots=True)
 class _WatchedPlan:
-    """One agent, or some files (`agent` is None, `tell` is called). `wants` are the folders in the order of the plan,
-    empty until the keeper was there; `told` is how they stood when somebody was told last."""
+    """The plan of one agent, or of some files (`agent` is None, `tell` is called). `wants` are the directories in the
+    order of the plan, empty until the keeper has run; `told` is their state at the last report."""
 
     watched: tuple[PlannedFolder, ...]
     agent: str | None = None
@@ -98,20 +99,20 @@ class _WatchedPlan:
     interests: dict[PlannedFolder, EventFilter] = field(default_factory=dict)
 
     def interest(self, watched: PlannedFolder) -> EventFilter:
-        """What matters in a folder, worked out once."""
+        """Return the rules of a directory, computed once."""
         if watched not in self.interests:
             self.interests[watched] = EventFilter(watched)
         return self.interests[watched]
 
     @property
     def places(self) -> list[tuple[str, bool]]:
-        """Where it is watched, whatever matters there."""
+        """The watched directories, regardless of their rules."""
         return [(one.folder, one.recursive) for one in self.watched]
 
 
 class AgentWatcher:
-    """Watches the folders of agents. Made, called and calling back in the loop's thread; `tell` gets a signal at once,
-    and the next of its kind after a fifth of a second at the earliest."""
+    """Watches the directories of agents. Created, called and calling back in the thread of the event loop. `tell`
+    receives a signal immediately, and the next one of its kind after a fifth of a second at the earliest."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, tell: Callable[[WatchSignal], None], *, poll_every: float = POLL_EVERY
@@ -130,26 +131,26 @@ class AgentWatcher:
         self._overflows = OverflowLog(self._lost)
 
     def follow(self, agent: str, plan: WatchPlan) -> None:
-        """Watch an agent by a plan, in place of the former one. A RESCAN follows when something is watched that was not
-        before: what happened until then is not known. Returns at once."""
+        """Watch an agent by a plan, which replaces the former one. A RESCAN follows when a directory is newly watched,
+        because earlier changes are unknown. Returns immediately."""
         self._put(agent, _WatchedPlan(plan.folders, agent=agent))
 
     def leave(self, agent: str) -> None:
-        """Watch an agent no more; no signal of it comes after this."""
+        """Stop watching an agent. No signal about it follows."""
         with self._lock:
             known = self._followed.pop(agent, None)
         if known is not None:
             self._settle()
 
     def watch_files(self, folder: Path, names: Collection[str], tell: Callable[[], None]) -> None:
-        """Call `tell` when something happens to a file in a folder whose name fits one of some globs, when the folder
-        itself comes or goes, and once when the watching begins. The folder need not be there. Other names for the same
-        folder and `tell` replace the former ones."""
+        """Call `tell` when a file in a directory changes whose name matches one of some globs, when the directory
+        itself appears or disappears, and once when watching begins. The directory need not exist. Another call for the
+        same directory and `tell` replaces the names."""
         watched = PlannedFolder(str(folder), recursive=False, only=tuple(sorted(names)))
         self._put((str(folder), tell), _WatchedPlan((watched,), tell=tell))
 
     def check(self) -> None:
-        """Look after everything: to be called now and then (60 s). What is not wholly watched gets its RESCAN."""
+        """Check all watches; to be called regularly (60 s). Agents that are not completely watched get a RESCAN."""
         now = time.monotonic()
         if now - self._polled >= self._poll_every:
             self._polled = now
@@ -159,7 +160,7 @@ class AgentWatcher:
         self._settle()
 
     def coverage(self, agent: str) -> WatchCoverage:
-        """How well an agent is watched now."""
+        """Return how completely an agent is watched now."""
         with self._lock:
             known = self._followed.get(agent)
             if known is None:
@@ -169,7 +170,7 @@ class AgentWatcher:
             return _coverage(known.now if self._keeper is not None else tuple(map(self._spots.standing, known.wants)))
 
     def stop(self) -> None:
-        """End all watching; nothing is told after this. A keeper that waits for a file system is left to itself."""
+        """End all watching. No signal follows. A keeper thread that is blocked by a file system is left alone."""
         with self._lock:
             self._is_stopped = True
             self._followed.clear()
@@ -181,7 +182,7 @@ class AgentWatcher:
         if keeper is None or not keeper.is_alive():
             self._spots.stop()
 
-    # What is heard ----------------------------------------------------------------------------------------------
+    # Events -----------------------------------------------------------------------------------------------------
 
     def _post(self, agent: str, kind: str) -> None:
         signal = WatchSignal(agent, kind)
@@ -192,7 +193,7 @@ class AgentWatcher:
             self._tell(signal)
 
     def _lost(self) -> None:
-        """Events were lost, of nobody knows which agent."""
+        """Handle lost events, which may concern any agent."""
         with self._lock:
             self._has_lost = True
             everyone = list(self._followed.values())
@@ -224,7 +225,7 @@ class AgentWatcher:
         self._settle()
 
     def _settle(self) -> None:
-        """Have the keeper look after everything soon. From any thread."""
+        """Let the keeper check everything soon. Can be called from any thread."""
         with self._lock:
             if self._is_stopped:
                 return
@@ -243,7 +244,7 @@ class AgentWatcher:
                     self._keeper = None
 
     def _next(self) -> list[_WatchedPlan] | None:
-        """What to look after now; None, and the keeper is gone, when there is nothing to do."""
+        """Return what to check now. Return None, and end the keeper, if there is nothing to do."""
         with self._lock:
             if not self._is_due or self._is_stopped:
                 self._keeper = None
@@ -265,7 +266,7 @@ class AgentWatcher:
         self._spots.settle(wanted, mounts, afresh=self._may_rebuild())
         for one, place in zip(followed, places, strict=True):
             self._settled(one, tuple(dict.fromkeys(want for want, _ in place)))
-        # What came or went before its gate was watched made no event.
+        # A directory that came or went before its parent was watched caused no event.
         if self._gates(folders, mounts) != gates or not all(map(self._spots.is_current, wanted)):
             self._settle()
 
@@ -288,7 +289,7 @@ class AgentWatcher:
     def _gates(
         self, folders: Iterable[FolderToWatch], mounts: MountTable
     ) -> list[tuple[FolderToWatch, FolderListener]]:
-        """Where the coming and going of folders is seen: in the nearest one above each that is there."""
+        """Return listeners for the appearance of directories, each in the nearest existing parent."""
         found: list[tuple[FolderToWatch, FolderListener]] = []
         for folder in folders:
             path, above = folder.folder, os.path.dirname(folder.folder)
@@ -301,7 +302,7 @@ class AgentWatcher:
         return found
 
     def _may_rebuild(self) -> bool:
-        """Whether to watch everything afresh, because events were lost. When it is too soon for that, later."""
+        """Return whether to restart all watches because events were lost. If it is too soon, schedule it."""
         with self._lock:
             if not self._has_lost:
                 return False
@@ -311,7 +312,7 @@ class AgentWatcher:
                 return True
             if not self._is_rebuild_set:
                 self._is_rebuild_set = True
-                with contextlib.suppress(RuntimeError):  # the loop is closed
+                with contextlib.suppress(RuntimeError):  # The loop is closed.
                     self._loop.call_soon_threadsafe(self._loop.call_later, wait, self._rebuild)
             return False
 
@@ -320,7 +321,7 @@ class AgentWatcher:
         self._settle()
 
     def _settled(self, one: _WatchedPlan, wants: tuple[FolderToWatch, ...]) -> None:
-        """Note how things stand with an agent, and tell what follows from it."""
+        """Store the states of an agent's directories and send the resulting signals."""
         now = tuple(map(self._spots.standing, wants))
         with self._lock:
             before = dict(zip(one.wants, one.told, strict=True))
@@ -336,7 +337,8 @@ class AgentWatcher:
 
 
 def _real(folder: str, mounts: MountTable) -> str:
-    """The real path of a folder; as it is where asking could take for ever, and for what can be no path at all."""
+    """Return the real path of a directory. Return it unchanged if resolving could block forever, or if it is not a
+    valid path."""
     try:
         return folder if mounts.silent(folder) else os.path.realpath(folder)
     except ValueError:
@@ -344,7 +346,7 @@ def _real(folder: str, mounts: MountTable) -> str:
 
 
 def _is_other(before: FolderWatchState | None, now: FolderWatchState) -> bool:
-    """Whether changes may have been missed between two looks at a folder."""
+    """Return whether changes may have been missed between two states of a directory."""
     if before is None:
         return not now.missing
     return now.since != before.since or now.missing != before.missing

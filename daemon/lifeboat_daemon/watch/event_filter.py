@@ -1,4 +1,4 @@
-"""Which file events matter: what a plan says of a folder, in a form that can be asked for every event."""
+"""Decide which file events matter: the rules of a watch plan in a form that is fast enough for every event."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from lifeboat_daemon.watch.watch_plan import PlannedFolder
 
 _LOG = "-wal"
 _OURS = ".lifeboat-"
-"""In the names of folders in which a restore works."""
+"""Part of the names of directories in which a restore works."""
 
 
 class EventFilter:
-    """What matters in one watched folder."""
+    """The rules of one watched directory."""
 
     def __init__(self, watched: PlannedFolder) -> None:
         self.folder = watched.folder
@@ -26,8 +26,8 @@ class EventFilter:
         self._ignored = frozenset(name[:-1] for name in watched.ignored if name.endswith("/"))
 
     def matters(self, path: str) -> bool:
-        """Whether something that happened to a path is a change of what is captured. A commit may change nothing but
-        the log of a database, which is never captured by itself."""
+        """Return whether an event on a path is a change of captured data. A commit may change only the log of a
+        database, which is never captured by itself."""
         names = [path, path.removesuffix(_LOG)] if path.endswith(_LOG) else [path]
         return any(self._matters(self._below(name)) for name in names)
 
@@ -39,12 +39,12 @@ class EventFilter:
         return self._noise is None or self._noise.match(relative.rpartition("/")[2]) is None
 
     def skips(self, path: str) -> bool:
-        """Whether nothing in a folder matters, so that it need not be watched."""
+        """Return whether nothing in a directory matters, so that it need not be watched."""
         relative = self._below(path)
         return bool(relative) and self._is_ignored(relative)
 
     def left_out(self) -> Iterator[str]:
-        """The folders of the plan that are never captured."""
+        """Return the directories of the plan that are never captured."""
         return (self._prefix + name for name in self._ignored)
 
     def _below(self, path: str) -> str:
@@ -54,7 +54,7 @@ class EventFilter:
         return relative if os.sep == "/" else relative.replace(os.sep, "/")
 
     def _is_ignored(self, relative: str) -> bool:
-        """By the path's own name or that of a folder it lies in."""
+        """Check the path's own name and those of its parent directories."""
         if _OURS in relative and any(part.startswith(".") and _OURS in part for part in relative.split("/")):
             return True
         end = len(relative)

@@ -1,6 +1,6 @@
-"""The folders that are watched right now, and what keeps them watched.
+"""The directories that are watched now, and what keeps them watched.
 
-Used by one thread at a time (the watcher's keeper); file events arrive in threads of watchdog.
+One thread at a time uses this module (the watcher's keeper). File events arrive in threads of watchdog.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ FILTER: list[type[events.FileSystemEvent]] = [
     *(events.FileClosedEvent, events.FileAttribEvent),
     *(events.DirCreatedEvent, events.DirMovedEvent, events.DirDeletedEvent),
 ]
-"""What is asked for: never that a file was opened, read or closed, which reading it for a capture would make. The same
-for all: for one folder, the system knows one list."""
+"""The requested events. Opening, reading and closing after reading are not among them, because a capture causes them.
+The list is the same for all: the system has one per directory."""
 SIDE_FILES = ("-wal", "-shm", "-journal")
 """SQLite opens the files beside a database for writing even to read it, and as root gives them the owner of the
-database each time. That such a file was closed is no news: a write into it was heard of before. Otherwise each capture
-that reads a database would cause the next one."""
+database each time. Closing such a file is ignored, because a write into it caused an event before. Otherwise each
+capture that reads a database would cause the next one."""
 _BY_READING = (events.FileClosedEvent, events.FileAttribEvent)
 RETRY = 600.0
-"""Seconds after which what found no room is tried again, unless the limit was raised before."""
+"""Seconds until a directory without a free watch is tried again, unless the limit is raised before."""
 
 
 class FolderListener(Protocol):
-    """Who wants to know of what happens in a folder. Asked in threads of watchdog, for every event."""
+    """Receives the events of a directory. It is called in threads of watchdog, for every event."""
 
     def hear(self, path: str) -> None: ...
 
     def skips(self, path: str) -> bool: ...
 
     def left_out(self) -> Iterable[str]:
-        """The folders that `skips` is known to be true of."""
+        """Return the directories for which `skips` is known to be true."""
         ...
 
 
 class FolderToWatch(NamedTuple):
-    """A folder to watch, with everything below it or not."""
+    """A directory to watch, with or without everything below it."""
 
     folder: str
     recursive: bool
@@ -61,8 +61,8 @@ class FolderToWatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FolderWatchState:
-    """How a wanted folder stands. `since` counts how often its watching began: another number means that changes may
-    have been missed. `silent` is the type of a file system that tells nothing."""
+    """The state of a watched directory. `since` counts how often watching it began: if the number changed, events may
+    have been missed. `silent` is the type of a file system that reports no events."""
 
     since: int = 0
     missing: bool = False
@@ -73,7 +73,8 @@ class FolderWatchState:
 
 
 class _ListenerDispatch(events.FileSystemEventHandler):
-    """Hands the paths of events to the listeners of one folder. Must not raise: that would end the observer."""
+    """Passes the paths of events to the listeners of one directory. Must not raise, because that would end the
+    observer."""
 
     def __init__(self, folder: str, closed: Callable[[], None]) -> None:
         self.listeners: tuple[FolderListener, ...] = ()
@@ -100,7 +101,7 @@ class _ListenerDispatch(events.FileSystemEventHandler):
 
 @dataclass(slots=True)
 class _FolderWatch:
-    """One wanted folder. `watch` and `emitter` are None while it is not watched, `error` says why."""
+    """One watched directory. `watch` and `emitter` are None while it is not watched; `error` says why."""
 
     want: FolderToWatch
     ear: _ListenerDispatch
@@ -115,8 +116,8 @@ class _FolderWatch:
 
 
 class FolderWatches:
-    """All of them, on one observer. `lost` is called, from any thread, when events were lost; `disturbed` when a
-    watched folder went. Both only take note."""
+    """All watched directories, on one observer. `lost` is called, from any thread, when events were lost; `disturbed`
+    when a watched directory disappeared. Both must return quickly."""
 
     def __init__(self, lost: Callable[[], None], disturbed: Callable[[], None]) -> None:
         self._lost, self._disturbed = lost, disturbed
@@ -128,8 +129,8 @@ class FolderWatches:
     def settle(
         self, wanted: Mapping[FolderToWatch, tuple[FolderListener, ...]], mounts: MountTable, *, afresh: bool = False
     ) -> None:
-        """Make what is watched what is wanted: begin, end, and begin again what was replaced or has died. `afresh`:
-        everything again."""
+        """Start and end watches to match `wanted`, and restart those whose directory was replaced or whose thread has
+        died. `afresh`: restart all."""
         self._mounts = mounts
         if afresh or self._is_dead():
             self._end()
@@ -145,7 +146,7 @@ class FolderWatches:
                 self._begin(spot)
 
     def standing(self, want: FolderToWatch) -> FolderWatchState:
-        """How a wanted folder stands."""
+        """Return the state of a directory."""
         spot = self._spots.get(want)
         if spot is None:
             return FolderWatchState()
@@ -161,19 +162,19 @@ class FolderWatches:
         )
 
     def is_current(self, want: FolderToWatch) -> bool:
-        """Whether a wanted folder is still what it was when it was looked after."""
+        """Return whether a directory is still the same as at the last check."""
         spot = self._spots.get(want)
         return spot is None or spot.silent is not None or _identity(want.folder) == spot.identity
 
     def stop(self) -> None:
-        """End all watching."""
+        """End all watches."""
         self._end()
         self._spots.clear()
 
-    # One spot ---------------------------------------------------------------------------------------------------
+    # One directory ----------------------------------------------------------------------------------------------
 
     def _holds(self, spot: _FolderWatch) -> bool:
-        """Whether a spot stands as it should, or nothing can be done about it now."""
+        """Return whether a watch is in order, or cannot be improved now."""
         if spot.silent is not None:
             return self._mounts.silent(spot.want.folder) == spot.silent
         identity = _identity(spot.want.folder)
@@ -202,7 +203,7 @@ class FolderWatches:
         try:
             self._schedule(spot)
         except RuntimeError as error:
-            spot.error = OSError(errno.EAGAIN, str(error))  # no more threads
+            spot.error = OSError(errno.EAGAIN, str(error))  # The system has no more threads.
             return
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR):
@@ -212,7 +213,7 @@ class FolderWatches:
             return
         self._count += 1
         spot.since = self._count
-        if _identity(folder) != spot.identity:  # replaced meanwhile
+        if _identity(folder) != spot.identity:  # The directory was replaced in the meantime.
             self._disturbed()
 
     def _schedule(self, spot: _FolderWatch) -> None:
@@ -238,7 +239,7 @@ class FolderWatches:
     # The observer -----------------------------------------------------------------------------------------------
 
     def _start(self) -> BaseObserver:
-        """Raises OSError when there is no room for another."""
+        """Start the observer. Raises OSError if there is no instance left."""
         observer = _new_observer(self._lost)
         observer.start()
         self._observer = observer
@@ -265,7 +266,7 @@ class FolderWatches:
 
 
 def _new_observer(lost: Callable[[], None]) -> BaseObserver:
-    """The one of this platform. Raises OSError."""
+    """Return the observer of this platform. Raises OSError."""
     if sys.platform == "linux":
         from lifeboat_daemon.watch.inotify_observer import InotifyObserver
 
@@ -276,7 +277,7 @@ def _new_observer(lost: Callable[[], None]) -> BaseObserver:
 
 
 def _identity(folder: str) -> tuple[int, int] | None:
-    """Device and inode, None for what is no folder: one that was replaced has others."""
+    """Return device and inode, or None if it is not a directory. A replaced directory has others."""
     try:
         found = os.stat(folder)
     except (OSError, ValueError):
@@ -285,7 +286,7 @@ def _identity(folder: str) -> tuple[int, int] | None:
 
 
 def _uncovers(former: Iterable[FolderListener], now: Iterable[FolderListener]) -> bool:
-    """Whether a folder that was left out is wanted, and there, now."""
+    """Return whether a directory that was left out is wanted now and exists."""
     left_out = {folder for listener in former for folder in listener.left_out()}
     return any(os.path.isdir(one) for one in left_out if not all(listener.skips(one) for listener in now))
 

@@ -1,4 +1,4 @@
-"""The limits that the system sets to watching (Linux: inotify), and how much of them is taken."""
+"""The system's limits on watching (Linux: inotify) and how much of them is used."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ENOUGH = {WATCHES: 524288, INSTANCES: 1024}
 
 
 class InotifyUse(NamedTuple):
-    """How many watches, and inotify instances, somebody has."""
+    """A number of watches and inotify instances."""
 
     watches: int = 0
     instances: int = 0
 
 
 def read_inotify_limit(name: str) -> int | None:
-    """The value of WATCHES or INSTANCES; None where the system has no such limit."""
+    """Return the value of WATCHES or INSTANCES, or None if the system has no such limit."""
     try:
         return int((_FOLDER / name).read_text())
     except (OSError, ValueError):
@@ -32,14 +32,14 @@ def read_inotify_limit(name: str) -> int | None:
 
 
 def write_limit_command(name: str) -> str:
-    """The command that raises a limit for good."""
+    """Return the command that raises a limit permanently."""
     value = max(_ENOUGH[name], 2 * (read_inotify_limit(name) or 0))
     line = f"fs.inotify.{name}={value}"
     return f"echo {line} | sudo tee /etc/sysctl.d/60-lifeboat-{name.replace('_', '-')}.conf && sudo sysctl --system"
 
 
 def explain_watch_error(error: OSError) -> str:
-    """Why something cannot be watched, in people's words, with the command that helps where one does."""
+    """Explain for people why something cannot be watched, with the command that helps if there is one."""
     name = {errno.ENOSPC: WATCHES, errno.EMFILE: INSTANCES}.get(error.errno or 0)
     if name is None:
         return refusal_reason(error)
@@ -50,13 +50,13 @@ def explain_watch_error(error: OSError) -> str:
 
 
 def count_process_use(process: int | str = "self") -> InotifyUse:
-    """What one process has; nothing for one that cannot be looked into."""
+    """Count the use of one process, or nothing if it cannot be inspected."""
     instances = list(_descriptors(str(process)))
     return InotifyUse(sum(map(_watches, instances)), len(instances))
 
 
 def count_user_use(besides: Collection[int] = ()) -> InotifyUse:
-    """What this user's processes have, but for some."""
+    """Count the use of this user's processes except some."""
     found = [count_process_use(process) for process in _processes() if process not in besides]
     return InotifyUse(sum(one.watches for one in found), sum(one.instances for one in found))
 
@@ -70,7 +70,7 @@ def _processes() -> Iterator[int]:
 
 
 def _descriptors(process: str) -> Iterator[Path]:
-    """What the system says of each inotify instance of a process."""
+    """Yield the descriptor information of each inotify instance of a process."""
     with contextlib.suppress(OSError), os.scandir(f"/proc/{process}/fd") as entries:
         for entry in entries:
             with contextlib.suppress(OSError):

@@ -1,8 +1,8 @@
-"""watchdog's inotify behind a door: what it does not say is said here, and what it must not do is kept from it.
+"""Adapt watchdog's inotify observer: report what it does not report, and prevent what it must not do.
 
-Left alone, watchdog 7.1 answers an overflow by removing and adding every watch. Removing one makes an event itself, so
-with more folders than the queue has places it never ends. It says nothing of folders that it could not watch below the
-first, and takes one that it may not read for watched.
+watchdog 7.1 answers an overflow by removing and adding every watch. Removing a watch causes an event, so with more
+directories than the queue has slots the overflow repeats forever. It does not report directories below the first that
+it could not watch, and counts an unreadable one as watched.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from watchdog.observers.inotify_c import CallbackId, InotifyEvent, InotifyFD, Ma
 
 _REMOVED_AT_ONCE = 2000
 _PAUSE = 0.005
-"""Seconds in which the reader takes what removing watches put into its queue of, mostly, 16,384 places."""
+"""Seconds for the reader to take the events of removed watches from its queue of usually 16,384 slots."""
 _FULL = (errno.ENOSPC, errno.ENOMEM, errno.EMFILE)
 
-# A folder made within a folder that was made just now is found twice; watchdog warns of it on standard error.
+# A directory created inside a new directory is found twice; watchdog prints a warning about it to standard error.
 warnings.filterwarnings("ignore", message="Callback with id", category=RuntimeWarning)
 
 
 @dataclass(slots=True)
 class WatchTally:
-    """How the watching of one folder, with those below it, went. `refused` counts folders for which there was no watch
-    left, `denied` names those that may not be read."""
+    """The result of watching one directory and those below it. `refused` counts directories for which no watch was
+    left, `denied` names unreadable ones."""
 
     skips: Callable[[str], bool]
     refused: set[bytes] = field(default_factory=set)
@@ -40,16 +40,17 @@ class WatchTally:
 
     @property
     def watches(self) -> int:
-        """Folders that are watched now."""
+        """The number of watched directories."""
         return len(getattr(self.group, "_active_callbacks_by_path", ()))
 
 
 class SkippedFolder(FileNotFoundError):
-    """A folder that nobody wants watched. watchdog goes on with the next."""
+    """A directory that need not be watched. watchdog continues with the next one."""
 
 
 class InotifyDescriptor(InotifyFD):
-    """One inotify instance. `tallies` by folder and whether with those below. Raises OSError when made."""
+    """One inotify instance. `tallies` are keyed by directory and whether those below are included. Raises OSError when
+    created."""
 
     def __init__(self, lost: Callable[[], None]) -> None:
         super().__init__()
@@ -58,18 +59,18 @@ class InotifyDescriptor(InotifyFD):
 
     @classmethod
     def _create_inotify_fd(cls) -> int:
-        """Raises OSError. Unlike every file that Python opens, this one would stay open in a program that takes the
-        place of this one, as after an upgrade."""
+        """Create the descriptor. Raises OSError. Unlike files that Python opens, watchdog's descriptor would stay open
+        in a program that replaces this process, as after an upgrade."""
         descriptor = super()._create_inotify_fd()
         os.set_inheritable(descriptor, False)
         return descriptor
 
     def expect(self, key: tuple[str, bool], skips: Callable[[str], bool]) -> None:
-        """Begin to count what becomes of a folder that is watched next; `skips` says what to leave out below it."""
+        """Begin the tally of the directory that is watched next; `skips` says what to leave out below it."""
         self.tallies[key] = WatchTally(skips)
 
     def add_callback(self, path: bytes, mask: Mask, callback: WatchCallback, id_: CallbackId) -> WatchDescriptor:
-        """Watch one folder. Raises OSError; watchdog takes that for a reason to leave this one out."""
+        """Watch one directory. Raises OSError, after which watchdog leaves this directory out."""
         if not isinstance(callback, InotifyWatchGroup):
             return super().add_callback(path, mask, callback, id_)
         tally = self.tallies.get((os.fsdecode(callback.path), callback.is_recursive))
@@ -89,15 +90,15 @@ class InotifyDescriptor(InotifyFD):
             raise
 
     def remove_callbacks(self, callbacks: list[tuple[WatchDescriptor, CallbackId]]) -> None:
-        """Give watches back, so slowly that the events this makes find a place."""
+        """Remove watches slowly enough that the resulting events fit into the queue."""
         for start in range(0, len(callbacks), _REMOVED_AT_ONCE):
             if start:
                 time.sleep(_PAUSE)
             super().remove_callbacks(callbacks[start : start + _REMOVED_AT_ONCE])
 
     def handle_event(self, event: InotifyEvent) -> None:
-        """Hand an event to who watches. An error in doing so ends this thread, and with it all watching: what is known
-        of the folders is not what they are, as after an overflow."""
+        """Pass an event to its callbacks. An error would end this thread and all watching, so it is handled like an
+        overflow: the known directories may differ from the real ones."""
         if event.is_queue_overflow:
             self.lost()
             return
@@ -108,7 +109,7 @@ class InotifyDescriptor(InotifyFD):
 
 
 class SteadyInotifyEmitter(InotifyEmitter):
-    """One that goes on where watchdog's ends."""
+    """An emitter that continues after errors at which watchdog's own ends."""
 
     def __init__(
         self, queue: EventQueue, watch: ObservedWatch, *, inotify_fd: InotifyDescriptor, **options: Any
@@ -124,8 +125,8 @@ class SteadyInotifyEmitter(InotifyEmitter):
 
 
 class InotifyObserver(BaseObserver):
-    """An observer with its own inotify instance; `lost` is called, from any thread, when events were lost. Raises
-    OSError when made."""
+    """An observer with its own inotify instance. `lost` is called, from any thread, when events were lost. Raises
+    OSError when created."""
 
     def __init__(self, lost: Callable[[], None]) -> None:
         self.descriptor = InotifyDescriptor(lost)
@@ -133,7 +134,7 @@ class InotifyObserver(BaseObserver):
         super().__init__(SteadyInotifyEmitter, inotify_fd=self.descriptor)
 
     def on_thread_stop(self) -> None:
-        # First, so that no watch is given back by itself: that would be an event for each of them.
+        # Close it first: otherwise each watch is removed separately, which causes an event each.
         self.descriptor.stop()
         super().on_thread_stop()
         self.descriptor.join()

@@ -1,4 +1,5 @@
-"""From any thread into the loop's, with as many messages as there are different ones, however often they are posted."""
+"""Deliver messages from any thread to the event loop. Repeated messages are merged, so their number is limited by that
+of their keys."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ REST = 0.2
 
 
 class LoopMailbox:
-    """Messages are known by a key and delivered by calling what was posted with it, in the order of posting."""
+    """Delivers messages by calling the function that was posted for their key, in the order of posting."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -21,10 +22,10 @@ class LoopMailbox:
         self._is_coming = self._is_closed = False
 
     def post(self, key: Hashable, deliver: Callable[[], None], *, latest: bool = False) -> None:
-        """Have something delivered, once for all that is posted by the same key until then; `latest`: after what waits
-        already. From any thread."""
+        """Deliver a message. Messages with the same key are delivered once until then; `latest`: move it behind those
+        that wait. Can be called from any thread."""
         if key in self._waiting and not latest:
-            return  # most of a burst ends here
+            return  # Most messages of a burst return here.
         with self._lock:
             if self._is_closed:
                 return
@@ -33,11 +34,11 @@ class LoopMailbox:
             if self._is_coming:
                 return
             self._is_coming = True
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to tell
+        with contextlib.suppress(RuntimeError):  # The loop is closed, so no receiver is left.
             self._loop.call_soon_threadsafe(self._deliver)
 
     def close(self) -> None:
-        """Deliver nothing more."""
+        """Deliver nothing from now on."""
         with self._lock:
             self._is_closed = True
             self._waiting.clear()
@@ -50,7 +51,8 @@ class LoopMailbox:
                 return
         self._loop.call_later(REST, self._deliver)
         for deliver in messages.values():
-            self._loop.call_soon(self._hand_over, deliver)  # so that one that fails keeps none of the others
+            # Separate calls, so that one that fails does not prevent the others.
+            self._loop.call_soon(self._hand_over, deliver)
 
     def _hand_over(self, deliver: Callable[[], None]) -> None:
         if not self._is_closed:

@@ -1,7 +1,7 @@
-"""What to watch of an agent, worked out by a worker from what its runtime's adapter says.
+"""Make the watch plan of an agent in a worker, from what its runtime's adapter says.
 
-The workspace is watched with everything in it, of the runtime's own folder only what is captured, and the databases
-that are read row by row. What is never captured is named, so that a log that grows every second wakes nobody.
+The workspace is watched completely, the runtime's own directory only where it is captured, and the databases that are
+read row by row. Names that are never captured are listed, so that a log that grows every second starts no scan.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ from lifeboat_adapters import exclusion_rules
 from lifeboat_adapters.contract import Adapter, CaptureRoot, FolderCap, Installation, Placement
 from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable, read_file
+from lifeboat_alf.archive import archive_names
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.capture import archive_names, ignore_file
-from lifeboat_core.capture.archive_names import OURS
-from lifeboat_core.capture.file_reading import OverLimit, Unstable, read_file
+from lifeboat_core.capture import ignore_file
 from lifeboat_core.capture.known_installation import recall_installation
+from lifeboat_core.capture.scan_cache import OURS
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.watch.watch_plan import PlannedFolder, WatchPlan
 
 MOST_ENTRIES = 4000
-"""How many names are looked at for what to ignore, the folders nearest to the root first. What is missed costs a scan
-that finds nothing."""
+"""The number of names that are checked for exclusion, nearest to the root first. A name beyond it costs a scan that
+finds nothing."""
 MOST_IGNORED = 1000
 SETTLED_NS = 2_000_000_000
-"""So long a folder must have been left alone before its times say whether it is as it was."""
+"""The time without changes after which a directory's timestamps show reliably whether it changed."""
 _MOST_KNOWN = 5000
 _UNKNOWABLE = (AdapterError, UnparsableSecrets, sqlite3.Error, OSError)
 _WILD = re.compile(r"[*?\[]")
@@ -43,8 +44,8 @@ _QUOTED = re.compile(r"\[([*?\[])\]")
 
 
 def plan_watching(context: Context, agent: Agent) -> WatchPlan:
-    """The folders to watch of an agent, its workspace first, whether they are there or not. Reads no file but
-    `.lifeboatignore` and what the adapter reads to find the runtime; raises UnknownRuntime alone."""
+    """Return the directories to watch of an agent, its workspace first, whether they exist or not. Reads no file but
+    `.lifeboatignore` and those that the adapter needs to find the runtime. Raises UnknownRuntime only."""
     adapter = context.adapter(agent.runtime)
     found = _installation(context, agent, adapter)
     if found is None:
@@ -60,7 +61,7 @@ def plan_watching(context: Context, agent: Agent) -> WatchPlan:
 
 
 def _installation(context: Context, agent: Agent, adapter: Adapter) -> Installation | None:
-    """The runtime as it stands or, while it cannot be found, where it was: there it comes back."""
+    """Return the installed runtime. While it cannot be found, return its last known place, where it may come back."""
     try:
         return adapter.locate(agent.workspace, context.environment, context.user_home)
     except (AdapterError, OSError):
@@ -70,7 +71,7 @@ def _installation(context: Context, agent: Agent, adapter: Adapter) -> Installat
 
 
 def _rules(context: Context, workspace: CaptureRoot) -> ignore_file.IgnoreFile:
-    """Those of `.lifeboatignore`; none while it cannot be read."""
+    """Return the rules of `.lifeboatignore`, or none while it cannot be read."""
     with suppress(OSError, OverLimit, Unstable):
         data = read_file(context.files, workspace.folder / ignore_file.FILE_NAME, ignore_file.LARGEST).data
         if data.count(b"\n") <= ignore_file.MOST_LINES:
@@ -78,12 +79,12 @@ def _rules(context: Context, workspace: CaptureRoot) -> ignore_file.IgnoreFile:
     return ignore_file.IgnoreFile()
 
 
-# Globs as folders ---------------------------------------------------------------------------------------------------
+# Globs as directories -----------------------------------------------------------------------------------------------
 
 
 def _folders(globs: tuple[str, ...] | None) -> dict[str, tuple[bool, list[str] | None]]:
-    """The folders (relative, "" for the root itself) in which something can fit: whether deeper ones count as well, and
-    the globs as seen from there."""
+    """Return the directories (relative, "" for the root itself) that can contain matches: whether deeper ones count as
+    well, and the globs relative to each."""
     if globs is None:
         return {"": (True, None)}
     found: dict[str, tuple[bool, list[str] | None]] = {}
@@ -95,7 +96,7 @@ def _folders(globs: tuple[str, ...] | None) -> dict[str, tuple[bool, list[str] |
 
 
 def _split(one: str) -> tuple[str, str]:
-    """The literal folders of a glob, and what is left of it."""
+    """Split a glob into its literal directories and the rest."""
     *folders, name = one.split("/")
     literal: list[str] = []
     for part in folders:
@@ -107,17 +108,17 @@ def _split(one: str) -> tuple[str, str]:
     return "/".join(_QUOTED.sub(r"\1", part) for part in literal), rest
 
 
-# What to ignore -----------------------------------------------------------------------------------------------------
+# Exclusions ---------------------------------------------------------------------------------------------------------
 
 
 _Mark = tuple[int, int, int]
-"""Inode and times: while they stay, so do the names in a folder."""
+"""Inode and timestamps. While they are unchanged, so are the names in a directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class _SeenFolder:
-    """What was seen in one folder: how many names, those that are left out, the folders that are looked into. `mark` is
-    None where it could not be read."""
+    """The content of one directory: the number of names, the excluded ones, and the directories to survey. `mark` is
+    None if it could not be read."""
 
     mark: _Mark | None
     names: int
@@ -126,13 +127,13 @@ class _SeenFolder:
 
 
 _known: dict[Hashable, _SeenFolder] = {}
-"""Folders that this process has looked into. A plan is made after each capture, and asking an adapter about every name
+"""Directories that this process has surveyed. A plan is made after each capture, and asking an adapter about every name
 would take longer than the capture."""
 
 
 @dataclass(frozen=True, slots=True)
 class _FolderSurvey:
-    """A short look into one folder of a root, for what is never captured there."""
+    """Surveys one directory of a root for what is never captured there."""
 
     context: Context
     adapter: Adapter
@@ -150,7 +151,7 @@ class _FolderSurvey:
         return PlannedFolder(real, only=wanted, ignored=tuple(ignored), noise=tuple(noise))
 
     def _ignored(self, real: str) -> list[str]:
-        """Folders (with a `/`) and files, relative to the folder, breadth first."""
+        """Return directories (with a `/`) and files, relative to the directory, breadth first."""
         found: list[str] = []
         left, waiting = MOST_ENTRIES, deque([""])
         while waiting and left > 0 and len(found) < MOST_IGNORED:
@@ -161,7 +162,7 @@ class _FolderSurvey:
         return found[:MOST_IGNORED]
 
     def _seen_in(self, real: str, below: str) -> _SeenFolder:
-        """What there is in one folder, as it was seen before where no name in it came or went since."""
+        """Return the content of one directory, from the cache if none of its names changed."""
         path = os.path.join(real, below)
         key = (self.adapter.runtime, self.root, self.folder, self.rules, path)
         mark = self._mark(path)
@@ -201,11 +202,11 @@ class _FolderSurvey:
             return True
         if self._excludes(name, is_folder=is_folder):
             return True
-        # What is there of a folder with a cap is taken on schedule; only what is new is worth a look at once.
+        # Existing files of a directory with a cap are captured on schedule; only new ones justify an immediate scan.
         return not is_folder and any(cap.seconds for cap in self._caps(name))
 
     def _noise(self) -> Iterator[str]:
-        """Names that come and go, where the adapter says that it keeps none of them."""
+        """Yield names that come and go, if the adapter captures none of them."""
         for pattern in (
             *exclusion_rules.COMMON,
             *(one for cap in self._caps(self._below_root("x")) for one in cap.noise),
@@ -224,21 +225,22 @@ class _FolderSurvey:
 
 
 def _sample(pattern: str) -> str:
-    """A name that fits a glob."""
+    """Return a name that matches a glob."""
     name = re.sub(r"\[(.)[^]]*\]", r"\1", pattern).replace("*", "x").replace("?", "x")
     return name if fnmatch.fnmatchcase(name, pattern) else ""
 
 
-# Files that are read where they stand -------------------------------------------------------------------------------
+# Files that are read in place ---------------------------------------------------------------------------------------
 
 
 def _files(found: Installation, adapter: Adapter) -> Iterator[PlannedFolder]:
-    """The configuration, wherever it lies, and the databases, each with the log that a commit may write alone."""
+    """Yield the configuration, wherever it is, and the databases with their logs, which may be all that a commit
+    changes."""
     wanted: dict[str, set[str]] = {}
     if found.config is not None:
         wanted[os.path.realpath(found.config.parent)] = {glob.escape(found.config.name)}
     with suppress(*_UNKNOWABLE):
-        for path in adapter.databases(found):
+        for path in adapter.databases.files(found) if adapter.databases is not None else ():
             only = wanted.setdefault(os.path.realpath(path.parent), set())
             only |= {glob.escape(path.name) + ending for ending in ("", "-wal")}
     for folder, only in wanted.items():

@@ -1,6 +1,7 @@
-"""Listen to watchdog's log: some platforms' observers only log that events were lost.
+"""Listen to watchdog's log: the observers of some platforms report lost events only there.
 
-None of its lines reaches standard error. They go on to the handlers of the root logger: the daemon's log has them.
+None of its lines reaches standard error. They are passed on to the handlers of the root logger, so they are in the
+daemon's log.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ _SIGNS = ("overflow", "lost")
 
 
 class OverflowLog(logging.Handler):
-    """Calls `lost`, in the thread that logs, for every line that says so. `remove` ends it."""
+    """Calls `lost`, in the thread that logs, for every line that reports lost events. `remove` ends it."""
 
     def __init__(self, lost: Callable[[], None]) -> None:
         super().__init__(logging.WARNING)
         self._lost = lost
         if not any(isinstance(handler, logging.NullHandler) for handler in _LOGGER.handlers):
-            _LOGGER.addHandler(logging.NullHandler())  # without any, Python writes to standard error
+            _LOGGER.addHandler(logging.NullHandler())  # Without any handler, Python writes to standard error.
         _LOGGER.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -28,5 +29,5 @@ class OverflowLog(logging.Handler):
             self._lost()
 
     def remove(self) -> None:
-        """Hear nothing more."""
+        """Stop listening."""
         _LOGGER.removeHandler(self)

@@ -1,4 +1,4 @@
-"""File systems that say nothing of changes made elsewhere: what lies on them is looked through in place of watched."""
+"""File systems that do not report changes made elsewhere. What lies on them is scanned instead of watched."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _SILENT = frozenset(
         *("9p", "v9fs", "drvfs", "virtiofs", "vboxsf", "vmhgfs", "prl_fs"),
     )
 )
-"""Networks, and folders of a host in its guest (WSL has those of Windows as 9p or drvfs)."""
+"""Network file systems, and directories of a host in its guest (WSL mounts those of Windows as 9p or drvfs)."""
 _FUSE = "fuse."
 
 
 class MountTable:
-    """What is mounted at one moment."""
+    """The mounted file systems at one time."""
 
     def __init__(self) -> None:
         self._mounted = list_mounts()
 
     def silent(self, folder: str) -> str | None:
-        """The type of the file system of a folder when it is one of these; None for any other. A folder that is named
-        by its real path is not touched: a server that does not answer would never let go."""
+        """Return the type of the file system of a directory if it does not report changes, otherwise None. A real path
+        is not touched, because a server that does not answer would block forever."""
         try:
             return self._silent(folder) or self._silent(os.path.realpath(folder))
-        except ValueError:  # no path at all
+        except ValueError:  # It is not a valid path.
             return None
 
     def _silent(self, path: str) -> str | None:

@@ -1,5 +1,4 @@
-"""What the daemon watches of an agent: plain data, made by a worker, which knows the runtime, and used by the daemon,
-which does not."""
+"""What the daemon watches of an agent: plain data from a worker. The worker knows the runtime; the daemon does not."""
 
 from __future__ import annotations
 
@@ -7,10 +6,10 @@ import msgspec
 
 
 class PlannedFolder(msgspec.Struct, frozen=True):
-    """One folder. `folder` is absolute and real (no links in it). `recursive`: with everything below it. `only`: globs
-    of `fnmatch` (their `*` crosses `/`) for the names, relative to `folder`, that matter; None for all. `ignored`:
-    folders (ending with `/`) and files, relative, that are never captured: what happens in them is no change. `noise`:
-    globs of names, whatever folder they are in, that come and go and are never captured."""
+    """One directory. `folder` is absolute and contains no links. `recursive`: with everything below it. `only`: globs
+    of `fnmatch` (their `*` matches `/` too) for the relevant names, relative to `folder`; None for all. `ignored`:
+    relative directories (ending with `/`) and files that are never captured; events in them are no changes. `noise`:
+    globs of names in any directory that come and go and are never captured."""
 
     folder: str
     recursive: bool = True
@@ -20,6 +19,6 @@ class PlannedFolder(msgspec.Struct, frozen=True):
 
 
 class WatchPlan(msgspec.Struct, frozen=True):
-    """Everything to watch of one agent. The first one is its workspace."""
+    """Everything to watch of one agent. The first entry is its workspace."""
 
     folders: tuple[PlannedFolder, ...]

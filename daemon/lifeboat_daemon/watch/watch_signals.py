@@ -1,4 +1,4 @@
-"""What the watcher says: that something happened to an agent's files, and how well it would notice."""
+"""The watcher's reports: something happened to an agent's files, and how completely they are watched."""
 
 from __future__ import annotations
 
@@ -7,24 +7,25 @@ from typing import NamedTuple
 import msgspec
 
 CHANGED = "changed"
-"""Something that matters changed."""
+"""A relevant change."""
 RESCAN = "rescan"
-"""Changes may have gone unnoticed: only a scan can tell."""
+"""Changes may have been missed, so a scan is needed."""
 GONE = "gone"
-"""The workspace is not there."""
+"""The workspace does not exist."""
 
 
 class WatchSignal(NamedTuple):
-    """`agent` is an id, `kind` one of CHANGED, RESCAN and GONE."""
+    """A report about an agent. `agent` is an id, `kind` one of CHANGED, RESCAN and GONE."""
 
     agent: str
     kind: str
 
 
 class WatchCoverage(msgspec.Struct, frozen=True):
-    """How well an agent is watched. `mode`: `events` (every change is noticed), `partial` (some folders are not
-    watched), `polling` (the file system tells nothing: a scan a minute), `none`. `folders` are those to watch,
-    `watches` those that are watched; `reason` says why it is not `events`. `is_missing`: the folder is not there."""
+    """How completely an agent is watched. `mode`: `events` (every change is noticed), `partial` (some directories are
+    not watched), `polling` (the file system reports nothing; a scan every minute), `none`. `folders` counts the
+    directories to watch, `watches` the watched ones; `reason` explains any mode but `events`. `is_missing`: the
+    workspace does not exist."""
 
     mode: str
     folders: int = 0

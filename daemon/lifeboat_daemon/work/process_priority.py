@@ -1,4 +1,4 @@
-"""A worker stands back: for processors, disks and memory everything that its user runs comes first."""
+"""Lower the priority of a worker, so that the user's programs come first for CPU, disk and memory."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from lifeboat_daemon.work import time_limits
 
 _NICE = 10
 _OUT_OF_MEMORY = 500
-"""Of 1,000: the kernel takes a worker before the programs of its user. It begins again where it was."""
+"""Of 1,000: on low memory the kernel kills a worker before the user's programs. It resumes where it was."""
 
 
 def lower_priority() -> None:
-    """Make this process one that stands back, as far as the system lets it. On Linux before `no_core_dumps`, after
-    which a process cannot write its own settings."""
+    """Lower the priority of this process as far as the system permits. On Linux it must run before `no_core_dumps`,
+    after which a process cannot write its own settings."""
     for way in (_stand_back, _be_taken_first):
         with contextlib.suppress(OSError, psutil.Error):
             way()
 
 
 def set_disk_priority(name: str) -> None:
-    """Use the disk when nobody else does; what holds somebody up (a capture holds its agent's lock) uses it last of
-    all that compete, and does not starve."""
+    """Use the disk only when it is idle. An operation that blocks others (a capture holds its agent's lock) gets the
+    lowest normal priority instead, so that it does not starve."""
     if sys.platform != "linux":
         return
     with contextlib.suppress(OSError, psutil.Error):
@@ -37,7 +37,7 @@ def set_disk_priority(name: str) -> None:
 
 
 def read_memory_use() -> int:
-    """Bytes of memory that this process has."""
+    """Return the memory of this process in bytes."""
     with contextlib.suppress(OSError, psutil.Error):
         return int(psutil.Process().memory_info().rss)
     return 0

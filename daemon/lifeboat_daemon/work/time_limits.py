@@ -1,12 +1,13 @@
-"""How long work may take, and what is seen through when somebody wants it to end."""
+"""How long work may take, and which work is not cancelled."""
 
 from __future__ import annotations
 
 MINUTE = 60.0
 SEEN_THROUGH = frozenset({"capture", "recover"})
-"""Short, safe, and wanted whatever happens: not cancelled, and finished when the daemon is gone."""
+"""Short, safe operations that are always wanted. They are not cancelled, and finish after the daemon is gone."""
 TRANSFERS = frozenset({"push", "verify_remote"})
-"""They speak to second copies, read the vault and hold no agent: captures and other transfers go on beside them."""
+"""Operations that contact remotes, read the vault and hold no lock of an agent. Captures and other transfers run beside
+them."""
 SECONDS: dict[str, float | None] = {
     "capture": None,
     "recover": None,
@@ -19,13 +20,14 @@ SECONDS: dict[str, float | None] = {
     "push": None,
     "verify_remote": 60 * MINUTE,
 }
-"""Of being awake. What a store of keys, a server or a desktop that never answers may cost; None where nothing of that
-kind is asked, or where a request that does not get on ends by itself: there time only says that something is slow."""
+"""Time limits in seconds awake, for operations that ask a key store, a server or a desktop, which may never answer.
+None: nothing of that kind is asked, or a stalled request ends by itself. There, a long duration only means that
+something is slow."""
 OTHERWISE = 10 * MINUTE
 SLOW = 10 * MINUTE
-"""Work without a limit that takes longer than this is told of, once."""
+"""Seconds after which work without a limit is reported once."""
 
 
 def find_time_limit(operation: str) -> float | None:
-    """Seconds after which a worker is ended that has not done its work; None for never."""
+    """Return the seconds after which a worker is killed that has not finished, or None for no limit."""
     return SECONDS.get(operation, OTHERWISE)

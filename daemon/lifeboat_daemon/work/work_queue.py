@@ -1,4 +1,4 @@
-"""What waits for a worker and what is being done: one after the other for each agent, each thing once."""
+"""The queue of work: jobs of one agent run one after the other, and equal requests are merged."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from lifeboat_daemon.work.worker_pool import WorkerPool
 
 MOST_WAITING = 1000
 _WIDER = frozenset({"full", "whole", "asked"})
-"""Switches with which work does more: a request that waits takes over those of its double."""
+"""Switches that make a job do more. A waiting request adopts those of an equal one."""
 _WHY = frozenset({"reason", "kind"})
-"""Parameters that only say why: doubles may differ in them."""
+"""Parameters that only name the reason. Equal requests may differ in them."""
 
 
 @dataclass(slots=True, eq=False)
 class _QueuedWork:
-    """`state`: `waiting`, or `running` once it has a place. `task` has it done, None while others of
-    its agent go first; `stopped`: somebody ended that task. Times are those of the monotonic clock."""
+    """One request. `state` is `waiting`, or `running` once it has a slot. `task` runs it, and is None while earlier
+    jobs of its agent run; `stopped`: that task was cancelled. Times are those of the monotonic clock."""
 
     number: int
     operation: str
@@ -43,23 +43,25 @@ class _QueuedWork:
 
     @property
     def line(self) -> str:
-        """Whom it must not overtake, and who must not overtake it."""
+        """The jobs that run strictly in order: same agent, and for transfers same remote."""
         if self.operation in time_limits.TRANSFERS:
             return f"{self.agent} at {self.parameters.get('remote')}"
         return self.agent if self.agent is not None else f"operation {self.operation}"
 
     def is_double_of(self, operation: str, agent: str | None, parameters: JsonObject) -> bool:
-        """Whether a request that waits would do what is asked for."""
+        """Return whether a waiting request would do what another one asks for."""
         same = self.operation == operation and self.agent == agent
         return same and self.state == "waiting" and _what(self.parameters) == _what(parameters)
 
     def widen(self, parameters: JsonObject) -> None:
-        """Do as much as two requests ask for. In place: whoever waits for a place reads it when there is one."""
+        """Merge the parameters of two requests. The dictionary is changed in place because a task that waits for a slot
+        reads it later."""
         for name in _WIDER & parameters.keys():
             self.parameters[name] = self.parameters.get(name) or parameters[name]
 
     def to_json(self, now: float) -> JsonObject:
-        """`seconds` of waiting, or of running; what is left is known once a worker counts towards a total."""
+        """Describe the job. `seconds` counts waiting or running time. The time left is known once a worker reports a
+        total."""
         running = self.state == "running"
         return {
             "number": self.number,
@@ -85,8 +87,8 @@ class _QueuedWork:
 
 
 class WorkQueue:
-    """The daemon's work. `on_change` is called with an entry of `jobs` whenever one is put, begins, tells or ends (then
-    its `state` is `done` or `failed`)."""
+    """The daemon's work. `on_change` is called with an entry of `jobs` whenever a job is added, starts, makes progress
+    or ends (then its `state` is `done` or `failed`)."""
 
     def __init__(self, workers: WorkerPool) -> None:
         self._workers = workers
@@ -98,12 +100,10 @@ class WorkQueue:
     def put(
         self, operation: str, agent: str | None = None, parameters: JsonObject | None = None, *, long: bool = False
     ) -> asyncio.Future[JsonObject]:
-        """Ask for work. The future has its document, or raises LifeboatError (see `WorkerPool.run`).
-
-        Work of one agent is done one after the other, short work first, otherwise in the order of asking; transfers are
-        done beside it, one after the other for each agent and remote. What waits
-        already and would do the same is not done twice. Cancelling the future ends nothing: `cancel` does.
-        """
+        """Request a job. The future receives its document or a LifeboatError (see `WorkerPool.run`). Jobs of one agent
+        run one after the other, short ones first, otherwise in the order of the requests. Transfers run beside them,
+        one after the other for each agent and remote. A request that equals a waiting one joins it. Cancelling the
+        future does not end the job; `cancel` does."""
         given = parameters or {}
         future: asyncio.Future[JsonObject] = asyncio.get_running_loop().create_future()
         entry = next((each for each in self._entries if each.is_double_of(operation, agent, given)), None)
@@ -122,8 +122,8 @@ class WorkQueue:
         return future
 
     def cancel(self, agent: str, operation: str | None = None) -> int:
-        """Forget what waits for an agent, and ask for the end of what runs, or only of one operation; how much that
-        was. A capture that runs is seen through."""
+        """Remove waiting jobs of an agent, or only those of one operation, and ask running ones to end. Return how
+        many. A running capture is not cancelled."""
         entries = [each for each in self._entries if each.agent == agent and operation in (None, each.operation)]
         for entry in entries:
             if entry.state == "waiting":
@@ -135,23 +135,23 @@ class WorkQueue:
             return False
         if not self._workers.cancel(entry.agent or "", entry.operation) and entry.task is not None:
             entry.stopped = True
-            entry.task.cancel()  # its worker is still being started
+            entry.task.cancel()  # Its worker is still starting.
         return True
 
     def jobs(self) -> list[JsonObject]:
-        """What runs and what waits, in this order."""
+        """Return running and then waiting jobs."""
         now = monotonic()
         return [each.to_json(now) for each in sorted(self._entries, key=lambda each: each.state != "running")]
 
     @property
     def idle(self) -> bool:
-        """Whether nothing runs and nothing waits."""
+        """Wait until no job runs or waits."""
         return not self._entries
 
-    # One after the other ----------------------------------------------------------------------------------------
+    # Order ------------------------------------------------------------------------------------------------------
 
     def _next(self, line: str) -> None:
-        """Have the next work of an agent done, unless some of it is being done."""
+        """Start the next job of an agent, unless one runs."""
         mine = [each for each in self._entries if each.line == line]
         if mine and not self._closing and all(each.task is None for each in mine):
             entry = min(mine, key=lambda each: each.long)
@@ -170,7 +170,7 @@ class WorkQueue:
         except LifeboatError as error:
             self._end(entry, error)
         except asyncio.CancelledError:
-            self._closing |= entry in self._entries and not entry.stopped  # the loop ends, and nothing begins in it
+            self._closing |= entry in self._entries and not entry.stopped  # The loop is ending, so no job can start.
             self._end(entry, Cancelled("somebody stopped it"))
             raise
         except Exception as error:
@@ -187,7 +187,7 @@ class WorkQueue:
         self._changed(entry)
 
     def _end(self, entry: _QueuedWork, outcome: JsonObject | LifeboatError) -> None:
-        """Give everybody who asked the answer, once."""
+        """Give the result to every caller, once."""
         if entry not in self._entries:
             return
         self._entries.remove(entry)
@@ -199,7 +199,7 @@ class WorkQueue:
                 continue
             if isinstance(outcome, LifeboatError):
                 future.set_exception(outcome)
-                future.exception()  # not everybody who asks waits for the answer
+                future.exception()  # A caller may no longer wait for the result.
             else:
                 future.set_result(outcome)
         self._changed(entry)
@@ -211,5 +211,5 @@ class WorkQueue:
 
 
 def _what(parameters: JsonObject) -> JsonObject:
-    """The parameters that make one request another one."""
+    """Return the parameters that distinguish requests."""
     return {name: value for name, value in parameters.items() if name not in _WIDER | _WHY}

@@ -1,7 +1,7 @@
-"""The worker's side: jobs come in over standard input, one after the other is done, the answers go out.
+"""The worker's side: it reads jobs from standard input, performs them one by one, and writes the results.
 
-A thread reads, so that a cancellation and the end of the daemon are seen while a job runs. Everything else is done, and
-everything is said, in the main thread.
+A thread reads, so that a cancellation and the end of the daemon are noticed while a job runs. Jobs run, and messages
+are sent, in the main thread.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from lifeboat_keys.hardening import disable_core_dumps
 _BETWEEN_TELLS = 0.25
 """Seconds."""
 _END_WITHIN = 10.0
-"""Seconds that work which is not seen through goes on when the daemon is gone."""
+"""Seconds that a job which may be cancelled continues after the daemon is gone."""
 _ENDED = 75
 
 
 def _nothing(text: str, done: int, total: int | None) -> None:
-    """Where nobody listens."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """One job. `agent` is None for work on none."""
+    """One job. `agent` is None for work without an agent."""
 
     context: Context
     agent: Agent | None = None
@@ -56,24 +56,24 @@ class RunningJob:
     is_cancelled: Callable[[], bool] = lambda: False
 
     def needed_agent(self) -> Agent:
-        """The agent of work that makes no sense without one. Raises BadRequest."""
+        """Return the agent of a job that needs one. Raises BadRequest."""
         if self.agent is None:
             raise BadRequest("this is done for one agent, and none is named")
         return self.agent
 
     def tell(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """Say how far it is: words for people without names of files, and what was done of how much. As often as one
-        likes: what comes too soon after the last one is not sent."""
+        """Report progress: words for people without file names, and units done of a total. Can be called at any rate,
+        because frequent reports are dropped."""
         self.told(text, done, total)
 
     def check(self) -> None:
-        """A safe point. Raises Cancelled when somebody stopped the work, or the daemon is gone."""
+        """Mark a safe point. Raises Cancelled if the job was cancelled or the daemon is gone."""
         if self.is_cancelled():
             raise Cancelled("somebody stopped it")
 
 
 class WorkerStreams:
-    """The two streams. What comes is read by a thread of its own. `operation` is what runs."""
+    """The two streams. A thread of its own reads the messages. `operation` is the running one."""
 
     def __init__(self, requests: BinaryIO, answers: int) -> None:
         self._requests = requests
@@ -85,18 +85,18 @@ class WorkerStreams:
         self._last_told = 0.0
 
     def open(self) -> None:
-        """Say that the worker is there, and begin to read."""
+        """Send the first message and start reading."""
         reach_crash_point(CrashPoint.WORKER_READY)
         self._send(worker_messages.encode_message(WorkerReady(os.getpid(), read_release())))
         threading.Thread(target=self._read, name="requests", daemon=True).start()
 
     def next_job(self) -> WorkerJob | None:
-        """The next job; None when there will be none. What came before the end is still asked of us: a capture that
-        a daemon sent before it stopped is made."""
+        """Return the next job, or None if there will be none. Jobs received before the end of the input are still
+        performed: a capture that a daemon sent before it stopped is made."""
         return self._jobs.get()
 
     def close(self) -> None:
-        """Take no more jobs; what runs ends at its next safe point, or is seen through."""
+        """Accept no more jobs. The running one ends at its next safe point, or finishes if it is not cancelled."""
         self._closing = True
         self._jobs.put(None)
 
@@ -110,7 +110,7 @@ class WorkerStreams:
             self._send(worker_messages.encode_message(progress))
 
     def answer(self, message: JobResult | JobFailure) -> None:
-        """Send an outcome. One that no line can hold is a failure."""
+        """Send a result. One that is too large for a line is reported as a failure."""
         try:
             line = worker_messages.encode_message(message)
         except (TypeError, ValueError, RecursionError) as error:
@@ -127,7 +127,7 @@ class WorkerStreams:
         self._send(line)
 
     def _send(self, line: bytes) -> None:
-        """A daemon that is gone hears nothing, and that ends no capture."""
+        """Send a message. If the daemon is gone, the error is ignored so that a capture finishes."""
         with contextlib.suppress(BrokenPipeError, ConnectionError):
             left = memoryview(line)
             while left:
@@ -142,11 +142,11 @@ class WorkerStreams:
                 else:
                     self._jobs.put(message)
         except (msgspec.MsgspecError, OSError):
-            pass  # whoever speaks so is no daemon of ours, or none any more
+            pass  # This sender is not our daemon, or it is no longer intact.
         self.close()
         time.sleep(_END_WITHIN)
         if self.operation not in time_limits.SEEN_THROUGH:
-            os._exit(_ENDED)  # it has no safe point near; none of its work minds being killed
+            os._exit(_ENDED)  # No safe point is near, and this work can be killed without harm.
 
 
 def main() -> None:
@@ -163,8 +163,7 @@ def main() -> None:
 
 
 def _take_streams() -> tuple[BinaryIO, int]:
-    """Keep the two streams to ourselves: what a library prints goes to standard error, and a program that is started
-    reads nothing."""
+    """Reserve the two streams: output of libraries goes to standard error, and child processes read nothing."""
     requests, answers = os.dup(0), os.dup(1)
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -174,8 +173,8 @@ def _take_streams() -> tuple[BinaryIO, int]:
 
 
 def _load() -> None:
-    """Import what captures of this home's agents need, before one is asked for. What fails here fails again when it is
-    needed, and is said then."""
+    """Import the modules that captures of this home's agents need, before the first job. An error is reported by the
+    job that needs the module."""
     with contextlib.suppress(Exception):
         _operation("capture")
         context = _context()
@@ -184,7 +183,7 @@ def _load() -> None:
 
 
 def _done(desk: WorkerStreams, job: WorkerJob) -> JobResult | JobFailure:
-    """Do a job; its outcome, whatever it is."""
+    """Perform a job and return its result or failure."""
     try:
         desk.operation = job.operation
         reach_crash_point(CrashPoint.WORKER_BEGUN)
@@ -215,8 +214,8 @@ def _run(desk: WorkerStreams, job: WorkerJob) -> JsonObject:
 
 
 def _context() -> Context:
-    """That of the home that is there. A worker never makes one: it would be taken for the one that is gone. Raises
-    HomeError."""
+    """Return the context of the existing home. A worker never creates one, because it would be mistaken for the missing
+    home. Raises HomeError."""
     home = Home.locate(os.environ)
     if not home.folder.is_dir():
         raise HomeError(f"{home.folder} is gone")
@@ -224,7 +223,7 @@ def _context() -> Context:
 
 
 def _operation(name: str) -> Any:
-    """The module of an operation. Raises BadRequest."""
+    """Return the module of an operation. Raises BadRequest."""
     module = f"{operations.__name__}.{name}"
     if not (name.isidentifier() and name.isascii()) or name.startswith("_") or util.find_spec(module) is None:
         raise BadRequest(f"there is no operation {name!r}")

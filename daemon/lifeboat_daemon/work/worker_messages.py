@@ -1,4 +1,4 @@
-"""What daemon and worker say to each other: one JSON document a line, over the worker's standard streams."""
+"""The messages between daemon and worker: one JSON document per line, over the worker's standard streams."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_daemon.control import json_lines
 
 PROTOCOL = 1
-"""Goes up when a worker would misunderstand a daemon of an earlier one, or a daemon its worker. New fields leave it."""
+"""Increases when daemon and worker of different releases would misunderstand each other. New fields do not change
+it."""
 LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes. A worker that has more to say has failed."""
+"""Bytes. A worker that sends a longer line has failed."""
 
 
 class WorkerJob(msgspec.Struct, frozen=True, tag="job"):
-    """Daemon to worker. `operation` names a file of `operations/`; `agent` is an id, None for work on none."""
+    """Daemon to worker: a job. `operation` names a module of `operations/`; `agent` is an id, or None for work without
+    an agent."""
 
     number: int
     operation: str
@@ -37,7 +39,7 @@ class WorkerReady(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class JobProgress(msgspec.Struct, frozen=True, tag="progress"):
-    """Worker to daemon, at most a few times a second. `total` is None while nobody knows it."""
+    """Worker to daemon, at most a few times a second. `total` is None while it is unknown."""
 
     number: int
     text: str
@@ -46,7 +48,8 @@ class JobProgress(msgspec.Struct, frozen=True, tag="progress"):
 
 
 class JobResult(msgspec.Struct, frozen=True, tag="result"):
-    """Worker to daemon: a job's outcome. `rss` is the worker's memory in bytes, by which the pool lets it go."""
+    """Worker to daemon: the result of a job. `rss` is the worker's memory in bytes, by which the pool decides to end
+    it."""
 
     number: int
     document: JsonObject
@@ -69,17 +72,17 @@ _to_daemon: msgspec.json.Decoder[ToDaemon] = msgspec.json.Decoder(ToDaemon)
 
 
 def encode_message(message: ToWorker | ToDaemon) -> bytes:
-    """A message as one line, its newline included. Raises TypeError for what JSON does not know."""
+    """Return a message as one line, including its newline. Raises TypeError for a value that JSON cannot represent."""
     return json_lines.encode_line(message)
 
 
 def decode_for_worker(line: bytes) -> ToWorker:
-    """What the daemon said. Raises msgspec.MsgspecError."""
+    """Decode a message from the daemon. Raises msgspec.MsgspecError."""
     message: ToWorker = json_lines.decode_line(_to_worker, line)
     return message
 
 
 def decode_for_daemon(line: bytes) -> ToDaemon:
-    """What a worker said. Raises msgspec.MsgspecError."""
+    """Decode a message from a worker. Raises msgspec.MsgspecError."""
     message: ToDaemon = json_lines.decode_line(_to_daemon, line)
     return message

@@ -1,4 +1,4 @@
-"""The workers of a daemon: started when there is work, kept for a while, let go before they grow."""
+"""The workers of a daemon: started when there is work, kept for a while, ended before they grow too large."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from lifeboat_daemon.work.worker_slots import WorkerSlots
 
 MOST = 2
 MOST_TRANSFERS = 3
-"""Beside the others: a second copy that answers nobody delays neither captures nor what goes to another one."""
+"""Slots beside the others, so that a remote that does not answer delays neither captures nor pushes to other
+remotes."""
 MOST_LENT = 2
-"""So many more may work while others seem to hang."""
+"""The number of additional jobs while others seem to hang."""
 MOST_MEMORY = 110 * 1024 * 1024
-"""Bytes. A worker that has all its modules and nothing else takes about half of it."""
+"""Bytes. An idle worker with all its modules takes about half of it."""
 MOST_JOBS = 500
 CANCEL_WITHIN = 10.0
-"""Seconds until work that was cancelled and goes on is ended."""
+"""Seconds until a worker is killed whose cancelled job continues."""
 _END_WITHIN = 2.0
 _LONGEST_BACKOFF = 300.0
 _COMMAND = make_python_command("-m", "lifeboat_daemon.work")
 
 
 class WorkerPool:
-    """At most two workers, and three more for transfers. `on_upgrade` is called with the release of workers that are of
-    another one than this process, once for each; `on_event` with what a log should hold: `worker.started`,
-    `worker.ended`, `worker.slow`, and ids and numbers with it."""
+    """At most two workers, and three more for transfers. `on_upgrade` is called with the release of workers that
+    differs from this process's, once for each; `on_event` with entries for the log: `worker.started`, `worker.ended`,
+    `worker.slow`, with ids and numbers."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, *, command: Sequence[str] | None = None, linger: float = 30.0
@@ -67,12 +68,12 @@ class WorkerPool:
 
     @property
     def busy(self) -> bool:
-        """Whether any work is being done."""
+        """Whether any job runs."""
         return self._running > 0
 
     @property
     def pids(self) -> list[int]:
-        """The workers that there are now."""
+        """The process ids of the present workers."""
         return sorted(worker.pid for worker in self._all)
 
     async def run(
@@ -85,11 +86,8 @@ class WorkerPool:
         tell: Callable[[JobProgress], None],
         begun: Callable[[], None] | None = None,
     ) -> JsonObject:
-        """Have an operation done; its document. `begun` is called when it leaves the queue.
-
-        Raises the operation's own LifeboatError, WorkerFailed when a worker cannot be started or ends before its work
-        is done, and Cancelled.
-        """
+        """Run an operation and return its document. `begun` is called when it leaves the queue. Raises the operation's
+        own LifeboatError, Cancelled, and WorkerFailed if a worker cannot be started or ends too early."""
         self._refuse_when_stopping()
         places, long = self._places_of(operation, long)
         async with places.place(long=long):
@@ -109,23 +107,23 @@ class WorkerPool:
         return (self._transfers, False) if operation in time_limits.TRANSFERS else (self._places, long)
 
     def warm(self) -> None:
-        """Start a worker in advance, unless one waits already. Costs nothing when it cannot be started."""
+        """Start a worker in advance, unless one is idle. An error is ignored."""
         at_hand = [each for each in self._all if each.job is None or each.job.operation not in time_limits.TRANSFERS]
         if self._idle or self._warming or self._stopping or len(at_hand) >= MOST or self._must_wait():
             return
         self._warming = self._loop.create_task(self._warm())
 
     def cancel(self, agent: str, operation: str | None = None) -> int:
-        """Ask for the end of what runs for an agent, or only of one operation; how much that is. Captures are seen
-        through."""
+        """Ask running jobs of an agent, or only those of one operation, to end. Return how many. Captures are not
+        cancelled."""
         found = [worker for worker in self._all if _is_at(worker.job, agent, operation)]
         for worker in found:
             self._cancel(worker)
         return len(found)
 
     async def stop(self, timeout: float) -> None:
-        """Take no more work, let captures end within `timeout` seconds and other work at its next safe point; then end
-        the workers."""
+        """Accept no more work. Let captures finish within `timeout` seconds and other work end at its next safe point,
+        then end the workers."""
         self._stopping = True
         for worker in list(self._all):
             worker.dismiss()
@@ -144,13 +142,13 @@ class WorkerPool:
         if not await self._gone(_END_WITHIN):
             for worker in list(self._all):
                 worker.kill(Cancelled("the service is stopping"))
-            await self._gone(_END_WITHIN)  # one that hangs in a file system cannot be ended by anybody
+            await self._gone(_END_WITHIN)  # A worker that hangs in a file system cannot be killed.
 
     async def _gone(self, timeout: float) -> bool:
         waiting = {worker.gone for worker in self._all}
         if waiting:
             await asyncio.wait(waiting, timeout=timeout)
-        await asyncio.sleep(0)  # what follows from their end
+        await asyncio.sleep(0)  # Tasks that react to their end.
         return not any(not each.done() for each in waiting)
 
     # One job ----------------------------------------------------------------------------------------------------
@@ -180,7 +178,8 @@ class WorkerPool:
         return answer
 
     def _is_slow(self, job: WorkerJob, for_ever: bool, long: bool) -> None:
-        """What may hang for ever, on a file system that does not answer, keeps no place from the others."""
+        """Return whether the job may hang forever in a file system that does not answer. Such a job must not keep its
+        slot."""
         if for_ever and len(self._lent) < MOST_LENT:
             self._lent[job.number] = long
             places, long = self._places_of(job.operation, long)
@@ -207,7 +206,7 @@ class WorkerPool:
     # Workers ----------------------------------------------------------------------------------------------------
 
     async def _worker(self) -> WorkerProcess:
-        """One that is there, the one that was used last before the others, or a new one. Raises WorkerFailed."""
+        """Return an idle worker, the last used first, or a new one. Raises WorkerFailed."""
         if not self._idle and self._warming is not None:
             await asyncio.wait({self._warming})
         while self._idle:
@@ -220,13 +219,13 @@ class WorkerPool:
         except WorkerFailed:
             if self._must_wait():
                 raise
-        return await self._start()  # once may be chance
+        return await self._start()  # A single failure may be a coincidence.
 
     async def _warm(self) -> None:
         try:
             self._rest(await self._start())
         except WorkerFailed:
-            return  # the next job tries again, and says so
+            return  # The next job tries again and reports the error.
         finally:
             self._warming = None
 
@@ -264,7 +263,7 @@ class WorkerPool:
                 self.on_upgrade(ready.release)
 
     def _rest(self, worker: WorkerProcess) -> None:
-        """Keep a worker for the next job, for a while."""
+        """Keep a worker for the next job for a while."""
         if self._stopping:
             worker.dismiss()
         elif worker.is_free:
@@ -287,7 +286,8 @@ class WorkerPool:
     # Workers that do not start ----------------------------------------------------------------------------------
 
     def _failed_to_start(self) -> None:
-        """Twice in a row is no chance: the installation is broken, and trying at once again would only burn it."""
+        """Delay the next start. Two failures in a row mean a broken installation, and immediate retries would only burn
+        CPU."""
         self._failures += 1
         if self._failures >= 2:
             self._not_before = self._loop.time() + min(2.0**self._failures, _LONGEST_BACKOFF)

@@ -1,13 +1,10 @@
-"""One worker process, as the daemon sees it."""
+"""One worker process, seen from the daemon."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from lifeboat_alf.errors import LifeboatError
@@ -16,17 +13,20 @@ from lifeboat_core.errors import WorkerFailed
 from lifeboat_core.processes.own_interpreter import describe_exit
 from lifeboat_daemon.work import worker_messages
 from lifeboat_daemon.work.worker_messages import CancelJob, JobFailure, JobProgress, JobResult, WorkerJob, WorkerReady
+from lifeboat_keys.child_processes import kill_group, start_child
 
 READY_WITHIN = 60.0
 """Seconds. A machine that has just woken up may be very slow."""
+_ROOT = os.path.abspath(os.sep)
+"""A worker that runs there keeps no file system busy."""
 _PIPES_WITHIN = 5.0
 _MOST_SAID = 8192
 _MOST_LINES = 50
 
 
 class WorkerProcess:
-    """A worker that was started. `gone` is done when it has ended; `jobs` counts the answers it gave, `rss` is its
-    memory in bytes after the last one, `lines` counts what it wrote to standard error."""
+    """A started worker. `gone` is done when it has ended; `jobs` counts its results, `rss` is its memory in bytes after
+    the last one, `lines` counts its lines on standard error."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         loop = asyncio.get_running_loop()
@@ -44,9 +44,13 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, command: Sequence[str], environment: Mapping[str, str]) -> tuple[WorkerProcess, WorkerReady]:
-        """Start a worker and wait until it says that it is there. Raises WorkerFailed when it does not."""
+        """Start a worker and wait for its first message. Raises WorkerFailed."""
         try:
-            worker = cls(await _spawn(command, environment))
+            worker = cls(
+                await start_child(
+                    command, environment=environment, folder=_ROOT, longest_line=worker_messages.LONGEST_LINE
+                )
+            )
         except OSError as error:
             raise WorkerFailed(f"a worker cannot be started: {error.strerror or error}") from error
         try:
@@ -65,11 +69,11 @@ class WorkerProcess:
 
     @property
     def is_free(self) -> bool:
-        """Whether it can be given a job."""
+        """Whether it can take a job."""
         return self.job is None and not self.dismissed and not self.gone.done() and self._process.returncode is None
 
     async def do(self, job: WorkerJob, tell: Callable[[JobProgress], None]) -> JobResult | JobFailure:
-        """Have a job done. Raises WorkerFailed, or why it was killed, when the worker ends before it is."""
+        """Run a job. Raises the reason of a kill, or WorkerFailed, if the worker ends before the job does."""
         answer: asyncio.Future[JobResult | JobFailure] = asyncio.get_running_loop().create_future()
         self.job, self._tell, self._answer = job, tell, answer
         try:
@@ -84,44 +88,40 @@ class WorkerProcess:
             self.job, self._tell, self._answer = None, _nobody, None
 
     def cancel(self) -> None:
-        """Ask for the end of the job that runs, at its next safe point."""
+        """Ask the running job to end at its next safe point."""
         if self.job is not None:
             self._write(CancelJob(self.job.number))
 
     def dismiss(self) -> None:
-        """Let it end: at once when it has nothing to do, after a capture, at the next safe point of other work."""
+        """Let the worker end: immediately when idle, after a capture, at the next safe point of other work."""
         self.dismissed = True
         if self._process.stdin is not None:
             self._process.stdin.close()
 
     def terminate(self) -> None:
-        """Ask it to end, as the system does."""
+        """Ask it to end with a signal."""
         with contextlib.suppress(ProcessLookupError):
             if self._process.returncode is None:
                 self._process.terminate()
 
     def kill(self, why: LifeboatError | None = None) -> None:
-        """End it now, and what it started; `why` is told to who waits for its work. What it had committed stays, what
-        it had not is as if never begun."""
+        """Kill it and what it started; callers waiting for its job get `why`. Committed data stays, and uncommitted
+        work leaves no trace."""
         self.dismissed = True
         self._why = self._why or why
-        with contextlib.suppress(ProcessLookupError):
-            if sys.platform == "win32":
-                self._process.kill()
-            else:  # it leads a session of its own
-                os.killpg(self._process.pid, signal.SIGKILL)
+        kill_group(self._process)
 
     async def put_away(self) -> None:
-        """End a worker that nobody has use for, and wait until it is gone."""
+        """End a worker that is no longer needed, and wait for its end."""
         self.kill()
         await asyncio.wait({self.gone}, timeout=_PIPES_WITHIN)
 
     def last_lines(self) -> list[str]:
-        """The end of what it wrote to standard error. It may hold anything: never logged, never shown once it has
-        read a workspace."""
+        """Return the end of its standard error. It may contain anything: it is never logged, and never shown once the
+        worker has read a workspace."""
         return self._said.decode(errors="backslashreplace").splitlines()[-_MOST_LINES:]
 
-    # What it says -----------------------------------------------------------------------------------------------
+    # Messages from the worker -----------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         stdout = self._process.stdout
@@ -129,16 +129,16 @@ class WorkerProcess:
         try:
             while line := await stdout.readline():
                 self._hear(worker_messages.decode_for_daemon(line))
-        except Exception:  # too long, no message at all, or one that nobody knows what to do with
+        except Exception:  # The line is too long or not a known message.
             self.kill(WorkerFailed("a worker said what is no message, and was ended"))
         await self._end()
         for future in (self._ready, self._answer):
             if future is not None and not future.done():
                 future.set_exception(self._failure())
-                future.exception()  # whoever waits gets it; nobody has to wait
+                future.exception()  # A waiting caller receives it, but there need not be one.
 
     async def _end(self) -> None:
-        """Wait for the process. Something it started may hold its pipes open, and goes with it."""
+        """Wait for the process. A process that it started may hold its pipes open, and is killed with it."""
         try:
             async with asyncio.timeout(_PIPES_WITHIN):
                 await asyncio.gather(self._process.wait(), self._stderr)
@@ -151,7 +151,7 @@ class WorkerProcess:
             if not self._ready.done():
                 self._ready.set_result(message)
         elif self.job is None or message.number != self.job.number:
-            return  # of a job that nobody waits for any more
+            return  # The answer of a job whose caller no longer waits.
         elif isinstance(message, JobProgress):
             self._tell(message)
         elif self._answer is not None and not self._answer.done():
@@ -165,7 +165,7 @@ class WorkerProcess:
             self._said = (self._said + data)[-_MOST_SAID:]
 
     def _write(self, message: worker_messages.ToWorker) -> None:
-        """To a worker that has just ended nothing is written: `_listen` finds out."""
+        """Write to the worker. If it has just ended, nothing is written: `_listen` notices the end."""
         stdin = self._process.stdin
         if stdin is not None and not stdin.is_closing():
             with contextlib.suppress(ConnectionError):
@@ -180,27 +180,10 @@ class WorkerProcess:
     def _failure(self) -> LifeboatError:
         if self._why is not None:
             return self._why
-        if not self._ready.done():  # it has read nothing of anybody's yet: what it said may be shown
+        if not self._ready.done():  # It has not read any user data yet, so its output may be shown.
             last = self.last_lines()
             return WorkerFailed(f"a worker {self.how()} before it began" + (f": {last[-1]}" if last else ""))
         return WorkerFailed(f"the worker {self.how()}")
-
-
-async def _spawn(command: Sequence[str], environment: Mapping[str, str]) -> asyncio.subprocess.Process:
-    flags = 0
-    if sys.platform == "win32":
-        flags = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
-    return await asyncio.create_subprocess_exec(
-        *command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        limit=worker_messages.LONGEST_LINE,
-        cwd=os.path.abspath(os.sep),  # a worker keeps no file system busy
-        env=dict(environment),
-        start_new_session=True,  # Ctrl+C ends a daemon in a terminal, and lets its workers finish
-        creationflags=flags,
-    )
 
 
 def _nobody(_: JobProgress) -> None:

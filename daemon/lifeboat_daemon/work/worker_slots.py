@@ -1,4 +1,4 @@
-"""Who may work now: a few at once, short work before long work, and one place that is always kept for short work."""
+"""Limit concurrent work: short work goes before long work, and one slot is always kept for short work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 
 class WorkerSlots:
-    """`total` places, of which long work takes at most all but one."""
+    """Manages `total` slots, of which long work takes at most all but one."""
 
     def __init__(self, total: int) -> None:
         self._free = total
@@ -19,7 +19,7 @@ class WorkerSlots:
 
     @contextlib.asynccontextmanager
     async def place(self, *, long: bool) -> AsyncIterator[None]:
-        """Have a place, once there is one."""
+        """Hold a slot, after waiting for a free one."""
         await self._take(long)
         try:
             yield
@@ -33,16 +33,16 @@ class WorkerSlots:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # had its turn and left at the same moment
+            if turn.done() and not turn.cancelled():  # It was given a slot and cancelled at the same moment.
                 self._give(long)
             raise
 
     def lend(self, *, long: bool) -> None:
-        """Let one more work than there are places, until `take_back`."""
+        """Allow one more job than there are slots, until `take_back`."""
         self._give(long)
 
     def take_back(self, *, long: bool) -> None:
-        """End a `lend`: whoever works goes on, and the next one waits until there is a place again."""
+        """End a `lend`: running jobs continue, and the next one waits until a slot is free again."""
         self._free -= 1
         self._free_for_long -= long
 
@@ -57,7 +57,7 @@ class WorkerSlots:
 
     def _whose_turn(self) -> asyncio.Future[None] | None:
         for waiting, long in ((self._short, False), (self._long, True)):
-            while waiting and waiting[0].done():  # gave up waiting
+            while waiting and waiting[0].done():  # It was cancelled while waiting.
                 waiting.popleft()
             if waiting and (not long or self._free_for_long > 0):
                 self._free -= 1

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import msgspec
 
+from lifeboat_alf.common.json_types import JsonObject
+
 if TYPE_CHECKING:
     from lifeboat_endpoint.server.call import Call
 
@@ -94,7 +96,7 @@ class Route:
     near: bool = False
     long: bool = False
     probe: bool = False
-    words: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    words: Callable[[JsonObject], JsonObject] | None = None
     summary: str = ""
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server import presigned
@@ -90,7 +91,7 @@ class Call:
     forwarded: bool
     known: Caller | None = None
     body: Any = None
-    noted: dict[str, Any] = field(default_factory=dict)
+    noted: JsonObject = field(default_factory=dict)
     subject: str = ""
     connection: OpenConnection | None = None
 

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from uvicorn.config import Config
 from uvicorn.server import ServerState
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_endpoint.server import server_log
 from lifeboat_endpoint.server.connections import ConnectionBounds, OpenConnection, OpenConnections
 from lifeboat_endpoint.server.http_protocol import HttpProtocol
@@ -158,7 +159,7 @@ class HttpServer:
     ) -> None:
         bounds = self._answering.bounds
         make = partial(HttpProtocol, self._config, self._state, bounds, connection, self._open.remove)
-        times: dict[str, Any] = {}
+        times: JsonObject = {}
         if tls is not None:
             times = {"ssl": tls, "ssl_handshake_timeout": bounds.handshake, "ssl_shutdown_timeout": _TLS_END}
         try:

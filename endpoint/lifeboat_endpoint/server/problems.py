@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import AlfError, LifeboatError
 from lifeboat_endpoint.service.remote_errors import BUSY, UNUSABLE
 from lifeboat_vault import errors
@@ -47,7 +47,7 @@ class ProblemDocument:
     """A status, the document, and the headers that belong to them."""
 
     status: int
-    document: dict[str, Any]
+    document: JsonObject
     headers: dict[str, str]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from starlette.types import Send
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_endpoint.server.api import RouteResponse
 from lifeboat_endpoint.server.lanes import Lane
 from lifeboat_endpoint.server.problems import MEDIA_TYPE, ProblemDocument
@@ -124,5 +125,5 @@ def _encoded(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
 
 async def _end(send: Send, body: bytes, record: RequestRecord) -> None:
     record.sent += len(body)
-    message: dict[str, Any] = {"type": "http.response.body", "body": body, "more_body": False}
+    message: JsonObject = {"type": "http.response.body", "body": body, "more_body": False}
     await send(message)

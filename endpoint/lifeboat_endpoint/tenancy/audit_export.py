@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -150,7 +150,7 @@ class AuditExportReport:
     def is_whole(self) -> bool:
         return not self.wrong
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         end = self.end
         return {
             "ok": self.is_whole,

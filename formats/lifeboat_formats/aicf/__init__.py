@@ -1,4 +1,4 @@
-"""Aicf."""
+"""AICF files: the format, and the adapter of folders that hold them."""
 
 from __future__ import annotations
 

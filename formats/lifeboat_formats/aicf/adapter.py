@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
+    Adapter,
     CaptureRoot,
+    CredentialSupport,
     Derivation,
     DiscoveredAgent,
     Installation,
     MemorySection,
-    Placement,
-    RenderedFile,
 )
-from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_formats.aicf import aicf_mapping, aicf_workspace
 from lifeboat_formats.aicf.output import file_patching, file_writing, purge_spans, workspace_rendering
 from lifeboat_formats.aicf.records import file_memories, identity_layers
 from lifeboat_formats.interchange.errors import SourceRefused
 
 
-class AicfAdapter(AdapterDefaults):
-    """`contract.Adapter`. Files are kept byte for byte; a change of a memory elsewhere changes its own span only."""
+class AicfCredentials(CredentialSupport):
+    """Secrets in settings beside the AICF files."""
+
+    find = staticmethod(aicf_workspace.find_file_secrets)
+
+
+class AicfAdapter(Adapter):
+    """Implementation of `contract.Adapter`. Files are kept byte for byte; a memory that was changed
+    elsewhere changes its own span only."""
 
     runtime = aicf_mapping.RUNTIME
     splitter_version = 1
-    home_names: tuple[str, ...] = (aicf_workspace.HOME,)
+    home_names = (aicf_workspace.HOME,)
+    credentials = AicfCredentials()
+    recognises = staticmethod(aicf_workspace.score_workspace)
+    place = staticmethod(aicf_workspace.place_path)
+    exclusion = staticmethod(aicf_workspace.explain_exclusion)
+    render = staticmethod(workspace_rendering.render_workspace)
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         return list(aicf_workspace.discover_agents(environment, user_home))
@@ -39,20 +48,8 @@ class AicfAdapter(AdapterDefaults):
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         return aicf_workspace.locate_installation(workspace)
 
-    def recognises(self, workspace: Path) -> int:
-        return aicf_workspace.score_workspace(workspace)
-
     def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
         return [CaptureRoot(aicf_mapping.RAW, installation.workspace)]
-
-    def place(self, path: str, *, is_folder: bool) -> Placement:
-        return aicf_workspace.place_path(path, is_folder=is_folder)
-
-    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return aicf_workspace.explain_exclusion(path, is_folder=is_folder)
-
-    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
-        return aicf_workspace.find_file_secrets(path, data)
 
     def split(self, path: str, text: str) -> list[MemorySection] | None:
         name = aicf_workspace.workspace_name_of(path)
@@ -82,9 +79,6 @@ class AicfAdapter(AdapterDefaults):
     def derivations(self) -> Sequence[Derivation]:
         return identity_layers.DERIVATIONS
 
-    def render(self, state: Any) -> Iterator[RenderedFile]:
-        return workspace_rendering.render_workspace(state)
-
 
 ADAPTER = AicfAdapter()
-"""The adapter of this format's folders."""
+"""The adapter of AICF folders."""

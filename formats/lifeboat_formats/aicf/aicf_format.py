@@ -1,4 +1,4 @@
-"""AICF as a format: a file in, memories out, and back."""
+"""AICF as a format for conversions: reads a file as memories and writes memories as a file."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from lifeboat_formats.interchange.errors import SourceRefused
 
 APPLY, DIALECT, PSEUDONYMISE, GZIP = "apply-supersedes", "dialect", "pseudonymise", "gzip"
 LARGEST = 256 * 1024 * 1024
-"""Bytes of a source, compressed or not; what it may be unpacked is bounded on its own."""
+"""Largest source in bytes, compressed or not. The unpacked size has its own limit."""
 
 _ENDINGS = (".aicf.gz", ".aicf", ".gz")
 
 
 class AicfFormat(BaseFormat):
-    """`contract.Format`."""
+    """Implementation of `contract.Format` for AICF files."""
 
     name = aicf_mapping.RUNTIME
     title = "AICF"
@@ -99,7 +99,7 @@ class AicfFormat(BaseFormat):
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Raises SourceRefused for a file that is too large, OSError for one that cannot be read."""
+    """Read a source. Raises SourceRefused if it is too large, OSError if it cannot be read."""
     with path.open("rb") as stream:
         data = stream.read(LARGEST + 1)
     if len(data) > LARGEST:
@@ -108,7 +108,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _opened(path: Path) -> bytes:
-    """What a file says, unpacked. Raises SourceRefused, which names it."""
+    """Read and decompress a source. Raises SourceRefused, which names the file."""
     try:
         return file_encoding.decompress_bytes(_bytes_of(path))
     except SourceRefused as error:
@@ -129,12 +129,12 @@ def _agent_name(path: Path) -> str:
 
 
 def _portable(record: JsonObject) -> JsonObject:
-    """A record of a file that is no agent's workspace: nobody is its first human."""
+    """Return a record without the placeholder for the first human: a single file belongs to no agent."""
     return {**record, "namespace": str(record["namespace"]).replace(PRIMARY, "default")}
 
 
 def _entries(found: FileMemories, name: str, data: bytes) -> dict[str, bytes]:
-    """The file itself, and what it says of the agent and its people."""
+    """Return the file itself and the identity and principals documents in it."""
     entries = {f"{aicf_mapping.RAW}{name}": data}
     identity = extension.read_extension_document(found.document, extension.IDENTITY)
     if identity is not None:
@@ -146,7 +146,7 @@ def _entries(found: FileMemories, name: str, data: bytes) -> dict[str, bytes]:
 
 
 def _fates(found: FileMemories) -> Iterator[ItemFate]:
-    """One for each memory, link, vector and state of a turn."""
+    """Yield one fate for each memory, link, vector and temporary state."""
     for record in found.records.values():
         yield ItemFate("memory", str(record["id"]), ItemOutcome.ACCEPTED)
     for link in found.relations.links:
@@ -176,7 +176,7 @@ def _fates(found: FileMemories) -> Iterator[ItemFate]:
 
 
 def _findings(found: FileMemories, data: bytes) -> Iterator[FormatFinding]:
-    """What is wrong with the file, each code once."""
+    """Yield the first finding of each code."""
     seen: set[str] = set()
     for finding in file_checks.check_file(found.document, strict=False):
         if finding.code not in seen:
@@ -190,4 +190,4 @@ def _where(finding: FormatFinding) -> str:
 
 
 FORMAT = AicfFormat()
-"""The format."""
+"""The AICF format."""

@@ -1,5 +1,5 @@
-"""What an AICF section is in the Agent Life Format: the values that reading and writing apply, and the tables that the
-documentation shows of them (AICF 3.1, "Required Sections", "Optional Sections")."""
+"""Maps AICF sections to the Agent Life Format: the values that reading and writing apply, and the tables of the
+documentation made from them (AICF 3.1, "Required Sections", "Optional Sections")."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lifeboat_formats.interchange.contract import MappingRow, MappingTable
 RUNTIME = "aicf"
 RAW = "raw/aicf/"
 OWN = "x_aicf"
-"""The field of a record that holds what only AICF has of it."""
+"""The record field that holds what only AICF knows of a memory."""
 VERSION = "3.1"
 
 CONVERSATION, MESSAGE, STATE, SESSION, CONSOLIDATION = "conversation", "message", "state", "session", "consolidation"
@@ -22,7 +22,7 @@ APP_STATE, USER_STATE = "app_state", "user_state"
 
 @dataclass(frozen=True, slots=True)
 class PieceKind:
-    """What a piece of a file becomes: type and category of its record, and what its text is."""
+    """What a piece of a file becomes: type and category of its record, and a description of its content."""
 
     theirs: str
     memory_type: str
@@ -62,7 +62,7 @@ KINDS: Mapping[str, PieceKind] = {
 
 LEVELS: Mapping[str, float] = {"HIGH": 0.9, "MEDIUM": 0.6, "LOW": 0.3}
 THRESHOLDS: Sequence[tuple[float, str]] = ((0.75, "HIGH"), (0.45, "MEDIUM"), (0.0, "LOW"))
-"""From which confidence on a level is written, where the number was changed or never was a level."""
+"""Lowest confidence for each level, for numbers that were changed or never were a level."""
 
 RELATIONS: Mapping[str, str] = {
     "depends_on": "depends_on",
@@ -76,23 +76,23 @@ RELATIONS: Mapping[str, str] = {
 }
 RELATION_BACK: Mapping[str, str] = {ours: theirs for theirs, ours in RELATIONS.items()}
 ELABORATES, DERIVED = "elaborates_on", "derived_from"
-"""Relations that follow from where a piece stands: no row of @LINKS says them."""
+"""Relations that follow from the position of a piece, so that no row of @LINKS states them."""
 
 PROVIDERS: Sequence[tuple[str, str]] = (("text-embedding-", "openai/"), ("gemini-", "google/"), ("bge-", "BAAI/"))
-"""Whose model an embedding is of, by how its name begins."""
+"""Provider of an embedding model, by the beginning of the model's name."""
 
 STATUSES: Mapping[str, str] = {"active": "active", "completed": "active", "archived": "archived"}
-"""Of a session; the word itself is kept."""
+"""Record status for the status of a session. The original word is kept too."""
 
 MEMORY_TYPES = frozenset(("semantic", "episodic", "procedural", "preference", "summary"))
 LEAST_WORDS = 200
-"""Characters of a preference that still is written as a key of @STATE:user."""
+"""Longest preference, in characters, that is written as a key of @STATE:user."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_:.-]*")
 
 
 def confidence_of(literal: str) -> float | None:
-    """A confidence cell as a number between 0 and 1; None for a word that is no level."""
+    """Return a confidence cell as a number between 0 and 1, or None for an unknown word."""
     level = LEVELS.get(literal.strip().upper())
     if level is not None:
         return level
@@ -104,14 +104,14 @@ def confidence_of(literal: str) -> float | None:
 
 
 def level_of(confidence: object) -> str:
-    """The level of a confidence; MEDIUM where there is none."""
+    """Return the level of a confidence, MEDIUM if there is none."""
     if not isinstance(confidence, int | float):
         return "MEDIUM"
     return next(level for least, level in THRESHOLDS if confidence >= least or level == "LOW")
 
 
 def model_of(literal: str) -> str:
-    """`provider/name` of an embedding model."""
+    """Return `provider/name` of an embedding model."""
     if "/" in literal:
         return literal
     provider = next((owner for start, owner in PROVIDERS if literal.startswith(start)), "unknown/")
@@ -119,23 +119,23 @@ def model_of(literal: str) -> str:
 
 
 def aicf_model_name(model: str) -> str:
-    """The name of a model as AICF has it, whenever `model_of` gives the same again."""
+    """Return the AICF name of a model if `model_of` restores the model from it, else the model unchanged."""
     literal = model.partition("/")[2]
     return literal if literal and model_of(literal) == model else model
 
 
 def is_key(text: str) -> bool:
-    """Whether a text can stand before `=`."""
+    """Return whether a text can stand before `=`."""
     return _PLAIN_KEY.fullmatch(text) is not None
 
 
 def category_of(kind: str, detail: str = "") -> str:
-    """The category of a record: of an unknown section and of a row of AICF 2.0 with the section's name."""
+    """Return the category of a record. `detail` is the section name for unknown sections and rows of AICF 2.0."""
     return f"{KINDS[kind].category}:{detail}" if detail else KINDS[kind].category
 
 
 def build_mapping_tables() -> list[MappingTable]:
-    """The mapping tables of `docs/interchange.md`."""
+    """Return the mapping tables of `docs/interchange.md`."""
     return [_sections(), _fields(), _levels(), _links(), _models(), _back()]
 
 

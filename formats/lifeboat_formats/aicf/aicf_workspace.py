@@ -1,4 +1,4 @@
-"""A folder of `.aicf` files as an agent's workspace: where one is, and which of its files are kept as what."""
+"""Rules for a folder of `.aicf` files as a workspace: where one is found, and how each of its files is kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lifeboat_formats.aicf.aicf_mapping import RAW, RUNTIME
 HOME = ".aicf"
 SUFFIX = ".aicf"
 PACKED = (".aicf.gz", ".aicf.age", ".aicf.gz.age")
-"""Kept byte for byte; nothing is read from them."""
+"""Files that are kept byte for byte and never parsed."""
 
 _LITTER = ExclusionRules((("*.aicf.lock", "lock"), ("*.aicf.*.tmp", "half-written file of the runtime")))
 _DOTENV = re.compile(r"\.env(\.(?!example|sample|template)[\w.-]+)?")
@@ -26,13 +26,13 @@ _OF_OTHERS = (
     *("SOUL.md", "IDENTITY.md", "AGENTS.md", "MEMORY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "BOOT.md"),
     *("openclaw.json", "config.toml", "memory", ".openclaw"),
 )
-"""What stands in the workspace of another runtime, in which files of this format are only files."""
+"""Names that mark the workspace of another runtime, where `.aicf` files are ordinary files."""
 _INNER = ("", "recent", "sessions", "medium", "old", "archive")
-"""Folders in which tools of this format keep their files."""
+"""Folders in which AICF tools keep their files."""
 
 
 def has_aicf_files(workspace: Path) -> bool:
-    """Whether files of this format stand in a folder, or in one of the folders that its tools make there."""
+    """Return whether a folder, or one of the folders that AICF tools create in it, holds `.aicf` files."""
     return any(
         entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
         for inner in _INNER
@@ -41,14 +41,15 @@ def has_aicf_files(workspace: Path) -> bool:
 
 
 def score_workspace(workspace: Path) -> int:
-    """1 for a folder of such files and of no other runtime's; nobody's configuration names one."""
+    """Return 1 for a folder of AICF files that is not the workspace of another runtime, else 0. No configuration names
+    such folders."""
     if any((workspace / name).exists() for name in _OF_OTHERS):
         return 0
     return int(has_aicf_files(workspace))
 
 
 def discover_agents(environment: Mapping[str, str], user_home: Path) -> Iterator[DiscoveredAgent]:
-    """The folder `.aicf` in the user's home."""
+    """Yield the agent in the folder `.aicf` of the user's home, if it exists."""
     workspace = user_home / HOME
     if score_workspace(workspace):
         found = locate_installation(workspace)
@@ -56,7 +57,7 @@ def discover_agents(environment: Mapping[str, str], user_home: Path) -> Iterator
 
 
 def locate_installation(workspace: Path) -> Installation:
-    """The folder itself: there is nothing around it. Raises NotAWorkspace."""
+    """Return the installation for a workspace, which has no state directory around it. Raises NotAWorkspace."""
     if not has_aicf_files(workspace):
         raise NotAWorkspace(f"{workspace} holds no {SUFFIX} files")
     name = workspace.name if workspace.name != HOME else workspace.absolute().parent.name
@@ -64,24 +65,24 @@ def locate_installation(workspace: Path) -> Installation:
 
 
 def workspace_name_of(path: str) -> str | None:
-    """The workspace-relative path of an archive path (raw or artifact), None for anything else."""
+    """Return the workspace-relative path for an archive path below raw or artifacts, or None for other paths."""
     return next((path[len(prefix) :] for prefix in (RAW, archive_layout.ARTIFACTS) if path.startswith(prefix)), None)
 
 
 def is_readable(name: str) -> bool:
-    """Whether a file is one that memories are read from."""
+    """Return whether memories are read from a file."""
     return name.lower().endswith(SUFFIX)
 
 
 def is_safe(name: str) -> bool:
-    """Whether a name from a record may become a file: inside the workspace, and of this format."""
+    """Return whether a file name from a record may be written: it is an AICF file inside the workspace."""
     parts = name.split("/")
     is_plain = name.isprintable() and len(name) < 500
     return is_readable(name) and is_plain and all(part not in ("", ".", "..") for part in parts)
 
 
 def place_path(path: str, *, is_folder: bool) -> Placement:
-    """Where a path belongs. EXCLUDED for a folder means it is not entered."""
+    """Return how a path is kept. A folder that is EXCLUDED is not entered."""
     if explain_exclusion(path, is_folder=is_folder) is not None:
         return Placement.EXCLUDED
     name = (workspace_name_of(path) or "").rpartition("/")[2]
@@ -90,13 +91,13 @@ def place_path(path: str, *, is_folder: bool) -> Placement:
 
 
 def explain_exclusion(path: str, *, is_folder: bool) -> str | None:
-    """Why a path is not captured, in people's words; None when it is."""
+    """Return why a path is not captured, in words for the user, or None if it is captured."""
     name = workspace_name_of(path)
     return "not a file of this folder" if name is None else _LITTER.reason(name, is_folder=is_folder)
 
 
 def find_file_secrets(path: str, data: bytes) -> list[FileSecret] | None:
-    """Secrets in files that are made for them and lie beside. Raises UnparsableSecrets."""
+    """Return the secrets in credential and settings files of the workspace. Raises UnparsableSecrets."""
     name = path.rpartition("/")[2]
     if workspace_name_of(path) is None:
         return None

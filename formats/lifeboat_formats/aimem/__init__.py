@@ -1,4 +1,4 @@
-"""AIMEM bundles: as a format, and a folder of them as a workspace."""
+"""AIMEM bundles: the format, and the adapter of folders that hold them."""
 
 from __future__ import annotations
 

@@ -1,25 +1,25 @@
-"""A folder of AIMEM bundles as an agent's workspace: every `.aimem.json` and `.aimem.ndjson` in it holds memories.
+"""A folder of AIMEM bundles as an agent's workspace: every `.aimem.json` and `.aimem.ndjson` file in it holds memories.
 
-Nobody owns such a folder but its user: it has no configuration, no credentials and no databases.
+Such a folder belongs to no runtime: it has no configuration, no credentials and no databases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
+    Adapter,
     AgentFiles,
     CaptureRoot,
+    CredentialSupport,
     Derivation,
     DerivationContext,
     DiscoveredAgent,
     Installation,
-    MemorySection,
     Placement,
-    RenderedFile,
+    PlacementSupport,
 )
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import NotAWorkspace
@@ -36,11 +36,49 @@ FOLDER = "AIMEM_FOLDER"
 _PARTS = (".part", ".tmp")
 
 
-class AimemAdapter(AdapterDefaults):
-    """`contract.Adapter` for folders of bundles."""
+class AimemCredentials(CredentialSupport):
+    """A bundle names no credentials. A bundle that does not parse raises, so that capture keeps its last version."""
+
+    def find(self, path: str, data: bytes) -> list[FileSecret] | None:
+        if not _is_read(path):
+            return None
+        lines = data.splitlines() if path.lower().endswith(".ndjson") else [data]
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    strict_json.parse_json(line, where=f"line {number}")
+        except BundleRefused as error:
+            raise UnparsableSecrets(f"it is no whole bundle: {error.message}") from error
+        return []
+
+
+class AimemPlacement(PlacementSupport):
+    """Puts an agent into any folder."""
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        name = workspace.name or bundle_workspace.RUNTIME
+        return Installation(bundle_workspace.RUNTIME, workspace, name, name)
+
+
+class AimemAdapter(Adapter):
+    """Implementation of `contract.Adapter` for folders of bundles."""
 
     runtime = bundle_workspace.RUNTIME
     splitter_version = 1
+    credentials = AimemCredentials()
+    placement = AimemPlacement()
+    split = staticmethod(bundle_workspace.split_sections)
+    join = staticmethod(bundle_workspace.join_memories)
+    pieces = staticmethod(bundle_purge.find_purged_spans)
+    render = staticmethod(bundle_workspace.render_bundles)
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         folder = Path(environment[FOLDER]) if environment.get(FOLDER) else None
@@ -75,58 +113,20 @@ class AimemAdapter(AdapterDefaults):
             return VERSION_CONTROL
         return "it is being written" if path.lower().endswith(_PARTS) and not is_folder else None
 
-    def split(self, path: str, text: str) -> list[MemorySection] | None:
-        return bundle_workspace.split_sections(path, text)
-
-    def join(self, path: str, memories: Sequence[tuple[str, str]]) -> str:
-        return bundle_workspace.join_memories(path, memories)
-
-    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
-        """A bundle names no credentials. One that is only half there keeps its last version: what cannot be read is no
-        deletion."""
-        if not _is_read(path):
-            return None
-        lines = data.splitlines() if path.lower().endswith(".ndjson") else [data]
-        try:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    strict_json.parse_json(line, where=f"line {number}")
-        except BundleRefused as error:
-            raise UnparsableSecrets(f"it is no whole bundle: {error.message}") from error
-        return []
-
     def rejoin(
         self, path: str, text: str, record_ids: Sequence[str], memories: Sequence[tuple[str, str]]
     ) -> str | None:
         return bundle_purge.mend_bundle(path, text, memories)
 
-    def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
-        return bundle_purge.find_purged_spans(path, text, record_ids, gone)
-
     def derivations(self) -> Sequence[Derivation]:
         return [Derivation("identity", _is_read, _identity)]
-
-    def render(self, state: State) -> Iterator[RenderedFile]:
-        return bundle_workspace.render_bundles(state)
-
-    def install_into(
-        self,
-        state_dir: Path,
-        workspace: Path,
-        state: Any,
-        environment: Mapping[str, str],
-        user_home: Path,
-        version: str,
-    ) -> Installation:
-        name = workspace.name or self.runtime
-        return Installation(self.runtime, workspace, name, name)
 
     def cannot_hold(self, installation: Installation, state: State) -> Iterator[ItemFate]:
         return bundle_losses.list_bundle_losses(state)
 
 
 def _has_bundle(folder: Path) -> bool:
-    """Cheap: by the names in the folder itself."""
+    """Return whether a folder directly contains a file with the name of a bundle."""
     try:
         return folder.is_dir() and any(bundle_workspace.is_bundle(each.name) for each in folder.iterdir())
     except OSError:
@@ -138,7 +138,7 @@ def _is_read(path: str) -> bool:
 
 
 def _identity(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
-    """A bundle knows no more of an agent than its name. Who the agent was elsewhere, it stays."""
+    """Derive the identity. A bundle knows only the agent's name, so an earlier identity is kept."""
     if previous is not None:
         return previous
     paths = [path for path in files.paths(bundle_workspace.RAW) if _is_read(path)]

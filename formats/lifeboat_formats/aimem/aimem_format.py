@@ -1,4 +1,4 @@
-"""AIMEM bundles as a format: files in, memories out, and back."""
+"""AIMEM bundles as a format for conversions: reads bundles as memories and writes memories as bundles."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from lifeboat_formats.interchange.errors import InterchangeError, SourceRefused
 DOCUMENT, STREAM = ".aimem.json", ".aimem.ndjson"
 _RAW = "raw/aimem/"
 _KEPT = 256 << 20
-"""Bytes of a source that are kept whole beside its memories."""
+"""Largest source in bytes that is stored beside its memories."""
 _BLOCK = 1 << 20
 
 SALVAGE = "salvage"
@@ -68,7 +68,7 @@ OPTIONS = (
 
 
 class AimemFormat(BaseFormat):
-    """`contract.Format` of AIMEM bundles, documents and streams."""
+    """Implementation of `contract.Format` for AIMEM bundles, documents and streams."""
 
     name = "aimem"
     title = "AIMEM bundle"
@@ -117,8 +117,8 @@ class AimemFormat(BaseFormat):
         return written
 
     def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
-        """The first thing that makes a bundle none (a reader stops there), else what a careful reader notices.
-        `strict` also refuses names outside the producer's namespace."""
+        """Return the first error, at which a reader stops, else the notices of a careful reader. `strict` also refuses
+        names of other producers."""
         path = Path(source)
         try:
             with _refusing(path), bundle_reading.open_bundle(path, own_namespace=strict) as bundle:
@@ -131,7 +131,7 @@ class AimemFormat(BaseFormat):
 
 
 class _KeptSource:
-    """The source as it is kept beside its memories: `origin` is its name there, "" where it is too large."""
+    """The source as stored beside its memories. `origin` is its name there, "" if it is too large."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -145,7 +145,7 @@ class _KeptSource:
             self.notices.append(FormatNotice("original_not_kept", text))
 
     def entries(self, orphans: list[JsonObject]) -> Mapping[str, bytes]:
-        """The raw files: the source, and the entities that no memory names."""
+        """Return the raw files: the source, and the entities that no memory names."""
         found: dict[str, bytes] = {}
         if self.origin:
             found[_RAW + self.origin] = self._path.read_bytes()
@@ -156,7 +156,7 @@ class _KeptSource:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """A file that cannot be read is refused like one that is none."""
+    """Raise SourceRefused for a file that cannot be opened."""
     try:
         yield
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
@@ -174,7 +174,7 @@ def _digest(path: Path) -> str:
 
 
 def _line(where: str) -> int | None:
-    """The line of a stream that a refusal names."""
+    """Return the line of a stream that a refusal names."""
     number = where.removeprefix("line ").split(":")[0] if where.startswith("line ") else ""
     return int(number) if number.isdecimal() else None
 
@@ -185,7 +185,7 @@ def _ours(bundle: AimemBundle) -> JsonObject:
 
 
 def _agent_name(bundle: AimemBundle, path: Path) -> str:
-    """What the bundle calls the agent, else its file's name."""
+    """Return the agent's name in the bundle, else the name of the file."""
     named = _ours(bundle).get("agent_name")
     if isinstance(named, str) and named.strip() and named.isprintable():
         return named[:200]
@@ -194,7 +194,7 @@ def _agent_name(bundle: AimemBundle, path: Path) -> str:
 
 
 def _agent_id(bundle: AimemBundle) -> str:
-    """The agent's own id in a bundle that we wrote, else one that the tenant always gets."""
+    """Return the agent's own id if we wrote the bundle, else an id derived from producer and tenant."""
     tenant = bundle.envelope.tenant_id
     if _ours(bundle) and ids.is_version_7(tenant):
         return tenant
@@ -231,7 +231,7 @@ def _signs(identity: WriterIdentity) -> bool:
 
 
 def _public_key(identity: WriterIdentity) -> FormatNotice:
-    """The key that whoever gets the bundle checks its signature with, as the text that a key's file may hold."""
+    """Return a notice with the public key that verifies the signature, in the form that a key file may hold."""
     document, _ = bundle_signatures.public_document([bundle_signatures.ed25519_key(identity.public)])
     text = (
         f"whoever checks it needs this line in a file, for --trusted-key: {bundle_signatures.encode_header(document)}"
@@ -240,7 +240,7 @@ def _public_key(identity: WriterIdentity) -> FormatNotice:
 
 
 def _check_signature(path: Path, bundle: AimemBundle, options: Options) -> list[FormatNotice]:
-    """Check a signature where it is said who must have made it; what is to be said of that. Raises SignatureRefused."""
+    """Verify the signature if a trusted key is given, and return notices about it. Raises SignatureRefused."""
     trusted, given = str(options.get("trusted-key") or ""), str(options.get("signature") or "")
     beside = path.with_name(path.name + bundle_signatures.SUFFIX)
     if not trusted:

@@ -1,9 +1,9 @@
-"""The HTTP profile of AIMEM (§3): what an endpoint answers at `/v1/brain`, and where its key is published.
+"""The HTTP profile of AIMEM (§3): the routes of an endpoint at `/v1/brain`, and the one that publishes its key.
 
 The routes are plain data that the endpoint finds through the entry point `lifeboat.routes`; neither side imports the
-other. A handler is given a `BrainAccess`. An answer of any size waits in a sealed temporary file, and every piece of it
-is held against the purges once more before it leaves (§5.2): what was asked to be erased meanwhile ends the answer, and
-a bundle without its end is one that no reader takes.
+other. A handler gets a `BrainAccess`. Answers of any size wait in a sealed temporary file, and each piece is checked
+against the purges once more before it is sent (§5.2). A purge during the transfer ends the answer, and no reader
+accepts a bundle without its end.
 """
 
 from __future__ import annotations
@@ -49,23 +49,24 @@ _PULL, _PUSH = "pull", "push"
 _DOCUMENTS = (MEDIA_TYPE, JSON_TYPE)
 _TAKEN = (MEDIA_TYPE, JSON_TYPE, STREAM_MEDIA_TYPE)
 _SIGNED_AT_MOST = 16 << 20
-"""Canonical bytes: Ed25519 has them in memory whole. From here on the profile asks for streams (§3.1)."""
+"""Largest bundle in canonical bytes that is signed: Ed25519 needs it in memory. Above this the profile asks for streams
+(§3.1)."""
 _FIRST_LINE = 1 << 20
-"""Bytes of an envelope, the most that a stream has in memory besides single lines."""
+"""Largest envelope in bytes. A stream has no more in memory besides single lines."""
 _PIECE = 1 << 16
-"""Bytes that leave between two looks at the purges."""
+"""Bytes that are sent between two checks for purges."""
 _ANY_TIME = "1970-01-01T00:00:00Z"
 _RECORD = re.compile(r"([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})(?:\.p[0-9]+)?")
-"""A name that is the id of a record, or of a part of one that is too long for a chunk."""
+"""A name that is the id of a record, or of a part of a long memory."""
 _AT_ONCE = threading.BoundedSemaphore(2)
-"""Bundles that are taken in at once in one process: a document, and what is new of a stream, stand in memory."""
+"""Limits concurrent imports of one process, because a document and the new records of a stream are held in memory."""
 
 
 # What the endpoint gives ----------------------------------------------------------------------------------------------
 
 
 class BrainAccess(Protocol):
-    """What a handler may use of the endpoint (see there for what each raises)."""
+    """What a handler may use of the endpoint. The endpoint documents what each member raises."""
 
     headers: Mapping[str, str]
     query: Any
@@ -93,12 +94,12 @@ class BrainAccess(Protocol):
 
 
 Additions = tuple[Iterable[JsonObject], Iterable[tuple[str, JsonObject]], Mapping[str, bytes]]
-"""New records, changed fields by record id, raw files."""
+"""New records, changed fields by record id, and raw files."""
 
 
 @dataclass(slots=True)
 class BrainReply:
-    """What a handler answers: JSON, bytes, or a file of `size` bytes."""
+    """The answer of a handler: JSON, bytes, or a file of `size` bytes."""
 
     content: Any = None
     status: int = 200
@@ -109,7 +110,7 @@ class BrainReply:
 
 
 def restate_problem(document: JsonObject) -> JsonObject:
-    """A problem document as the profile says it: a token that has not the scope is `missing_scope`."""
+    """Return a problem document as the profile words it: a token without the scope is `missing_scope`."""
     if document.get("status") != 403 or not document.get("scope"):
         return document
     return {**document, "type": PROBLEMS + "missing_scope", "code": "missing_scope"}
@@ -117,7 +118,8 @@ def restate_problem(document: JsonObject) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class BrainRoute:
-    """A route as the endpoint wants it. `gives` and `takes` are media types; `scopes` None: no token is asked for."""
+    """A route in the form that the endpoint expects. `gives` and `takes` are media types. With `scopes` None no token
+    is required."""
 
     method: str
     path: str
@@ -167,13 +169,13 @@ class ImportQuery(msgspec.Struct):
 
 
 def export_document(brain: BrainAccess) -> BrainReply:
-    """§3.1: the bundle as one document."""
+    """Return the bundle as one document (§3.1)."""
     media_type = JSON_TYPE if _prefers_json(brain.headers.get("accept", "")) else MEDIA_TYPE
     return _exported(brain, BundleWriter.json_pieces, media_type)
 
 
 def export_stream(brain: BrainAccess) -> BrainReply:
-    """§3.1: the bundle as lines, for readers that cannot have it in memory whole."""
+    """Return the bundle as lines, for readers that cannot hold it in memory (§3.1)."""
     return _exported(brain, BundleWriter.stream_lines, STREAM_MEDIA_TYPE)
 
 
@@ -201,7 +203,7 @@ def _produced(
     pieces: Callable[[BundleWriter], Iterator[bytes]],
     file: SealedTemporaryFile,
 ) -> dict[str, str]:
-    """Write a bundle of a state into a file; the headers of the answer."""
+    """Write a bundle of a state into a file and return the response headers."""
     asked: ExportQuery = brain.query
     identity = _identity(brain)
     cleaner = Cleaner.of({REDACT: asked.redact, ALLOW_SECRETS: asked.allow_secrets})
@@ -236,7 +238,8 @@ def _produced(
 
 
 def _signed(writer: BundleWriter, identity: WriterIdentity) -> dict[str, str]:
-    """The signature as a header; none over what cannot stand in memory, and none where the library is not there."""
+    """Return the signature as a header. It is left out for large bundles and if the signature library is not
+    installed."""
     payload, size = [], 0
     for piece in writer.canonical():
         payload.append(piece)
@@ -254,7 +257,7 @@ def _signed(writer: BundleWriter, identity: WriterIdentity) -> dict[str, str]:
 
 
 def _check_asked(asked: ExportQuery) -> None:
-    """Raises BundleRefused (400)."""
+    """Raise BundleRefused (400) for invalid query parameters."""
     if asked.scope not in SCOPES:
         raise _wrong("invalid_scope", f"the scope is one of {', '.join(SCOPES)}")
     if asked.scope == SINCE and not asked.since:
@@ -270,7 +273,8 @@ def _wrong(code: str, message: str) -> BundleRefused:
 
 
 class CheckedReader(io.RawIOBase):
-    """A file that leaves piece by piece: before each of them `check` raises when it must not leave any more."""
+    """A file that is sent piece by piece. `check` is called before each piece and raises if it must not be sent any
+    more."""
 
     def __init__(self, file: SealedTemporaryFile, check: Callable[[], None]) -> None:
         super().__init__()
@@ -294,7 +298,7 @@ class CheckedReader(io.RawIOBase):
 
 
 def import_bundle(brain: BrainAccess) -> BrainReply:
-    """§3.2: a bundle becomes the agent's next state, or nothing happens."""
+    """Import a bundle as the agent's next state, or change nothing (§3.2)."""
     with _told(brain):
         asked: ImportQuery = brain.query
         is_stream = _media_type(brain) == STREAM_MEDIA_TYPE
@@ -333,8 +337,11 @@ def _taken(brain: BrainAccess, agent_id: str, bundle: AimemBundle, size: int) ->
 
 
 def find_erased_names(state: State) -> Callable[[str], bool]:
-    """Whether what a URN names was purged here. The list of purges holds ids of records and nothing else, which is
-    enough: one that came from elsewhere got its id from its URN, all but the time in front."""
+    """Return a function that tells whether the record that a URN names was purged.
+
+    The list of purges holds record ids only. That is enough: a record from elsewhere derives its id from its URN,
+    except for the leading time.
+    """
     named = {each for redaction in state.redactions for each in redaction.record_ids}
     gone = {each for each in named if state.record(each) is None}
     derived = {_without_time(each) for each in gone}
@@ -349,13 +356,14 @@ def find_erased_names(state: State) -> Callable[[str], bool]:
 
 
 def _without_time(record_id: str) -> str:
-    """The part of a UUIDv7 behind its 48 bits of time."""
+    """Return the part of a UUIDv7 after its 48 bits of time."""
     return record_id.lower().replace("-", "")[12:]
 
 
 @contextmanager
 def _bundle(brain: BrainAccess, file: SealedTemporaryFile, *, is_stream: bool) -> Iterator[AimemBundle]:
-    """The checked bundle. A document that calls itself a stream would stand in memory without anybody's leave."""
+    """Open and check the bundle. A document sent as a stream is refused, because it would be held in memory beyond its
+    limit."""
     most = _FIRST_LINE if is_stream else brain.largest_document
     limits = replace(LIMITS, document=min(LIMITS.document, most))
     try:
@@ -368,14 +376,14 @@ def _bundle(brain: BrainAccess, file: SealedTemporaryFile, *, is_stream: bool) -
 
 
 def _is_signed(brain: BrainAccess) -> bool:
-    """Whether there is a signature to check."""
+    """Return whether there is a signature to verify."""
     asked: ImportQuery = brain.query
     return bool(brain.headers.get(bundle_signatures.HEADER.lower(), "")) and asked.signature != "skip"
 
 
 def _checked_signature(brain: BrainAccess, agent_id: str, bundle: AimemBundle) -> str:
-    """Which key signed the bundle (hex of its name), "" for none. That nobody checked is in the audit before anything
-    happens (§5.3). Raises SignatureRefused."""
+    """Verify the signature and return its key id in hex, "" without one. An unverified import is recorded in the audit
+    log before anything happens (§5.3). Raises SignatureRefused."""
     sent = brain.headers.get(bundle_signatures.HEADER.lower(), "")
     if not _is_signed(brain):
         reason = "asked for" if sent else "none sent"
@@ -391,7 +399,7 @@ def _checked_signature(brain: BrainAccess, agent_id: str, bundle: AimemBundle) -
 
 
 def _media_type(brain: BrainAccess) -> str:
-    """What the body is. Raises BundleRefused (415)."""
+    """Return the media type of the body. Raises BundleRefused (415)."""
     found = brain.headers.get("content-type", "").partition(";")[0].strip().lower()
     if found not in _TAKEN:
         refused = BundleRefused(
@@ -419,7 +427,7 @@ def _unchecked(most: int) -> BundleRefused:
 
 
 def publish_key(brain: BrainAccess) -> BrainReply:
-    """§5.3: under which key exports are signed here."""
+    """Return the public key that signs exports (§5.3)."""
     try:
         document, media_type = bundle_signatures.public_document([bundle_signatures.ed25519_key(brain.public)])
     except ExtraMissing as error:
@@ -431,17 +439,15 @@ def publish_key(brain: BrainAccess) -> BrainReply:
 
 
 def _agent_to_fill(brain: BrainAccess, wanted: str) -> str:
-    """Return whose memory an import is for: a new agent's where the tenant has none and the caller names none.
-
-    It is registered with the first state, once the bundle has been checked.
-    """
+    """Return the agent to import into. If the tenant has no agent and the caller names none, this is a new agent, which
+    is registered with the first state after the bundle was checked."""
     if not wanted and not brain.agent_names():
         return brain.unregistered_agent()
     return _agent(brain, wanted)
 
 
 def _agent(brain: BrainAccess, wanted: str) -> str:
-    """Whose memory is meant. Raises what answers 422 where nobody can know."""
+    """Return the agent that the caller means. Raises an error with status 422 if that is ambiguous."""
     found = brain.agent(wanted)
     if found is not None:
         return found
@@ -457,7 +463,7 @@ def _agent(brain: BrainAccess, wanted: str) -> str:
 
 
 def _producer(brain: BrainAccess) -> str:
-    """The namespace of the ids that are made here: it stays as long as the endpoint."""
+    """Return the namespace of ids created here. It stays the same as long as the endpoint exists."""
     return "alf-" + brain.installation.replace("-", "")[-8:].lower()
 
 
@@ -466,14 +472,14 @@ def _identity(brain: BrainAccess) -> WriterIdentity:
 
 
 def _prefers_json(accept: str) -> bool:
-    """Whether a client that knows the media type of bundles not, asks for JSON."""
+    """Return whether a client asks for JSON and not for the media type of bundles."""
     named = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
     return JSON_TYPE in named and MEDIA_TYPE not in named
 
 
 @contextmanager
 def _told(brain: BrainAccess) -> Iterator[None]:
-    """What is wrong with a bundle or a request, as the profile's problem documents."""
+    """Raise errors about a bundle or a request as problem documents of the profile."""
     try:
         yield
     except (BundleRefused, SignatureRefused) as error:

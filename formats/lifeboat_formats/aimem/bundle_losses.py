@@ -1,5 +1,5 @@
-"""What of an agent from elsewhere stands in no bundle: a bundle has its memories and its name.
-Attachments stand beside it, in its folder."""
+"""What of an agent from another runtime a bundle cannot hold: everything but its memories and its name. Attachments are
+stored beside the bundle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def list_bundle_losses(state: State) -> Iterator[ItemFate]:
 
 
 def _of_identity(state: State) -> Iterator[ItemFate]:
-    """The document itself takes the outcome of the bundle that has the name; its other parts are told beside it."""
+    """Yield fates for the parts of the identity besides the name. The document itself shares the outcome of the bundle
+    that holds the name."""
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)
     for part, called in _PARTS.items():
         said = identity.get(part)

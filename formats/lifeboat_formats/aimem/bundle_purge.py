@@ -1,4 +1,4 @@
-"""A bundle that lost memories for good: where they stood in it, and the bundle without what was left of them."""
+"""Purges memories from a bundle: finds their spans, and repairs the bundle after they were removed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lifeboat_formats.aimem.wire.record_spans import CHECKSUM, BundleScan
 from lifeboat_formats.interchange import listed_sections
 
 _PART = re.compile(r"\.p[0-9]+\Z")
-"""How the name of a part of a long memory ends."""
+"""The end of the name of a part of a long memory."""
 
 
 def find_purged_spans(path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
-    """The spans of the chunks that memories `gone` stand in: all parts of one that was parted."""
+    """Return the spans of the chunks of memories in `gone`, including all parts of long memories."""
     found, sections = record_spans.scan_bundle(text), bundle_workspace.split_sections(path, text) or []
     if found is None:
         return []
@@ -32,8 +32,8 @@ def _of_one(chunk: object, names: Collection[str]) -> bool:
 
 
 def mend_bundle(path: str, text: str, memories: Sequence[tuple[str, str]]) -> str | None:
-    """A bundle whose memories are all that is left of those listed, made whole: no place of a chunk that went, nothing
-    that names it, the checksum of what is there. None where memories say something else than the bundle."""
+    """Repair a bundle after chunks were removed: drop empty places and dangling edges and links, and renew the
+    checksum. None if the remaining memories differ from those listed."""
     found, sections = record_spans.scan_bundle(text), bundle_workspace.split_sections(path, text)
     if found is None or CHECKSUM not in found.members:
         return None
@@ -51,7 +51,7 @@ def mend_bundle(path: str, text: str, memories: Sequence[tuple[str, str]]) -> st
 
 
 def _dangling(found: BundleScan, array: str, known: Collection[str], *ends: str) -> dict[int, JsonObject | None]:
-    """Records that name a chunk which is not there."""
+    """Return the records that name a missing chunk, mapped to None."""
     return {
         place: None
         for place, value in enumerate(found.records(array))

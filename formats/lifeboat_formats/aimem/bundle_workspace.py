@@ -1,5 +1,5 @@
-"""A folder of bundles as an agent's workspace: which files are bundles, which memories stand in them, and how they are
-written for an agent that comes from elsewhere."""
+"""A folder of bundles as a workspace: which files are bundles, which memories they hold, and how bundles are written
+for an agent from another runtime."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ RUNTIME = chunk_records.RUNTIME
 RAW = f"raw/{RUNTIME}/"
 SUFFIXES = (".aimem.json", ".aimem.ndjson")
 FILE = "memory.aimem.json"
-"""The bundle that is made for an agent from elsewhere."""
+"""The bundle that is written for an agent from another runtime."""
 _NAMESPACE = "lifeboat"
-"""The producer of a bundle that is written again from texts alone."""
+"""The producer of a bundle that is written from texts alone."""
 _EPOCH = "1970-01-01T00:00:00Z"
 
 
 def is_bundle(path: str) -> bool:
-    """Whether a file of the workspace is a bundle, by its name."""
+    """Return whether a file is a bundle, by its name."""
     return path.lower().endswith(SUFFIXES)
 
 
@@ -63,7 +63,7 @@ def is_bundle(path: str) -> bool:
 
 
 def split_sections(path: str, text: str) -> list[MemorySection] | None:
-    """The chunks of a bundle as sections, and what stands between them. None for a file that is none."""
+    """Return the chunks of a bundle as sections, with the text between them. None for a file that is not a bundle."""
     if not path.startswith(RAW) or not is_bundle(path):
         return None
     found = record_spans.scan_bundle(text)
@@ -73,7 +73,7 @@ def split_sections(path: str, text: str) -> list[MemorySection] | None:
     try:
         with LinkIndex(bundle) as links:
             return list(_sections(text, found, bundle, links))
-    except BundleRefused:  # entities that are too large by far; the memories without them are all there is to see
+    except BundleRefused:  # the linked entities are too large: show the memories without them
         with LinkIndex(replace(bundle, chunk_entities=[])) as links:
             return list(_sections(text, found, bundle, links))
 
@@ -112,14 +112,14 @@ def _section(content: str, chunk: JsonObject, origin: chunk_records.BundleOrigin
 
 
 def heading_of(name: str) -> tuple[str, ...]:
-    """By what a chunk is known again: its name, and the id of a record in it last."""
+    """Return how a chunk is recognised: by its name, and last by the record id in it."""
     found = urn.parse_urn(name)
     return (name, found.local) if found is not None and ids.is_version_7(found.local) else (name,)
 
 
 def _fields(record: JsonObject) -> JsonObject:
-    """What follows from a chunk for a record of a workspace, which is dated by its capture: the time of the chunk is
-    when it was observed."""
+    """Return the record fields of a chunk. A workspace record is dated by its capture, so the chunk's time becomes
+    `observed_at`."""
     temporal = record["temporal"]
     moments = {"observed_at": temporal["created_at"], **temporal}
     del moments["created_at"]
@@ -140,7 +140,7 @@ def _without_bad_vector(chunk: JsonObject, origin: chunk_records.BundleOrigin) -
 
 
 def _lenient(found: record_spans.BundleScan) -> AimemBundle:
-    """The records of a text that can be used, as a bundle that nobody checked."""
+    """Return the usable records of a text as an unchecked bundle."""
     said = found.envelope()
     dimensions, model = said.get("embedding_dim"), said.get("embedding_model")
     exported_at = said.get("exported_at")
@@ -165,7 +165,8 @@ def _lenient(found: record_spans.BundleScan) -> AimemBundle:
 
 
 def _is_json(value: object) -> bool:
-    """Whether everybody can write a value again: no half characters, no endless numbers, no bottomless nesting."""
+    """Return whether any implementation can write a value again: no lone surrogates, no infinite numbers, bounded
+    nesting."""
     try:
         return strict_json.nesting_depth(strict_json.canonical_json(value)) <= LIMITS.depth
     except (BundleRefused, RecursionError):
@@ -177,7 +178,7 @@ def _plain(value: object) -> str:
 
 
 def is_chunk(chunk: object) -> bool:
-    """Whether a value is a chunk that a record can be made of."""
+    """Return whether a record can be made of a value."""
     if not isinstance(chunk, dict) or urn.parse_urn(chunk.get("id")) is None:
         return False
     content, tags = chunk.get("content"), chunk.get("tags")
@@ -224,7 +225,7 @@ def _are_in(known: set[str], *names: object) -> bool:
 
 
 def join_memories(path: str, memories: Sequence[tuple[str, str]]) -> str:
-    """A bundle of texts of which nothing else is known; their records know it."""
+    """Return a bundle of texts alone, with records that know nothing else."""
     made = [(record_id, text) for record_id, text in memories if text]
     moments = [_moment(record_id) for record_id, _ in made]
     latest = max(moments, key=instants.parse_nanoseconds, default=_EPOCH)
@@ -246,14 +247,14 @@ def _chunks_of(record_id: str, text: str, moment: str) -> list[JsonObject]:
 
 
 def _moment(record_id: str) -> str:
-    """The time in an id."""
+    """Return the time in an id."""
     if not ids.is_version_7(record_id):
         return _EPOCH
     return instants.format_nanoseconds((uuid.UUID(record_id).int >> 80) * 1_000_000)
 
 
 def render_bundles(state: State) -> Iterator[RenderedFile]:
-    """The bundles of a state: those that it has with what changed since, and one with what is in none."""
+    """Yield the bundles of a state: those it has, with their changes, and one for memories in none of them."""
     entries = [entry for entry in state.entries(RAW) if is_bundle(entry.path) and entry.meta.get(entry_metas.RECORDS)]
     counting = {record_id: item for item in effective_records(state) for record_id in item.chain_ids}
     placed: set[str] = set()
@@ -288,7 +289,7 @@ def _producer(state: State) -> str:
 
 
 def _again(path: str, text: str, listed: Sequence[str], counting: dict[str, EffectiveMemory]) -> str | None:
-    """A bundle with its memories as they are now; None where it says that already, or cannot be matched with them."""
+    """Return a bundle with its memories as they are now; None if nothing changed or its memories cannot be matched."""
     found = record_spans.scan_bundle(text)
     sections = [section for section in split_sections(path, text) or [] if section.text]
     if found is None or len(sections) != len(listed):
@@ -318,7 +319,7 @@ def _again(path: str, text: str, listed: Sequence[str], counting: dict[str, Effe
 
 
 def _places_of_parts(found: record_spans.BundleScan, names: Container[str]) -> dict[str, list[int]]:
-    """Where the parts of long memories stand, in their order. A name that stands for a memory itself is no part."""
+    """Return the positions of the parts of long memories, in order. A name of a whole memory is never a part."""
     numbered: dict[str, dict[int, int]] = {}
     for place, item in enumerate(found.items[CHUNKS]):
         if is_chunk(item.value) and item.value["id"] not in names:
@@ -331,7 +332,7 @@ def _places_of_parts(found: record_spans.BundleScan, names: Container[str]) -> d
 def _parts_now(
     found: record_spans.BundleScan, name: str, places: list[int], held: EffectiveMemory | None, text: str
 ) -> dict[int, JsonObject | None]:
-    """What becomes of the parts of a long memory, by their places; {} where it did not change."""
+    """Return the changes of the parts of a long memory, by position; {} if it is unchanged."""
     if held is None or not alf_records.is_visible(held.record):
         return dict.fromkeys(places)
     if held.record["content"] == text:
@@ -342,7 +343,7 @@ def _parts_now(
 
 
 def _edited(chunk: JsonObject, record: JsonObject) -> JsonObject:
-    """A chunk whose memory was edited elsewhere: newer than it was, so that others take it."""
+    """Return a chunk with the content of a record. Its time is newer than before, so that other systems accept it."""
     made = chunks.chunk_of(record, chunk["id"], "")
     temporal = record["temporal"]
     moments = [
@@ -364,7 +365,7 @@ def _without(found: record_spans.BundleScan, array: str, gone: set[str], *ends: 
 
 
 def agent_name(data: bytes) -> str:
-    """What a bundle calls its agent, "" where it does not say."""
+    """Return the agent's name in a bundle, "" if there is none."""
     found = record_spans.scan_bundle(data.decode("utf-8", "replace"))
     said = None if found is None else found.envelope().get(aimem_mapping.OURS)
     named = said.get("agent_name") if isinstance(said, dict) else None

@@ -1,4 +1,4 @@
-"""Aionforge."""
+"""Aionforge Memory: the format of running instances, and the adapter of its data folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aionforge Memory as a runtime: its data folder as files, its memories as rows behind its server."""
+"""Aionforge Memory as a runtime: its data folder as files, its memories as rows from its server."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
+    Adapter,
     AgentFiles,
     CaptureRoot,
+    CredentialSupport,
+    DatabaseSupport,
     Derivation,
     DerivationContext,
     DiscoveredAgent,
     Installation,
     MemorySection,
-    Placement,
+    PlacementSupport,
     RuntimeRow,
 )
-from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeDatabaseError
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
-from lifeboat_adapters.memory_stores import MemoryStore, ServerWrite, WriteOrder
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
@@ -33,17 +33,67 @@ from lifeboat_formats.aionforge.data_dir import CONFIG, KEYRING, LOG, RAW
 from lifeboat_formats.aionforge.nodes import AionforgeNode
 
 CORES = f"raw/{RUNTIME}-home/db/memory/core.jsonl"
-"""Where core blocks stand in an archive."""
+"""Where an archive stores core blocks."""
 _NAME = "Aionforge"
 _AT_WORK = "Aionforge holds its log: it is copied when Aionforge is stopped"
 
 
-class AionforgeAdapter(AdapterDefaults):
-    """`contract.Adapter`. The workspace is the data folder."""
+class AionforgeCredentials(CredentialSupport):
+    """Secrets in the settings beside the log."""
+
+    find = staticmethod(data_dir.find_file_secrets)
+
+
+class AionforgeDatabases(DatabaseSupport):
+    """Memories that are rows behind Aionforge's server."""
+
+    memory_store = staticmethod(instance_rows.memory_rows)
+    row_of = staticmethod(node_records.row_of_record)
+    plan_server_write = staticmethod(restore_to_instance.plan_server_write)
+
+    def files(self, installation: Installation) -> list[Path]:
+        return [installation.workspace / LOG]
+
+    def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
+        return node_records.section_of(values)
+
+    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
+        for node in instance_rows.read_core_blocks(installation):
+            yield RuntimeRow(CORES, node.id, node_records.row_of_node(node))
+
+
+class AionforgePlacement(PlacementSupport):
+    """Makes any workspace the data directory of an instance."""
+
+    def home_around(self, workspace: Path) -> Path | None:
+        return workspace
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        return _installation_in(workspace)
+
+    def running(self, installation: Installation) -> str:
+        return _NAME if _is_at_work(installation) else ""
+
+
+class AionforgeAdapter(Adapter):
+    """Implementation of `contract.Adapter`. The workspace is the data folder."""
 
     runtime = RUNTIME
     splitter_version = 1
-    home_names: tuple[str, ...] = (data_dir.HOME,)
+    home_names = (data_dir.HOME,)
+    credentials = AionforgeCredentials()
+    databases = AionforgeDatabases()
+    placement = AionforgePlacement()
+    place = staticmethod(data_dir.place_path)
+    exclusion = staticmethod(data_dir.explain_exclusion)
 
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / data_dir.HOME
@@ -58,87 +108,46 @@ class AionforgeAdapter(AdapterDefaults):
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
             raise NotAWorkspace(f"{workspace} has no {LOG} of Aionforge")
-        return self.install_into(workspace, workspace, None, environment, user_home, "")
+        return _installation_in(workspace)
 
     def recognises(self, workspace: Path) -> int:
         if data_dir.is_log(workspace / LOG):
             return 2
         return int((workspace / KEYRING).is_file())
 
-    def home_around(self, workspace: Path) -> Path | None:
-        return workspace
-
-    def install_into(
-        self,
-        state_dir: Path,
-        workspace: Path,
-        state: Any,
-        environment: Mapping[str, str],
-        user_home: Path,
-        version: str,
-    ) -> Installation:
-        config = workspace / CONFIG
-        name = workspace.name.strip(".") or _NAME
-        own = _NAME if name == data_dir.HOME.strip(".") else name
-        return Installation(
-            self.runtime, workspace, name, own, state_dir=workspace, config=config if config.is_file() else None
-        )
-
     # Files: copied as they are while nothing is at work.
 
     def roots(self, installation: Installation) -> Sequence[CaptureRoot]:
         return [CaptureRoot(RAW, installation.workspace)]
 
-    def place(self, path: str, *, is_folder: bool) -> Placement:
-        return data_dir.place_path(path, is_folder=is_folder)
-
-    def exclusion(self, path: str, *, is_folder: bool) -> str | None:
-        return data_dir.explain_exclusion(path, is_folder=is_folder)
-
     def share(self, installation: Installation, path: str, data: bytes) -> bytes | None:
-        if data_dir.is_part_of_store(path) and self.running(installation):
+        if data_dir.is_part_of_store(path) and _is_at_work(installation):
             raise RuntimeDatabaseError(_AT_WORK)
         return data
 
-    def running(self, installation: Installation) -> str:
-        return _NAME if data_dir.is_locked(installation.workspace / LOG) else ""
-
-    def secrets(self, path: str, data: bytes) -> list[FileSecret] | None:
-        return data_dir.find_file_secrets(path, data)
-
     def split(self, path: str, text: str) -> list[MemorySection] | None:
         return None
-
-    # Memories: rows behind the server.
-
-    def databases(self, installation: Installation) -> list[Path]:
-        return [installation.workspace / LOG]
-
-    def memory_store(self, installation: Installation) -> MemoryStore | None:
-        return instance_rows.memory_rows(installation)
-
-    def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
-        return node_records.section_of(values)
-
-    def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
-        return node_records.row_of_record(record, root_id)
-
-    def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
-        for node in instance_rows.read_core_blocks(installation):
-            yield RuntimeRow(CORES, node.id, node_records.row_of_node(node))
-
-    def write_server(self, installation: Installation, order: WriteOrder) -> ServerWrite | None:
-        return restore_to_instance.plan_server_write(installation, order)
 
     def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
         if state.entry(archive_layout.IDENTITY) is not None:
             reason = "no tool of Aionforge writes core blocks; kept in the archive"
             yield ItemFate("identity", archive_layout.IDENTITY, ItemOutcome.OMITTED, reason, "kept_in_archive")
 
-    # Core blocks are who the agent is.
+    # Core blocks, as the identity.
 
     def derivations(self) -> Sequence[Derivation]:
         return [Derivation("identity", lambda path: path == CORES, _identity)]
+
+
+def _installation_in(workspace: Path) -> Installation:
+    config = workspace / CONFIG
+    name = workspace.name.strip(".") or _NAME
+    own = _NAME if name == data_dir.HOME.strip(".") else name
+    return Installation(RUNTIME, workspace, name, own, state_dir=workspace, config=config if config.is_file() else None)
+
+
+def _is_at_work(installation: Installation) -> bool:
+    return data_dir.is_locked(installation.workspace / LOG)
 
 
 def _identity(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
@@ -149,7 +158,7 @@ def _identity(files: AgentFiles, previous: JsonObject | None, context: Derivatio
 
 
 def _cores(data: bytes) -> Iterator[AionforgeNode]:
-    """The blocks of a table; a line that is none is passed over."""
+    """Yield the core blocks in a table. Undecodable lines are skipped."""
     for line in data.splitlines():
         try:
             row = json_codec.decode_json(line)

@@ -1,4 +1,4 @@
-"""Aionforge Memory as a format: a running instance is read from, and written to, over its MCP server."""
+"""Aionforge Memory as a format for conversions: reads and writes a running instance over its MCP server."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _MOST_SESSIONS = 100_000
 
 
 class AionforgeFormat(BaseFormat):
-    """`contract.Format`. A source is an address: see `instance_address`."""
+    """Implementation of `contract.Format`. A source is an address: see `instance_address`."""
 
     name = "aionforge"
     title = "Aionforge Memory"
@@ -73,7 +73,8 @@ class AionforgeFormat(BaseFormat):
 
     @contextmanager
     def _read(self, source: str, options: Options, around: ConversionContext) -> Iterator[FormatReading]:
-        """Everything is read before the first record is given: an instance that fails gives no half of an agent."""
+        """Read everything before the first record is given out, so that a failing instance never yields half of an
+        agent."""
         asked = _address(source, options)
         name = f"Aionforge {asked.principal.agent_id[-8:]}".strip()
         sessions = _sessions(options)
@@ -101,7 +102,7 @@ class AionforgeFormat(BaseFormat):
         return [*send_plan.list_losses(made), *send_plan.list_document_fates(state)]
 
     def send(self, state: State, address: str, options: Options, around: ConversionContext) -> FormatWriteResult:
-        """Everything is cleaned before the instance is asked for the first time."""
+        """Clean everything, then write it into the instance."""
         asked = _address(address, options)
         if not asked.principal.agent_id and not asked.token:
             own = ids.as_uuid(state.sequence.agent_id)
@@ -118,7 +119,7 @@ class AionforgeFormat(BaseFormat):
         return FormatWriteResult(fates=fates, notices=done.notices, figures=figures)
 
     def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
-        """What an instance cannot do. Raises InstanceFailed for one that does not answer."""
+        """Yield what an instance cannot do. Raises InstanceFailed if it does not answer."""
         with InstanceConnection(_address(source, {})) as connection:
             instance = AionforgeInstance(connection)
             missing = [tool for tool in _NEEDED if not instance.has(tool)]
@@ -152,7 +153,7 @@ def _text(options: Options, name: str) -> str:
 
 
 def _sessions(options: Options) -> list[str]:
-    """Ids of sessions, one a line. Raises SourceRefused."""
+    """Read session ids, one per line. Raises SourceRefused."""
     named = _text(options, SESSIONS)
     if not named:
         return []

@@ -1,8 +1,8 @@
-"""What a node of Aionforge is as a memory. The tables here are applied, and shown in the documentation.
+"""Maps nodes of Aionforge to memories. The tables are applied by the code and shown in the documentation.
 
-Four things change a memory there, and only two of them are its status here: whether a fact is believed, and whether a
-node was softly forgotten. Whether the background pass was over an episode, and whether a fact was promoted, say
-nothing about it. What this release does not send (see `UNAVAILABLE`) is left out.
+Of four properties that change a node in Aionforge only two are part of the memory's status: whether a fact is believed,
+and whether a node was softly forgotten. Consolidation of an episode and promotion of a fact are not. Fields that a
+release does not send (see `UNAVAILABLE`) are left out.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from lifeboat_formats.interchange.contract import MappingRow, MappingTable
 RUNTIME = "aionforge"
 EXTENSION = "x_aionforge"
 STORE = "memory"
-"""What stands as `origin_file` of its memories: they are in no file."""
+"""The `origin_file` of memories that came from no file."""
 
 
 class KindRule(NamedTuple):
-    """What nodes of one kind are: type and category of the memory; `derived` says that the instance makes them itself
-    from its episodes."""
+    """How nodes of one kind are mapped. `derived`: the instance generates such nodes from its episodes."""
 
     memory_type: str
     category: str | None
@@ -49,6 +48,7 @@ CORE_ROWS = (
 )
 
 TIMES = {"captured_at": "observed_at", "observed_at": "observed_at"}
+"""Time fields of a node and their names in `temporal`."""
 TIMES |= {"valid_from": "valid_from", "valid_to": "valid_until", "last_access": "last_accessed_at"}
 """Fields with a time, and what they are in `temporal`."""
 
@@ -62,14 +62,14 @@ RELATIONS = {
     "relates_to": "relates_to",
     "has_failure": "caused_by",
 }
-"""Fields that name other nodes, and what the relation to them is in `related_records`."""
+"""Fields that refer to other nodes, and the relation in `related_records`."""
 
 STATUS = {"active": "active", "superseded": "superseded", "quarantined": "archived"}
-"""What `status` of a fact is. A quarantined one must not come up as current; the literal brings it back."""
+"""Record status for the status of a fact. A quarantined fact must not appear as current; the literal restores it."""
 
 ENTITY_TYPES = frozenset(("person", "organization", "project", "location", "tool", "service"))
 ROLES = frozenset(("user", "assistant", "tool", "event"))
-"""Roles that may be captured; `system` is refused by every instance."""
+"""Roles that can be captured. Every instance refuses `system`."""
 DEFAULT_ROLE = "event"
 WORK_STATUSES = ("todo", "in_progress", "blocked", "done", "dropped")
 
@@ -83,11 +83,11 @@ UNAVAILABLE = (
     "vectors",
     "nodes that were softly forgotten",
 )
-"""What no tool of an instance sends, as far as it does not come along with a node anyway."""
+"""What no tool of an instance sends, unless it is part of a node anyway."""
 
 
 def memory_fields(node: AionforgeNode) -> JsonObject:
-    """The fields of a memory record that follow from a node: all but id, content and the literal."""
+    """Return the record fields that follow from a node, without id, content and literal."""
     rule = KINDS.get(node.kind) or KindRule("semantic", f"{_OTHER}{node.kind}", False, "")
     fields: JsonObject = {
         "memory_type": rule.memory_type,
@@ -114,19 +114,20 @@ def memory_fields(node: AionforgeNode) -> JsonObject:
 
 
 def memory_text(node: AionforgeNode) -> str:
-    """The text of a memory. A node that says nothing is remembered by its kind and id."""
+    """Return the text of a memory. A node without text gets its kind and id."""
     return node.text if node.text.strip() else f"{node.kind} {node.id}"
 
 
 def record_id(node_id: str, written_at: Any) -> str:
-    """The id of the memory that a node is: its own where that is one, else one that everybody derives from it."""
+    """Return the id of the memory for a node: the node's own id if it is a UUIDv7, else a derived one that is always
+    the same."""
     if ids.is_version_7(node_id):
         return node_id
     return ids.derive_id(aionforge_times.to_milliseconds(written_at), f"{RUNTIME}\0{node_id}")
 
 
 def memory_namespace(node: AionforgeNode) -> str:
-    """Where a memory belongs: the agent's own are the default."""
+    """Return the namespace of a memory. The agent's own is the default."""
     kind, _, name = node.namespace.partition(":")
     if kind == "agent":
         return "default"
@@ -150,7 +151,7 @@ def memory_source(node: AionforgeNode) -> JsonObject:
 
 
 def memory_times(node: AionforgeNode) -> JsonObject:
-    """Times in UTC; those that are none are left out. The literal keeps them to the nanosecond."""
+    """Return times in UTC without invalid ones. The literal keeps them to the nanosecond."""
     written = aionforge_times.normalize_time(node.fields.get("ingested_at"))
     found: JsonObject = {"created_at": written} if written else {}
     for theirs, ours in TIMES.items():
@@ -164,7 +165,7 @@ def memory_times(node: AionforgeNode) -> JsonObject:
 
 
 def memory_entities(node: AionforgeNode) -> list[JsonObject]:
-    """Whom and what a memory names, as far as the node says it."""
+    """Return the entities that a node names."""
     if node.kind == nodes.ENTITY:
         return [make_entity(node.fields.get("canonical_name"), node.fields.get("entity_type"))]
     listed = node.fields.get("entities")
@@ -178,7 +179,7 @@ def make_entity(name: Any, type: Any) -> JsonObject:
 
 
 def related_nodes(node: AionforgeNode) -> list[tuple[str, str]]:
-    """The nodes that a node names, each with the relation; `superseded` stands for its predecessor."""
+    """Return the nodes that a node refers to, with their relations."""
     found = []
     for theirs, ours in RELATIONS.items():
         named = _found(node, theirs)
@@ -190,7 +191,7 @@ def related_nodes(node: AionforgeNode) -> list[tuple[str, str]]:
 
 
 def _found(node: AionforgeNode, name: str) -> Any:
-    """A field of a node, wherever a release puts it: at its top, or in one of its blocks."""
+    """Return a field of a node from its top level or one of its blocks; releases differ."""
     if name in node.fields:
         return node.fields[name]
     for block in ("stats", "identity", "validity", "about"):
@@ -201,7 +202,7 @@ def _found(node: AionforgeNode, name: str) -> Any:
 
 
 def build_mapping_tables() -> list[MappingTable]:
-    """The mapping as the documentation shows it, made from what is applied here."""
+    """Return the mapping tables of the documentation."""
     return [
         MappingTable("Nodes of Aionforge", [*_kind_rows(), *CORE_ROWS]),
         MappingTable("Fields of Aionforge's nodes", _field_rows()),

@@ -1,4 +1,4 @@
-"""Times as Aionforge spells them: RFC 9557, to the nanosecond, with the zone's name in brackets behind them."""
+"""Times as Aionforge spells them: RFC 9557 with nanoseconds and the name of the zone in brackets."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from lifeboat_alf.common import times
 
 _ZONE = re.compile(r"(?:\[[^\[\]]{0,100}\])+\Z")
 _LONGEST = 200
-"""Characters. What is longer is no time."""
+"""Longest text, in characters, that is parsed as a time."""
 
 
 def normalize_time(written: Any) -> str | None:
-    """A time as the archive has it: UTC, milliseconds; None for what is none. The original has to be kept beside it: it
-    says more."""
+    """Return a time in UTC with milliseconds, or None. The original spelling is more precise and must be kept too."""
     if not isinstance(written, str) or len(written) > _LONGEST:
         return None
     try:
@@ -25,13 +24,13 @@ def normalize_time(written: Any) -> str | None:
 
 
 def to_milliseconds(written: Any) -> int:
-    """A time as milliseconds since 1970, 0 for what is none."""
+    """Return a time as milliseconds since 1970, 0 if it is invalid."""
     found = normalize_time(written)
     return 0 if found is None else times.to_milliseconds(found)
 
 
 def is_same_time(one: Any, other: Any) -> bool:
-    """Whether two spellings say the same millisecond. What is no time is compared as it stands."""
+    """Return whether two spellings denote the same millisecond. Invalid times are compared as they are."""
     first, second = normalize_time(one), normalize_time(other)
     if first is None or second is None:
         return bool(one == other)

@@ -1,4 +1,4 @@
-"""Core blocks as identity: what an agent always has before it is who it is, and never a memory."""
+"""Converts core blocks to an identity. They describe who the agent is and are never memories."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ _ODD = re.compile(r"[^a-z0-9_]+")
 
 
 def build_identity(cores: Sequence[AionforgeNode], name: str, previous: JsonObject | None) -> JsonObject:
-    """An identity document without ids, version and times. The only persona is the soul, where no other soul stands
-    there; every other block is a block of its own. Fields that are not made here are those of `previous`."""
+    """Return an identity document without ids, version and times.
+
+    A single persona becomes the soul, unless the identity has another soul; every other block becomes a custom block.
+    Other fields are those of `previous`.
+    """
     known = previous or {}
     structured, prose = dict(as_object(known.get("structured"))), dict(as_object(known.get("prose")))
     if not structured.get("names"):
@@ -44,6 +47,6 @@ def build_identity(cores: Sequence[AionforgeNode], name: str, previous: JsonObje
 
 
 def core_block_label(node: AionforgeNode) -> str:
-    """What a core block is called among the blocks of an identity."""
+    """Return the name of a core block among the custom blocks of an identity."""
     kind = _ODD.sub("_", str(node.fields.get("block_kind") or "core").lower())[:40]
     return f"{_BLOCK}{kind}_{node.id[-8:]}"

@@ -1,7 +1,7 @@
-"""The folder in which Aionforge keeps everything: opaque, and only copied while the program is stopped.
+"""The data folder of Aionforge, whose files are copied while the program is stopped and never parsed.
 
-Its log is a database of which no two releases are alike, and it is never parsed. A running program holds a lock on it:
-what is read then may be half of a change, so the last copy stays.
+The log is a database that differs with each release. A running program holds a lock on it. A file that is read
+meanwhile may contain half of a change, so the last copy is kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OF_A_RUN = (".lock", ".pid", ".sock", ".tmp")
 
 
 def is_log(path: Path) -> bool:
-    """Whether a file is the log of an instance, by its first bytes."""
+    """Return whether a file is the log of an instance, by its first bytes."""
     try:
         with _opened(path) as stream:
             return stream.read(len(MAGIC)) == MAGIC
@@ -40,8 +40,8 @@ def is_log(path: Path) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a running program holds a log. Nothing is written, and the lock that tells is given back at once. A log
-    that cannot be opened counts as held: nobody knows."""
+    """Return whether a running program holds a log. Nothing is written, and the probing lock is released at once. A log
+    that cannot be opened counts as held."""
     try:
         with _opened(path) as stream:
             return _is_held(stream.fileno())
@@ -52,13 +52,13 @@ def is_locked(path: Path) -> bool:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a regular file; no link is followed, and no FIFO is waited for. Raises OSError."""
+    """Open a regular file without following links or waiting for a FIFO. Raises OSError."""
     return os.fdopen(SystemFiles().open_regular(path), "rb")
 
 
 def _is_held(descriptor: int) -> bool:
     if os.name != "posix":
-        return False  # there a held file cannot be opened
+        return False  # elsewhere a locked file cannot be opened at all
     import fcntl
 
     try:
@@ -72,7 +72,7 @@ def _is_held(descriptor: int) -> bool:
 
 
 def is_part_of_store(path: str) -> bool:
-    """Whether a file changes together with the log: it is copied only while nothing is at work."""
+    """Return whether a file changes together with the log, so that it is only copied while no program runs."""
     name = path.removeprefix(RAW)
     return path.startswith(RAW) and (name == LOG or name.startswith(AUDIT))
 
@@ -89,7 +89,7 @@ def explain_exclusion(path: str, *, is_folder: bool) -> str | None:
 
 
 def find_file_secrets(path: str, data: bytes) -> list[FileSecret] | None:
-    """The seed of the audit key, and values of the configuration that are secrets. Raises UnparsableSecrets."""
+    """Return the seed of the audit key and the secrets in the configuration. Raises UnparsableSecrets."""
     if not path.startswith(RAW):
         return None
     name = path.removeprefix(RAW)

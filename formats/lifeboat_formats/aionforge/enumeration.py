@@ -1,7 +1,7 @@
-"""What there is in an instance, and whether that is all of it.
+"""Lists what an instance holds, and whether the list is complete.
 
-A release with a census says so itself. An older one has no list: what was captured from here, the sessions that are
-known, and what many searches find are joined, and whatever those name. That is never called complete.
+Releases with a census report that themselves. Older ones have no list: nodes captured earlier, known sessions, the
+results of many searches, and whatever those name are combined. Such a list is never called complete.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ _WORD = re.compile(r"[^\W\d_]{4,30}")
 
 @dataclass(slots=True)
 class ListedNodes:
-    """Ids of everything that was found, each once in the order in which it came up; `list_core_ids` are those of core
-    blocks."""
+    """Ids of everything that was found, each once, in order of appearance. `cores` are those of core blocks."""
 
     ids: dict[str, None] = field(default_factory=dict)
     cores: dict[str, None] = field(default_factory=dict)
@@ -45,7 +44,7 @@ class ListedNodes:
 
 
 def list_nodes(instance: AionforgeInstance, known: Iterable[str] = (), sessions: Iterable[str] = ()) -> ListedNodes:
-    """Everything that the principal may see. `known` are ids, `sessions` ids of sessions, from elsewhere. Raises
+    """List everything that the principal may see. `known` are ids and `sessions` session ids from earlier. Raises
     InstanceFailed."""
     found = ListedNodes()
     if instance.lists_everything:
@@ -62,8 +61,11 @@ def list_nodes(instance: AionforgeInstance, known: Iterable[str] = (), sessions:
 
 
 def read_nodes(instance: AionforgeInstance, found: ListedNodes) -> Iterator[AionforgeNode]:
-    """All nodes that were listed but core blocks; of a release without a census also those that they name, the rest of
-    their sessions, and what searches for their words bring up. Ids come to `found` as they are met."""
+    """Yield all listed nodes except core blocks.
+
+    Without a census also yield the nodes that those name, the rest of their sessions, and the results of searches for
+    their words. Their ids are added to `found`.
+    """
     waiting = [id for id in found.ids if id not in found.cores]
     walk = _NodeWalk(instance)
     for _ in range(_MOST_ROUNDS):
@@ -80,7 +82,7 @@ def read_nodes(instance: AionforgeInstance, found: ListedNodes) -> Iterator[Aion
 
 @dataclass(slots=True)
 class _NodeWalk:
-    """What nodes lead to. Every session and every word is asked for once."""
+    """Collects what nodes lead to. Each session and each word is asked for once."""
 
     instance: AionforgeInstance
     named: list[str] = field(default_factory=list)
@@ -109,7 +111,7 @@ class _NodeWalk:
 
 
 def list_core_ids(instance: AionforgeInstance) -> list[str]:
-    """The ids of core blocks: every search brings them up."""
+    """Return the ids of core blocks, which every search returns."""
     found = ListedNodes()
     _search(instance, found, _QUERIES[:1])
     return list(found.cores)

@@ -1,7 +1,7 @@
-"""The tools of a running instance, each as a function that pages, checks and gives nodes.
+"""The tools of a running instance as functions that follow pages, check answers and return nodes.
 
-Which tools there are is asked, never guessed from a version: releases up to 0.3.0 answer with text only and cannot
-list what they hold; later ones answer with data beside the text and have `memory_census`.
+Available tools are asked for, never inferred from a version. Releases up to 0.3.0 answer with text only and cannot list
+their content. Later ones also answer with data and have `memory_census`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ AUDIT_KINDS = (
 
 
 class InstanceHit(NamedTuple):
+    """A search result."""
+
     id: str
     kind: str
 
@@ -53,7 +55,7 @@ class AionforgeInstance:
         return tool in self.connection.tools
 
     def ask(self, tool: str, *, writes: bool = False, **arguments: Any) -> ToolAnswer:
-        """One answer. Who asks is said as the tool's own parameters want it."""
+        """Call a tool once. The principal is passed as the parameters of the tool require."""
         given = {name: value for name, value in arguments.items() if value is not None}
         return self.connection.call(tool, {**self._asking(tool, writes=writes), **given})
 
@@ -69,8 +71,8 @@ class AionforgeInstance:
     # What there is ----------------------------------------------------------------------------------------------
 
     def census(self) -> list[str]:
-        """The ids of everything that can be listed, each once. Raises AnswerLost when the list does not add up: a part
-        of it must not pass for the whole."""
+        """Return the ids of all nodes, each once. Raises AnswerLost if the list does not match its total: a part must
+        not pass for the whole."""
         found: dict[str, None] = {}
         total: int | None = None
         for answer in self._pages(CENSUS, {"mode": "list", "kind": "all", "limit": _CENSUS_PAGE}):
@@ -82,18 +84,18 @@ class AionforgeInstance:
         return list(found)
 
     def counts(self) -> str:
-        """How many nodes of each kind there are, as the instance says it: equal as long as nothing changed."""
+        """Return the number of nodes of each kind as opaque text, equal as long as nothing changed."""
         answer = self.ask(CENSUS, mode="counts")
         return repr(answer.structured) if answer.structured is not None else answer.text
 
     def session(self, session_id: str) -> list[str]:
-        """The ids of the episodes of a session."""
+        """Return the ids of the episodes of a session."""
         asked = {"session_id": session_id, "limit": _SESSION_PAGE, "include_superseded": True}
         pages = self._pages("session_manifest", asked)
         return list(dict.fromkeys(id for answer in pages for id in _listed(answer, "session_manifest")))
 
     def search(self, query: str) -> list[InstanceHit]:
-        """At most a hundred hits; core blocks always are among them."""
+        """Return at most a hundred hits, always including core blocks."""
         answer = self.ask("search", query=query, limit=_SEARCH_PAGE, include_superseded=True)
         found = (answer.structured or {}).get("memories")
         if isinstance(found, list):
@@ -109,7 +111,8 @@ class AionforgeInstance:
         ]
 
     def work(self) -> tuple[list[str], bool]:
-        """The ids of work items, and whether these are all: an instance lists at most 200 of each status."""
+        """Return the ids of work items, and whether the list is complete: an instance lists at most 200 of each
+        status."""
         found: dict[str, None] = {}
         full = False
         for status in aionforge_mapping.WORK_STATUSES:
@@ -124,7 +127,7 @@ class AionforgeInstance:
         return self.ask("work_tree", root_id=root, depth=_DEEPEST_TREE).text
 
     def audit(self, kind: str) -> list[JsonObject]:
-        """The audit events of a kind, newest page first as the instance gives them."""
+        """Return the audit events of a kind, newest page first."""
         found: list[JsonObject] = []
         for answer in self._pages("audit_history", {"kind": kind, "limit": _AUDIT_PAGE}):
             events = (answer.structured or {}).get("events")
@@ -135,13 +138,13 @@ class AionforgeInstance:
         return found
 
     def newest_audit(self, kind: str) -> str:
-        """A page of the audit events of a kind as the instance says it: equal as long as nothing happened."""
+        """Return the newest page of audit events of a kind as opaque text, equal as long as nothing happened."""
         return self.ask("audit_history", kind=kind, limit=_AUDIT_PAGE).text
 
     # Reading ----------------------------------------------------------------------------------------------------
 
     def read(self, wanted: Iterable[str]) -> Iterator[AionforgeNode]:
-        """Nodes whole, 16 at a time. Ids of what is not there, or may not be read, give nothing."""
+        """Yield whole nodes, read 16 at a time. Ids that do not exist or may not be read yield nothing."""
         some: list[str] = []
         for id in wanted:
             some.append(id)
@@ -166,7 +169,7 @@ class AionforgeInstance:
     # Pages ------------------------------------------------------------------------------------------------------
 
     def _pages(self, tool: str, arguments: JsonObject) -> Iterator[ToolAnswer]:
-        """All pages. Raises AnswerLost when they come round again, or do not end."""
+        """Yield all pages. Raises AnswerLost if they repeat or do not end."""
         after: JsonObject | None = None
         seen: set[tuple[str, ...]] = set()
         for _ in range(_MOST_PAGES):
@@ -194,7 +197,7 @@ def _nodes(answer: ToolAnswer) -> list[AionforgeNode]:
 
 
 def _listed(answer: ToolAnswer, tool: str) -> list[str]:
-    """The ids on a page of a list."""
+    """Return the ids on a page of a list."""
     said = answer.structured
     if said is not None:
         found = _list_in(said, tool).get("memories" if tool == CENSUS else "episodes")
@@ -215,7 +218,7 @@ def _list_in(said: JsonObject, tool: str) -> JsonObject:
 
 
 def _total(answer: ToolAnswer, tool: str) -> int | None:
-    """How many there are from this page on."""
+    """Return the number of entries from this page on."""
     said = None if answer.structured is None else _list_in(answer.structured, tool).get("total_visible")
     if said is None:
         said = _figures(answer.text, tool).get("total_visible", "")
@@ -223,7 +226,7 @@ def _total(answer: ToolAnswer, tool: str) -> int | None:
 
 
 def _next(answer: ToolAnswer, tool: str) -> JsonObject | None:
-    """Where the next page begins: as data, or as `<time>|<id>`."""
+    """Return where the next page begins, stated as data or as `<time>|<id>`."""
     said = answer.structured
     found = None if said is None else _list_in(said, tool).get("next")
     if found is None and said is None:
@@ -258,5 +261,5 @@ def _has_id(found: Any) -> bool:
 
 
 def may_be_missing(error: ToolFailed) -> bool:
-    """Whether a tool only says that this instance has nothing of the sort."""
+    """Return whether a tool failed only because the instance has nothing of the kind."""
     return error.error_code in ("ERR_INVALID_PARAMS", "ERR_UNKNOWN_KIND", "ERR_INVALID_KIND")

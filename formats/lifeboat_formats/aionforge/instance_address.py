@@ -1,12 +1,11 @@
-"""Where an instance of Aionforge is, and as whom it is asked, in one line of text.
+"""The address of an Aionforge instance, with the principal to ask as, in one line of text.
 
     http://127.0.0.1:3918/mcp#agent=UUID&teams=a,b
     stdio:aionforge serve stdio --data-dir /srv/memory#agent=UUID
     https://memory.example.com/mcp#token-file=/etc/memory-token
 
-What stands behind `#` never leaves this machine: the agent is the principal that is asserted, unless a token says who
-asks. A token itself is never part of an address: it comes from a file that only its owner may read, or from the
-environment.
+The part after `#` never leaves this machine: the agent is the asserted principal, unless a token determines the caller.
+A token is never part of an address. It comes from a file that only its owner may read, or from the environment.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from lifeboat_alf.common import ids
 from lifeboat_formats.interchange.errors import InstanceFailed, SourceRefused
 
 DEFAULT = "http://127.0.0.1:3918/mcp"
-"""Where `aionforge serve http` listens unless it is told otherwise."""
+"""The default address of `aionforge serve http`."""
 TOKEN = "AIONFORGE_TOKEN"
-"""The variable in which a bearer token may stand."""
+"""The environment variable for a bearer token."""
 
 _STDIO = "stdio:"
 _NAMES = frozenset(("agent", "teams", "token-file"))
@@ -35,7 +34,7 @@ _EXAMPLE = f"{DEFAULT}#agent=UUID"
 
 @dataclass(frozen=True, slots=True)
 class AssertedPrincipal:
-    """As whom an instance is asked: `agent_id` "" leaves that to the token."""
+    """The principal that requests assert. With `agent_id` "" the token determines it."""
 
     agent_id: str = ""
     teams: tuple[str, ...] = ()
@@ -43,7 +42,7 @@ class AssertedPrincipal:
 
 @dataclass(frozen=True, slots=True)
 class InstanceAddress:
-    """`url` of an instance that listens, or the `command` that starts one on its standard streams."""
+    """The `url` of a listening instance, or the `command` that starts one on its standard streams."""
 
     url: str = ""
     command: tuple[str, ...] = ()
@@ -52,19 +51,19 @@ class InstanceAddress:
 
     @property
     def instance(self) -> str:
-        """What tells one instance and principal from another, for notes that last."""
+        """The instance and principal as text, as the key of persistent notes."""
         place = self.url or shlex.join(self.command)
         return f"{place} {self.principal.agent_id}".strip()
 
 
 def is_address(source: str) -> bool:
-    """Whether a source is the address of a running instance."""
+    """Return whether a source is the address of a running instance."""
     return source.startswith((_STDIO, "http://", "https://"))
 
 
 def parse_address(text: str, principal: AssertedPrincipal | None = None, token: str = "") -> InstanceAddress:
-    """An address from its text; `principal` and `token` count where the text names none. Raises SourceRefused, and
-    InstanceFailed for a token that cannot be read."""
+    """Parse an address. `principal` and `token` are defaults for what the text does not name. Raises SourceRefused, and
+    InstanceFailed for an unreadable token."""
     place, _, fragment = text.partition("#")
     said = parse_qs(fragment, keep_blank_values=True)
     unknown = sorted(said.keys() - _NAMES)
@@ -79,7 +78,7 @@ def parse_address(text: str, principal: AssertedPrincipal | None = None, token: 
 
 
 def principal_of(agent_id: str, teams: str) -> AssertedPrincipal:
-    """A principal from what a person wrote: a UUID and names with commas between. Raises SourceRefused."""
+    """Parse a principal from user input: a UUID and comma-separated names. Raises SourceRefused."""
     agent_id = agent_id.strip()
     if agent_id and not ids.is_uuid(agent_id):
         raise SourceRefused("an agent of Aionforge is named by a UUID", fix=_EXAMPLE)
@@ -87,8 +86,8 @@ def principal_of(agent_id: str, teams: str) -> AssertedPrincipal:
 
 
 def read_token_file(path: Path) -> str:
-    """A bearer token from a file that nobody else may read. Raises InstanceFailed, which does not say what is in
-    it."""
+    """Read a bearer token from a file that only its owner may read. Raises InstanceFailed, without the file's
+    content."""
     try:
         with path.open("rb") as stream:
             mode = os.fstat(stream.fileno()).st_mode
@@ -101,13 +100,13 @@ def read_token_file(path: Path) -> str:
 
 
 def read_environment_token(environment: Mapping[str, str]) -> str:
-    """The token of the environment, "" where there is none. Raises InstanceFailed."""
+    """Return the token in the environment, or "". Raises InstanceFailed."""
     found = environment.get(TOKEN, "").strip()
     return check_token(found, TOKEN) if found else ""
 
 
 def check_token(text: str, where: str) -> str:
-    """A token that fits into a header. Raises InstanceFailed."""
+    """Return a token after checking that it fits into a header. Raises InstanceFailed."""
     if not text or len(text) > _LARGEST_TOKEN or not all("!" <= char <= "~" for char in text):
         raise InstanceFailed(f"{where} holds no token: one line of letters, digits and signs is")
     return text

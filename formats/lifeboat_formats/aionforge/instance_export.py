@@ -1,4 +1,4 @@
-"""An instance as an export: memories, core blocks as identity, audit events, and what became of each thing."""
+"""Exports an instance: memories, core blocks as identity, audit events, and the fate of each."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ _MOST_EVENTS = 200_000
 
 @dataclass(slots=True)
 class InstanceExport:
-    """Everything that a principal may see: `records` in the order in which they came to be, predecessors before their
-    successors."""
+    """Everything that a principal may see. `records` are in order of creation, predecessors first."""
 
     records: list[JsonObject] = field(default_factory=list)
     entries: dict[str, bytes] = field(default_factory=dict)
@@ -43,8 +42,8 @@ def export_instance(
     *,
     audit: bool = True,
 ) -> InstanceExport:
-    """Everything, with a fate for each id that was found. What was `sent` from here gets back its own id and session.
-    Raises InstanceFailed: a part is no export."""
+    """Export an instance, with a fate for each id that was found. Memories that were `sent` from here get their own ids
+    and sessions back. Raises InstanceFailed: a part is no export."""
     sent = sent or SentNotes({})
     made = InstanceExport()
     listed = enumeration.list_nodes(instance, sent.names(), sessions)
@@ -67,7 +66,7 @@ def export_instance(
 
 
 def records_of(found: Sequence[AionforgeNode], sent: SentNotes | None = None) -> Iterator[JsonObject]:
-    """Nodes as records, predecessors first."""
+    """Yield nodes as records, predecessors first."""
     sent = sent or SentNotes({})
     ours = sent.names()
     names = {node.id: ours.get(node.id) or node_records.record_id_of(node) for node in found}
@@ -81,7 +80,7 @@ def records_of(found: Sequence[AionforgeNode], sent: SentNotes | None = None) ->
 
 
 def _predecessors(found: Sequence[AionforgeNode]) -> dict[str, list[str]]:
-    """What each node came in the place of, as far as both are there."""
+    """Return the predecessors of each node among the nodes found."""
     ids = {node.id for node in found}
     before: dict[str, dict[str, None]] = defaultdict(dict)
     for node in found:
@@ -94,7 +93,8 @@ def _predecessors(found: Sequence[AionforgeNode]) -> dict[str, list[str]]:
 
 
 def _ordered(found: Sequence[AionforgeNode], before: Mapping[str, Sequence[str]]) -> Iterator[AionforgeNode]:
-    """By time, but predecessors first; a circle, which an instance does not make, is broken where it was entered."""
+    """Yield nodes by time, but predecessors first. A cycle, which no instance creates, is broken where it is
+    entered."""
     by_time = sorted(found, key=lambda node: (aionforge_times.to_milliseconds(node.fields.get("ingested_at")), node.id))
     waiting = {node.id: node for node in by_time}
     entered: set[str] = set()
@@ -134,8 +134,7 @@ def _tell_unread(made: InstanceExport, wanted: Sequence[str], read: set[str]) ->
 
 
 def _take_audit(made: InstanceExport, instance: AionforgeInstance) -> None:
-    """Audit events as they are: they are no memory. One that cannot be asked for is told, never fatal: an instance may
-    keep its audit for others."""
+    """Add audit events as a raw file. Denied access is noted and not fatal: an instance may restrict its audit log."""
     events: list[JsonObject] = []
     for kind in AUDIT_KINDS:
         try:

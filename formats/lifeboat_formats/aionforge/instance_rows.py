@@ -1,7 +1,7 @@
-"""The memories of a running instance as rows, for captures. An instance is asked only when the user said so.
+"""The memories of a running instance as rows, for captures. An instance is only asked with the user's permission.
 
-A row is a node. What a capture does not see is taken for gone, so only a release that can say what it holds is read
-this way, and only a list that adds up counts.
+A row is a node. A capture takes missing rows as removed, so only releases that can list their content are read, and
+only complete lists are used.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from lifeboat_formats.aionforge.nodes import AionforgeNode
 from lifeboat_formats.interchange.errors import InterchangeError
 
 ALLOW = "lifeboat config set remote_memory true"
-"""What lets an instance be asked; with `--agent` for one agent."""
+"""The command that permits asking an instance; with `--agent` for one agent."""
 NAME = "lifeboat config set memory_server 'http://127.0.0.1:3918/mcp#agent=UUID'"
-"""What says where it is, and as whom it is asked."""
+"""The command that sets the address of the instance and the principal."""
 _WATCHED = ("core_edit", "quarantine")
-"""Audit events of changes that no count shows."""
+"""Audit events for changes that no count shows."""
 
 
 def memory_rows(installation: Installation) -> MemoryRows:
-    """Raises DatabaseAbsent where the instance may not be asked."""
+    """Return the memory rows of an installation. Raises DatabaseAbsent if the instance may not be asked."""
     check_allowed(installation)
     return MemoryRows(
         name=STORE,
@@ -49,7 +49,7 @@ def check_allowed(installation: Installation) -> None:
 
 @contextmanager
 def open_instance(installation: Installation) -> Iterator[AionforgeInstance]:
-    """The instance of an installation. Raises RuntimeDatabaseError, whatever is wrong."""
+    """Connect to the instance of an installation. Every error becomes a RuntimeDatabaseError."""
     try:
         asked = instance_address.parse_address(
             installation.server or instance_address.DEFAULT, token=instance_address.read_environment_token(os.environ)
@@ -63,7 +63,7 @@ def open_instance(installation: Installation) -> Iterator[AionforgeInstance]:
 
 
 def read_core_blocks(installation: Installation) -> list[AionforgeNode]:
-    """The core blocks of the agent. Raises RuntimeDatabaseError, DatabaseAbsent."""
+    """Return the core blocks of the agent. Raises RuntimeDatabaseError, DatabaseAbsent."""
     check_allowed(installation)
     with open_instance(installation) as instance:
         found = enumeration.list_core_ids(instance)

@@ -1,10 +1,10 @@
-"""Asking an instance over the Model Context Protocol: from outside a call that answers, fails, or runs out of time.
+"""Calls tools of an instance over the Model Context Protocol. A call answers, fails, or times out.
 
-The official package does the protocol, on a thread of its own. Three things it does not do stand here. It reports any
-HTTP status as the same error, so the status is noted where the answer arrives: a body that was too large (413) can be
-sent in halves, anything else cannot. It ends the whole connection when an answer breaks off, so that is told apart
-from an error, and a connection can be opened again. And it writes what it cannot parse into the log: its log is
-silenced, for that is content.
+The official package speaks the protocol, on a thread of its own. Three things are added here. The package reports every
+HTTP status as the same error, so the status is recorded when the response arrives: a body that is too large (413) can
+be sent in halves, other errors cannot. It closes the connection when an answer breaks off, so that case is told apart
+from an error, and a connection can be reopened. And it logs what it cannot parse, so its log is silenced: it would
+contain memories.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ INSTALL = "pip install 'agent-lifeboat[aionforge]'"
 STATUS_FIX = "aionforge doctor"
 
 _LARGEST_ANSWER = 256 << 20
-"""Bytes. What is larger would fill the memory."""
+"""Largest answer in bytes. A larger one would fill the memory."""
 _GRACE = 10.0
-"""Seconds for the thread to notice that time ran out."""
+"""Seconds for the thread to notice a timeout."""
 _CODE = re.compile(r"\s*(ERR_[A-Z0-9_]{1,60})")
 _TOO_LARGE, _REFUSED = 413, (401, 403)
 _LOGGERS = ("mcp", "httpx2", "client")
 
 
 class ToolFailed(InstanceFailed):
-    """A tool answered with an error. `code` is the instance's own word for it; its message may quote what was sent and
-    is not repeated."""
+    """A tool answered with an error. `error_code` is the instance's code. Its message may quote the request and is not
+    repeated."""
 
     retryable = False
 
@@ -49,16 +49,16 @@ class ToolFailed(InstanceFailed):
 
 
 class BodyTooLarge(InstanceFailed):
-    """The instance takes no request of this size."""
+    """The request is larger than the instance accepts."""
 
 
 class AnswerLost(InstanceFailed):
-    """Nobody knows whether the instance did what it was asked for: no answer came, or only a part of one."""
+    """No answer, or only a part of one, arrived. Whether the instance carried out the request is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceLimits:
-    """How long an instance may take, in seconds."""
+    """Time limits of an instance, in seconds."""
 
     connect: float = 15.0
     call: float = 60.0
@@ -66,7 +66,7 @@ class InstanceLimits:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool said: its text, and the same as data where the release has that."""
+    """The answer of a tool as text, and as data if the release sends it."""
 
     text: str
     structured: JsonObject | None = None
@@ -74,14 +74,14 @@ class ToolAnswer:
 
 @dataclass(slots=True)
 class _LastStatus:
-    """The HTTP status of the last answer, 0 for none."""
+    """The HTTP status of the last response, 0 for none."""
 
     status: int = 0
 
 
 @dataclass(slots=True)
 class InstanceConnection:
-    """An open connection. `tools` are the instance's tools, each with the names of its parameters. Every method raises
+    """An open connection. `tools` are the instance's tools with the names of their parameters. Every method raises
     InstanceFailed; opening also raises ExtraMissing."""
 
     address: InstanceAddress
@@ -100,19 +100,19 @@ class InstanceConnection:
         self.close()
 
     def close(self) -> None:
-        """An instance that is gone, or does not answer any more, is left alone."""
+        """Close the connection and ignore errors: the instance may be gone or hang."""
         self._portal = self._session = None
         stack, self._stack = self._stack, ExitStack()
         with suppress(Exception):
             stack.close()
 
     def again(self) -> None:
-        """Open the connection anew."""
+        """Reopen the connection."""
         self.close()
         self._open()
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """Ask a tool. Raises ToolFailed, BodyTooLarge, AnswerLost."""
+        """Call a tool. Raises ToolFailed, BodyTooLarge, AnswerLost."""
         if self._session is None:
             self._open()
         try:
@@ -153,7 +153,7 @@ class InstanceConnection:
             raise ConnectionError
         parameters = mcp_types.CallToolRequestParams(name=tool, arguments=arguments)
         with anyio.fail_after(self.limits.call):
-            # Not `call_tool`: that checks answers by a schema of the instance's own, and what it says is read here.
+            # `call_tool` would validate the answer against the instance's schema and refuse what this module can read.
             return await session.send_request(
                 mcp_types.CallToolRequest(params=parameters), mcp_types.CallToolResult, self.limits.call
             )
@@ -170,7 +170,7 @@ class InstanceConnection:
         lost = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT, mcp_types.PARSE_ERROR)
         if isinstance(error, MCPError) and error.error.code not in lost and not 500 <= status < 600:
             return ToolFailed(tool, f"error {error.error.code}")
-        self.close()  # what was not waited for must not answer the next question
+        self.close()  # a late answer must not be taken for the answer to the next call
         if isinstance(error, TimeoutError):
             return AnswerLost(f"Aionforge did not answer {tool} within {self.limits.call:g} seconds", fix=STATUS_FIX)
         return AnswerLost(f"the answer of Aionforge to {tool} broke off, or was none", fix=STATUS_FIX)

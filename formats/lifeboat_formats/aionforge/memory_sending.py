@@ -1,8 +1,7 @@
-"""Putting memories into an instance: predecessors first, in batches, each told by the instance's own receipt.
+"""Sends memories to an instance in batches, predecessors first, and reports each by the instance's receipt.
 
-Sending again is safe: an instance knows a text that it has, and answers with the id that it gave it. So an answer that
-was lost is asked for once more, and once only; what is killed goes on where it ended, by the notes of every batch. A
-text is never sent over and over: what an instance refuses is refused.
+Sending again is safe, because an instance answers a known text with its id. So a lost answer is asked for once more. An
+interrupted import continues after the last noted batch. A refused text is not sent again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from lifeboat_formats.interchange.errors import InstanceFailed
 
 BATCH_ITEMS = 64
 BATCH_BYTES = 900_000
-"""Of JSON. An instance takes a mebibyte over HTTP, with everything around the texts."""
+"""Largest batch as JSON. An instance accepts a mebibyte over HTTP, including everything around the texts."""
 _EXACT = "exact_duplicate"
 FOREIGN, TOO_LARGE, REFUSED = "foreign", "too_large", "refused"
 _HELD = "the instance held the same text already"
@@ -36,7 +35,7 @@ _ELSEWHERE = "the instance holds the same text already, where you may not read i
 
 @dataclass(slots=True)
 class SendResult:
-    """What became of everything. `counts` are figures of the instance: batches, redactions, flags."""
+    """The result of an import. `counts` are the instance's figures: batches, redactions, flags."""
 
     fates: list[ItemFate] = field(default_factory=list)
     notices: list[FormatNotice] = field(default_factory=list)
@@ -44,7 +43,7 @@ class SendResult:
 
 
 def send_memories(instance: AionforgeInstance, made: SendPlan, sent: SentNotes) -> SendResult:
-    """Bring everything in. Raises InstanceFailed; what was sent until then is noted, and the same command goes on."""
+    """Send all memories. Raises InstanceFailed; what was sent until then is noted, and the same command continues."""
     writer = InstanceWriter(instance, sent)
     writer.done.fates += made.fates
     writer.look(made.items)
@@ -68,8 +67,8 @@ def send_memories(instance: AionforgeInstance, made: SendPlan, sent: SentNotes) 
 
 
 def split_batches(items: Sequence[OutgoingMemory]) -> list[list[OutgoingMemory]]:
-    """Items in their order, as many at once as an instance takes: of one namespace, none together with what it came in
-    the place of."""
+    """Divide items into batches of one namespace that an instance accepts, never with a predecessor in the same
+    batch."""
     made: list[list[OutgoingMemory]] = []
     size = 0
     for item in items:
@@ -86,7 +85,7 @@ def split_batches(items: Sequence[OutgoingMemory]) -> list[list[OutgoingMemory]]
 
 
 def capture_arguments(item: OutgoingMemory, supersedes: str | None) -> JsonObject:
-    """An item of `batch_capture`."""
+    """Return an item of `batch_capture`."""
     said = {"content": item.text, "role": item.role, "captured_at": item.captured_at}
     said |= {"session_id": item.session, "supersedes": supersedes}
     return {name: value for name, value in said.items() if value is not None}
@@ -94,7 +93,7 @@ def capture_arguments(item: OutgoingMemory, supersedes: str | None) -> JsonObjec
 
 @dataclass(slots=True)
 class InstanceWriter:
-    """One import. `present` are nodes that the instance had when it began, by their ids."""
+    """One import. `present` are the nodes that the instance had before, by id."""
 
     instance: AionforgeInstance
     sent: SentNotes
@@ -105,7 +104,7 @@ class InstanceWriter:
     same: dict[str, InstanceCopy] = field(default_factory=dict)
 
     def look(self, items: Sequence[OutgoingMemory]) -> None:
-        """Ask for everything that may be there: by the ids that it had, and by those that it was given."""
+        """Read all nodes that may exist already: by their former ids and by the ids they were given."""
         wanted: dict[str, None] = {}
         for item in items:
             known = self.sent.get(item.id)
@@ -115,8 +114,8 @@ class InstanceWriter:
         self.present = {node.id: node for node in self.instance.read(asked)}
 
     def stands(self, item: OutgoingMemory) -> bool:
-        """Whether the instance has a memory as it is. Of one that it has otherwise, the new text comes in the place of
-        the old one."""
+        """Return whether the instance holds a memory unchanged. If it holds another text of it, the new text will
+        supersede that one."""
         known = self.sent.get(item.id)
         if known is not None and known.is_foreign and known.at == item.at:
             self._tell(item, ItemOutcome.DEDUPLICATED, _ELSEWHERE, FOREIGN)
@@ -136,7 +135,7 @@ class InstanceWriter:
         return False
 
     def _namespace(self, item: OutgoingMemory, there: AionforgeNode) -> str:
-        """Only what stands in the same namespace can be superseded."""
+        """Return the namespace of an item in the instance. Only a node in the same namespace can be superseded."""
         agent = self.instance.connection.address.principal.agent_id
         return item.namespace or (f"agent:{agent}" if agent else there.namespace)
 
@@ -146,7 +145,7 @@ class InstanceWriter:
     # Sending ----------------------------------------------------------------------------------------------------
 
     def send(self, batch: Sequence[OutgoingMemory]) -> None:
-        """Send a batch, in halves where it is too large. Raises InstanceFailed."""
+        """Send a batch, in halves if it is too large. Raises InstanceFailed."""
         try:
             receipts = self._receipts(batch)
         except BodyTooLarge:
@@ -163,7 +162,7 @@ class InstanceWriter:
         try:
             return self._ask(batch)
         except AnswerLost:
-            # It may have been done. Asking again finds out: what is there already is answered with its id.
+            # The request may have been carried out. Sending it again is safe: a known text is answered with its id.
             self.instance.connection.again()
             self.done.counts["sent_again"] += 1
             return self._ask(batch)
@@ -178,7 +177,7 @@ class InstanceWriter:
             raise AnswerLost(f"the answer of Aionforge to batch_capture cannot be read: {error}") from None
 
     def _supersedes(self, item: OutgoingMemory) -> str | None:
-        """What a memory comes in the place of, in the instance: its own earlier text, or its predecessor."""
+        """Return the node that a memory supersedes in the instance: its own earlier text, or its predecessor."""
         if item.id in self.before:
             return self.before[item.id]
         known = None if item.after is None else self.sent.get(item.after)
@@ -205,7 +204,8 @@ class InstanceWriter:
     # Afterwards -------------------------------------------------------------------------------------------------
 
     def look_for_foreign(self) -> None:
-        """An instance compares texts over all agents: the id that it answers with may be of somebody else."""
+        """Find texts that belong to another owner: an instance compares texts of all agents and may answer with a
+        foreign id."""
         there = {node.id for node in self.instance.read(dict.fromkeys(put.id for put in self.same.values()))}
         foreign = {id: put._replace(is_foreign=True) for id, put in self.same.items() if put.id not in there}
         self.sent.add(foreign)
@@ -215,7 +215,7 @@ class InstanceWriter:
             self.done.fates.append(ItemFate(MEMORY, id, ItemOutcome.DEDUPLICATED, reason, code))
 
     def pin(self, items: Sequence[OutgoingMemory]) -> None:
-        """Pin what is pinned here. One that the instance does not pin is no failure: the memory is there."""
+        """Pin the memories that are pinned here. A failure is only noted, because the memory itself was stored."""
         failed = 0
         for item in items:
             known = self.sent.get(item.id)
@@ -231,7 +231,7 @@ class InstanceWriter:
 
 
 def _stored(item: OutgoingMemory, receipt: CaptureReceipt) -> ItemFate:
-    """What became of a text that the instance took as a new one; one that is near to another is stored, too."""
+    """Return the fate of a text that the instance stored as new, including near duplicates."""
     if not receipt.redactions and not receipt.flags:
         return fate_of_item(item)
     said = [

@@ -1,5 +1,5 @@
-"""A memory with the node that it was, and the node from the memory: as long as nobody changed the text, the node is
-what it was."""
+"""Converts between memories and the nodes that they came from. As long as a text is unchanged, the original node is
+restored."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from lifeboat_formats.aionforge.nodes import AionforgeNode
 from lifeboat_formats.interchange import change_marks
 
 COLUMNS = ("id", "kind", "content", "fields")
-"""A node as a row of a memory store: `fields` are all others, as JSON with sorted names."""
+"""The columns of a node as a row of a memory store. `fields` are all other fields as JSON with sorted names."""
 ROW, TEXT = "row", "text"
 
 
 class RecordLinks(NamedTuple):
-    """What a record has that its node alone does not say: its id, the record in whose place it came, relations (what,
-    to which record), and the name of its session where that had another one before."""
+    """What a record has beyond its node: its id, its predecessor, its relations (as relation and record id), and the
+    original name of its session."""
 
     id: str
     supersedes: str | None = None
@@ -33,7 +33,7 @@ class RecordLinks(NamedTuple):
 
 
 def record_of(node: AionforgeNode, links: RecordLinks | None = None) -> JsonObject:
-    """The whole record of a node but for `agent_id`, marked so that a later change shows."""
+    """Return the record of a node without `agent_id`, marked so that later changes are noticed."""
     links = links or RecordLinks(record_id_of(node))
     fields = aionforge_mapping.memory_fields(node)
     if links.supersedes is not None:
@@ -61,7 +61,7 @@ def row_of_node(node: AionforgeNode) -> JsonObject:
 
 
 def node_of_row(values: JsonObject) -> AionforgeNode:
-    """The node in a row; a row whose fields are damaged has none."""
+    """Return the node in a row. Damaged fields are ignored."""
     try:
         fields = json_codec.decode_json(str(values.get("fields") or "{}").encode())
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -73,7 +73,7 @@ def node_of_row(values: JsonObject) -> AionforgeNode:
 
 
 def section_of(values: JsonObject) -> MemorySection:
-    """`contract.Adapter.memory_of`."""
+    """See `contract.Adapter.memory_of`."""
     node = node_of_row(values)
     text = aionforge_mapping.memory_text(node)
     kept = {name: value for name, value in values.items() if name != "content" or value != text}
@@ -83,8 +83,7 @@ def section_of(values: JsonObject) -> MemorySection:
 
 
 def row_of_record(record: JsonObject, root_id: str) -> JsonObject:
-    """`contract.Adapter.row_of`: the row that a memory was, with the text that it has now; a new episode for one that
-    was none."""
+    """Return the row that a memory came from, with its current text, or a new episode (`contract.Adapter.row_of`)."""
     part = _part(record)
     said = str(record.get("content", ""))
     if part is None:
@@ -107,15 +106,15 @@ def new_row(record: JsonObject, root_id: str) -> JsonObject:
 
 
 def captured_at(record: JsonObject) -> str | None:
-    """When what a memory says happened, as far as it says so."""
+    """Return when the content of a memory happened, if it is known."""
     temporal = record.get("temporal") or {}
     found = temporal.get("observed_at") or temporal.get("created_at")
     return found if isinstance(found, str) else None
 
 
 def node_of(record: JsonObject) -> AionforgeNode | None:
-    """The node that a memory was, with the text that it has now; None for one that was none. `is_original` says whether
-    the text is the node's."""
+    """Return the node that a memory came from, with its current text, or None. `is_original` tells whether the text is
+    unchanged."""
     part = _part(record)
     if part is not None:
         return node_of_row({"content": record.get("content"), **part[ROW]})
@@ -129,7 +128,7 @@ def node_of(record: JsonObject) -> AionforgeNode | None:
 
 
 def is_original(record: JsonObject) -> bool:
-    """Whether a memory that was a node still says what the node said."""
+    """Return whether a memory that came from a node still has the node's text."""
     part = _part(record)
     if part is not None:
         return bool(part.get(TEXT) == _mark(str(record.get("content", ""))))
@@ -143,5 +142,5 @@ def _part(record: JsonObject) -> JsonObject | None:
 
 
 def _mark(text: str) -> str:
-    """What tells whether a text is the one that was captured. It stands beside that text only."""
+    """Return a digest that tells whether a text is the captured one. It is only stored beside that text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

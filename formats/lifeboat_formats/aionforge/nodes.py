@@ -1,6 +1,6 @@
-"""What an instance holds, one node at a time: read from data or from text, both to the same plain form.
+"""The nodes of an instance, read from data or from text into the same form.
 
-A node keeps every field that it came with. A field that this release does not send is absent, never guessed.
+A node keeps every field that it came with. Fields that a release does not send are absent, never guessed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ TEXT_FIELDS: dict[str, tuple[str, ...]] = {
     WORK_ITEM: ("title", "body"),
     TAG: ("display",),
 }
-"""The fields of each kind that make its text, in their order."""
+"""The fields of each kind that form its text, in order."""
 
 _SHORT = {"ns": "namespace", "session": "session_id", "id": "id", "kind": "kind"}
-"""Names of attributes in the text form, and of the fields that they are."""
+"""Attribute names of the text form, and their field names."""
 _PROVENANCE = frozenset(("writer", "model_family", "model_version", "trust_at_write", "written_at"))
 _BODY = {EPISODE: "body", FACT: "statement", ENTITY: "description", NOTE: "content", SKILL: "description"}
+"""The field between the tags of the text form."""
 _BODY |= {BAD_PATTERN: "description", CORE: "content", WORK_ITEM: "body", TAG: "display"}
-"""Which field stands between the tags of the text form."""
+"""The field between the tags of the text form."""
 _ABSENT = frozenset(("none", ""))
 _NULLABLE = frozenset(("session_id", "supersedes", "superseded_by", "parent", "captured_at", "writer"))
 _NUMBERS = frozenset(("trust_at_write", "ordinal", "version"))
@@ -44,7 +45,7 @@ _DEEPEST = 32
 
 @dataclass(frozen=True, slots=True)
 class AionforgeNode:
-    """One thing that an instance holds. `text` is what it says, `fields` are all of its other fields."""
+    """A node of an instance. `text` is its content, `fields` are all other fields."""
 
     id: str
     kind: str
@@ -57,8 +58,8 @@ class AionforgeNode:
 
 
 def node_from_data(found: Any) -> AionforgeNode:
-    """A node from an element of `memories`. Raises Unreadable for one without id or kind, that was cut short, or
-    that is nested too deep."""
+    """Return the node in an element of `memories`. Raises UnreadableAnswer if it has no id or kind, was truncated, or
+    is nested too deep."""
     if not isinstance(found, dict):
         raise UnreadableAnswer("a memory in the answer is no object")
     id, kind = found.get("id"), found.get("kind")
@@ -75,7 +76,7 @@ def node_from_data(found: Any) -> AionforgeNode:
 
 
 def node_from_text(found: TaggedMemory) -> AionforgeNode:
-    """A node from the text form. Raises Unreadable."""
+    """Return the node in the text form. Raises UnreadableAnswer."""
     attributes = dict(found.attributes)
     id, kind = attributes.pop("id", ""), attributes.pop("kind", "")
     if not id or not kind:
@@ -91,7 +92,7 @@ def node_from_text(found: TaggedMemory) -> AionforgeNode:
 
 
 def make_node(id: str, kind: str, fields: JsonObject) -> AionforgeNode:
-    """A node of a kind with all of its fields; those that are nothing but its text stand in `text` alone."""
+    """Return a node of a kind. Fields that only repeat its text are left out."""
     rest = {name: value for name, value in fields.items() if name not in ("id", "kind")}
     parts = TEXT_FIELDS.get(kind, ("body", "content", "description"))
     said = [value for name in parts if isinstance(value := rest.get(name), str) and value.strip()]
@@ -102,7 +103,7 @@ def make_node(id: str, kind: str, fields: JsonObject) -> AionforgeNode:
 
 
 def normal_id(id: str) -> str:
-    """A UUID in lower case; anything else as it is."""
+    """Return a UUID in lower case, anything else unchanged."""
     try:
         return str(uuid.UUID(id)) if len(id) == 36 else id
     except ValueError:
@@ -126,8 +127,8 @@ def _value(name: str, written: str) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value of bounded depth is one that everybody reads back: neither infinite nor not a number, no integer
-    of more than 64 bits, no half of a character."""
+    """Return whether any JSON implementation restores a value: finite numbers, integers of at most 64 bits, no lone
+    surrogates. The depth is checked before."""
     if isinstance(value, dict):
         return all(_is_plain(each) for pair in value.items() for each in pair)
     if isinstance(value, list):
@@ -140,7 +141,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _depth(value: Any) -> int:
-    """Levels of a value, counted up to one more than is taken."""
+    """Return the nesting depth of a value, at most one more than the limit."""
     level, found = [value], 0
     while level and found <= _DEEPEST:
         found += 1

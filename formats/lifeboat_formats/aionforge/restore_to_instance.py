@@ -1,4 +1,4 @@
-"""Memories of a restore on their way into the instance that the agent lives in."""
+"""Writes the memories of a restore into the instance that holds the agent's memories."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WAITS = f"it was not put into {TITLE} yet: the same restore again does that, wh
 
 
 def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWrite:
-    """`contract.Adapter.write_server`."""
+    """See `contract.Adapter.write_server`."""
     reason, code = (_WAITS, "waiting_for_server") if installation.remote else (_NOT_ALLOWED, "not_allowed")
     made, held_back = _planned(order, AssertedPrincipal())
     waiting = [ItemFate(MEMORY, item.id, ItemOutcome.UNRESOLVED, reason, code) for item in made.items]
@@ -34,20 +34,20 @@ def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWr
 
 
 def _write(installation: Installation, order: WriteOrder) -> list[ItemFate]:
-    """Raises RuntimeDatabaseError."""
+    """Write the memories. Raises RuntimeDatabaseError."""
     with instance_rows.open_instance(installation) as instance:
         asked = instance.connection.address.principal
         try:
             made, held_back = _planned(order, asked)
         except InterchangeError as error:
             raise RuntimeDatabaseError(error.message, fix=error.fix) from None
-        # What was put there before is known by its text: a restore keeps no notes.
+        # A restore keeps no notes: the instance recognises texts that were written before.
         return [*held_back, *memory_sending.send_memories(instance, made, SentNotes({})).fates]
 
 
 def _planned(order: WriteOrder, asked: AssertedPrincipal) -> tuple[SendPlan, list[ItemFate]]:
-    """What is put there, and what waits for its credentials. Texts go as they are: it is the agent's own server, and
-    what was cut stays cut; they are looked through all the same, and nothing goes unless that was done."""
+    """Return what is sent, and the fates of memories that wait for their credentials. Texts are sent unchanged, since
+    it is the agent's own server and cut credentials stay cut. The cleaner still examines all of them first."""
     there: list[JsonObject] = []
     waiting: list[ItemFate] = []
     for item in effective_view.effective_records(order.state):

@@ -1,7 +1,7 @@
-"""What of a state goes into an instance, in which order and form, and what cannot go. Asks no instance.
+"""Plans which memories of a state are sent to an instance, in which order and form. No instance is asked.
 
-Only episodes and work items can be written. Every other memory goes as an episode of role `event`; facts, entities
-and notes that an instance made itself are made again by the instance.
+Only episodes and work items can be written. Other memories are sent as episodes with role `event`. The instance
+generates facts, entities and notes again itself.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ _NO_PLACE_IN_TIME = {"valid_from": "validity", "valid_until": "validity"}
 
 @dataclass(slots=True)
 class OutgoingMemory:
-    """A memory on its way. `node` is what it was in an instance before, `is_original` whether it still says the same;
-    `after` is the memory in whose place it came, `depth` how many came before it. `reasons` say what does not go
-    along."""
+    """A memory to send. `node` is its earlier form in an instance, `is_original` whether its text is unchanged; `after`
+    is its predecessor, `depth` the number of predecessors. `reasons` name what is not sent along."""
 
     id: str
     text: str
@@ -68,7 +67,7 @@ class OutgoingMemory:
 
 @dataclass(slots=True)
 class SendPlan:
-    """`items` in the order in which they are sent; `fates` of what is not."""
+    """`items` in the order of sending, and `fates` of memories that are not sent."""
 
     items: list[OutgoingMemory] = field(default_factory=list)
     fates: list[ItemFate] = field(default_factory=list)
@@ -77,8 +76,8 @@ class SendPlan:
 def plan_sending(
     state: State, asked: AssertedPrincipal, cleaner: Cleaner | None, sent: SentNotes | None = None
 ) -> SendPlan:
-    """Everything is cleaned before anything is sent. Without a `cleaner` texts stay as they are: for what is only
-    looked at. Raises SecretsFound, SanitizerFailed."""
+    """Plan a state. Everything is cleaned before anything is sent; without a `cleaner` texts stay as they are, for
+    previews. Raises SecretsFound, SanitizerFailed."""
     found = [keep_fitting_fields(memory_records.parse_record(record.line)) for record in in_append_order(state)]
     return plan_records(found, asked, cleaner, sent)
 
@@ -86,7 +85,7 @@ def plan_sending(
 def plan_records(
     found: list[JsonObject], asked: AssertedPrincipal, cleaner: Cleaner | None, sent: SentNotes | None = None
 ) -> SendPlan:
-    """The plan for records in append order, a chain's members all among them."""
+    """Plan records in append order, with all members of each chain."""
     chains = SuccessorChains.of(found)
     by_id = {str(record["id"]): record for record in found}
     made = SendPlan()
@@ -105,7 +104,7 @@ def plan_records(
 
 
 def list_document_fates(state: State) -> Iterator[ItemFate]:
-    """What becomes of everything that is no memory."""
+    """Yield the fates of everything that is not a memory."""
     for entry in state.entries():
         kind = _kind_of(entry.path)
         if kind is not None:
@@ -123,7 +122,7 @@ _WHY = {
 
 def _kind_of(path: str) -> str | None:
     if path == archive_layout.MANIFEST or path in archive_layout.DERIVED or path.startswith("lifeboat/"):
-        return None  # what an archive says about itself
+        return None  # metadata of the archive itself
     known = {
         archive_layout.IDENTITY: "identity",
         archive_layout.PRINCIPALS: "principal",
@@ -142,7 +141,7 @@ def _kind_of(path: str) -> str | None:
 
 
 def _left_out(id: str, record: JsonObject, by_id: Mapping[str, JsonObject], chains: SuccessorChains) -> str:
-    """Why a memory is not sent, "" when it is."""
+    """Return why a memory is not sent, or ""."""
     last = by_id.get(chains.winner(id), record)
     if memory_records.is_deleted(last):
         return "deleted"
@@ -156,7 +155,7 @@ def _left_out(id: str, record: JsonObject, by_id: Mapping[str, JsonObject], chai
 
 
 def _place(id: str, by_id: Mapping[str, JsonObject]) -> tuple[str | None, int]:
-    """The memory in whose place one came, and how many came before it."""
+    """Return the predecessor of a memory and the number of all its predecessors."""
     above: dict[str, None] = {id: None}
     at: Any = by_id[id].get("supersedes")
     while isinstance(at, str) and at in by_id and at not in above and not memory_records.is_deleted(by_id[at]):
@@ -192,7 +191,7 @@ def _changed_at(temporal: JsonObject) -> str:
 
 
 def _captured_at(record: JsonObject, node: AionforgeNode | None) -> str | None:
-    """The instance's own spelling of a time, as long as it still says the same."""
+    """Return the instance's own spelling of a time if it is unchanged, else the normalized time."""
     found = node_records.captured_at(record)
     own = node.fields.get("captured_at") if node is not None else None
     if isinstance(own, str) and aionforge_times.is_same_time(own, found):
@@ -224,7 +223,7 @@ def _without_place(record: JsonObject) -> list[str]:
 
 
 def fate_of_item(item: OutgoingMemory) -> ItemFate:
-    """What becomes of a memory that an instance takes as it was sent."""
+    """Return the fate of a memory that was taken as sent."""
     said = []
     if item.is_cleaned:
         said.append("redacted")
@@ -237,7 +236,7 @@ def fate_of_item(item: OutgoingMemory) -> ItemFate:
 
 
 def list_losses(made: SendPlan) -> Iterable[ItemFate]:
-    """What does not go as it is."""
+    """Yield the fates of memories that are not sent unchanged."""
     yield from made.fates
     for item in made.items:
         fate = fate_of_item(item)

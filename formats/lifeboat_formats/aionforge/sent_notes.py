@@ -1,7 +1,7 @@
-"""What was put into an instance from here: our ids and its own, kept from one conversion to the next.
+"""Notes about memories that were sent to an instance: our ids and the instance's, kept between conversions.
 
-Every batch writes a note of its own, so that an import that is killed goes on where it ended. A note holds ids, times
-and outcomes, never a text nor a digest of one: whoever reads a digest of a short text can guess the text.
+Each batch writes its own note, so that an interrupted import continues where it ended. Notes hold ids, times and
+outcomes, never a text nor its digest: a short text can be guessed from its digest.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _BATCH, _SESSION = "sent ", "session "
 
 
 class InstanceCopy(NamedTuple):
-    """What stands in an instance for a memory: its id there, when the memory was last changed here, and whether the
-    instance keeps another text, or the same text of somebody else."""
+    """The copy of a memory in an instance: its id there, when the memory was last changed here, and whether the
+    instance altered the text or holds the same text of another owner."""
 
     id: str
     at: str
@@ -29,8 +29,8 @@ class InstanceCopy(NamedTuple):
 
 @dataclass(slots=True)
 class SentNotes:
-    """The notes of one instance, asked as `agent` ("" as whom a token says). What in them is no note of these is left
-    alone."""
+    """The notes about one instance, asked as `agent` ("" if the token determines it). Foreign entries in `notes` are
+    left alone."""
 
     notes: MutableMapping[str, Any]
     agent: str = ""
@@ -49,22 +49,22 @@ class SentNotes:
         return self._known.get(record_id)
 
     def names(self) -> dict[str, str]:
-        """Our ids by those of the instance."""
+        """Return our ids by those of the instance."""
         return {put.id: record_id for record_id, put in reversed(self._known.items()) if not put.is_foreign}
 
     def add(self, batch: Mapping[str, InstanceCopy]) -> None:
-        """Write down what a batch came to be."""
+        """Write a note about a batch."""
         if not batch:
             return
         self._known.update(batch)
         self.notes[f"{self._prefix}{next(iter(batch.values())).id}"] = {id: list(put) for id, put in batch.items()}
 
     def learn(self, record_id: str, put: InstanceCopy) -> None:
-        """Know for as long as this import lasts where a memory stands that was there before."""
+        """Remember, for this import only, the existing copy of a memory."""
         self._known.setdefault(record_id, put)
 
     def session_for(self, session: str) -> str:
-        """A session's name as an instance takes it: a UUID, the same one every time."""
+        """Return the UUID that stands for a session name in an instance, always the same one."""
         if ids.is_uuid(session):
             return session.lower()
         name = str(uuid.uuid5(uuid.NAMESPACE_URL, f"lifeboat:session:{session}"))
@@ -73,7 +73,7 @@ class SentNotes:
         return name
 
     def session(self, node: AionforgeNode) -> str | None:
-        """What the session of a node was called here, None for one that has its own name."""
+        """Return our name for the session of a node, or None."""
         found = self.notes.get(f"{_SESSION}{node.fields.get('session_id')}")
         return found if isinstance(found, str) else None
 

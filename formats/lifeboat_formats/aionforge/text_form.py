@@ -1,8 +1,9 @@
-"""What an instance says as text: memories between tags, receipts on lines of their own, figures in a first line.
+"""Parses the text answers of an instance: memories between tags, receipts on lines of their own, figures in the first
+line.
 
-Releases up to 0.3.0 say nothing in another way. Memories stand as `<memory id="..." kind="...">TEXT</memory>`, over as
-many lines as the text has. `<` and `&` are escaped in texts and attributes, so no text can end a memory or begin
-another one. Scanning takes time in proportion to the text, whatever it holds.
+Releases up to 0.3.0 answer in text only. Memories are written as `<memory id="..." kind="...">TEXT</memory>` over as
+many lines as the text has. `<` and `&` are escaped in texts and attributes, so a text cannot end a memory or begin
+another. Parsing takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 _OPEN, _CLOSE = "<memory ", "</memory>"
 _LONGEST_HEAD = 100_000
-"""Characters of a tag with its attributes."""
+"""Longest tag with its attributes, in characters."""
 _ATTRIBUTE = re.compile(r'\s*([a-z_]{1,64})="([^"<]*)"')
 _ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#34;", '"'), ("&apos;", "'"), ("&#39;", "'"))
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -25,11 +26,11 @@ _CREATED = re.compile(r"\[work_create\]\s+(\S+)")
 
 
 class UnreadableAnswer(ValueError):
-    """An answer that is cut off, or that is no such text at all."""
+    """The answer is truncated or malformed."""
 
 
 class TaggedMemory(NamedTuple):
-    """A memory as it stands in a text: its attributes and its text, both without escapes."""
+    """A memory in a text: its attributes and its text, both unescaped."""
 
     attributes: dict[str, str]
     text: str
@@ -37,7 +38,7 @@ class TaggedMemory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaptureReceipt:
-    """What became of one captured text. `id` is "" and `error` the instance's word where it was not taken."""
+    """The result of one captured text. If it was refused, `id` is "" and `error` the instance's code."""
 
     id: str
     verdict: str = ""
@@ -47,7 +48,7 @@ class CaptureReceipt:
 
 
 def parse_memories(text: str) -> Iterator[TaggedMemory]:
-    """The memories in an answer, in order. Raises Unreadable for a text that breaks off inside of one."""
+    """Yield the memories in an answer. Raises UnreadableAnswer if the text is truncated."""
     at = 0
     while (start := _next(text, at)) >= 0:
         end = text.find(">", start, start + _LONGEST_HEAD)
@@ -62,7 +63,7 @@ def parse_memories(text: str) -> Iterator[TaggedMemory]:
 
 
 def _next(text: str, at: int) -> int:
-    """Where the next memory begins: at the beginning of a line."""
+    """Return the offset of the next memory, which begins a line, or -1."""
     while (start := text.find(_OPEN, at)) > 0 and text[start - 1] not in "\n\r":
         at = start + 1
     return start
@@ -80,7 +81,7 @@ def _attributes(head: str) -> dict[str, str]:
 
 
 def unescape_text(text: str) -> str:
-    """A text without its escapes, each taken off once: `&amp;lt;` says `&lt;`."""
+    """Unescape a text once: `&amp;lt;` becomes `&lt;`."""
     if "&" not in text:
         return text
     parts = text.split("&amp;")
@@ -90,7 +91,8 @@ def unescape_text(text: str) -> str:
 
 
 def parse_figures(text: str, tool: str) -> dict[str, str]:
-    """The `name=value` of the first line, which begins with `[tool]`. Raises Unreadable where there is no such line."""
+    """Return the `name=value` pairs of the first line, which begins with `[tool]`. Raises UnreadableAnswer if it does
+    not."""
     head = text.lstrip().split("\n", 1)[0]
     if not head.startswith(f"[{tool}]"):
         raise UnreadableAnswer(f"the answer to {tool} does not begin as one")
@@ -98,23 +100,23 @@ def parse_figures(text: str, tool: str) -> dict[str, str]:
 
 
 def ids_by_line(text: str) -> list[str]:
-    """The first id of every line, each once: what is listed."""
+    """Return the first id of every line, each once."""
     found = (_UUID.search(line) for line in text.splitlines())
     return list(dict.fromkeys(hit[0].lower() for hit in found if hit is not None))
 
 
 def is_id(text: str) -> bool:
-    """Whether a text is an id as an instance has them."""
+    """Return whether a text is an id of an instance."""
     return _UUID.fullmatch(text) is not None
 
 
 def is_disabled(text: str) -> bool:
-    """Whether a tool says that it is switched off."""
+    """Return whether a tool reports that it is disabled."""
     return text.split("\n", 1)[0].rpartition("] ")[2].startswith("disabled")
 
 
 def parse_receipt(text: str) -> CaptureReceipt:
-    """The receipt of one capture. Raises Unreadable."""
+    """Parse the receipt of one capture. Raises UnreadableAnswer."""
     hit = _RECEIPT.search(text)
     if hit is None or _UUID.fullmatch(hit[1]) is None:
         raise UnreadableAnswer("a receipt is no receipt")
@@ -123,8 +125,7 @@ def parse_receipt(text: str) -> CaptureReceipt:
 
 
 def parse_batch_receipts(text: str, items: int) -> list[CaptureReceipt]:
-    """The receipts of a batch of `items` texts, in their order. Raises Unreadable when not every one of them is
-    there."""
+    """Parse the receipts of a batch of `items` texts, in order. Raises UnreadableAnswer if any is missing."""
     said = parse_figures(text, "batch_capture")
     lines = [line for line in text.lstrip().splitlines()[1:] if line.strip()]
     if said.get("items") != str(items) or len(lines) != items:
@@ -142,7 +143,7 @@ def _item(line: str, place: int) -> CaptureReceipt:
 
 
 def parse_created_id(text: str) -> str:
-    """The id of a work item that was made. Raises Unreadable."""
+    """Return the id of a created work item. Raises UnreadableAnswer."""
     hit = _CREATED.search(text)
     if hit is None or _UUID.fullmatch(hit[1]) is None:
         raise UnreadableAnswer("the answer does not say what was made")

@@ -1,8 +1,8 @@
-"""Work items on their way into an instance: what stands above first, and none twice.
+"""Writes work items into an instance: parents first, none twice.
 
-No tool tells an item that is made from one that is there, as it does for texts. So everything that is there is looked
-at first, and an item of the same title, level and parent is the same item. An answer that was lost is not asked for
-again: the next import finds what became of it.
+Unlike for texts, no tool recognises existing work items. So all existing ones are read first, and an item with the same
+title, level and parent counts as the same. After a lost answer nothing is sent again: the next import finds out what
+happened.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EDITED = "no tool of Aionforge changes the text of a work item that is there"
 
 
 class WorkWriter:
-    """One import's work items. `present` are nodes that are there by the ids that items had before."""
+    """Writes the work items of one import. `present` are existing nodes by their ids."""
 
     def __init__(self, instance: AionforgeInstance, sent: SentNotes, present: Mapping[str, AionforgeNode]) -> None:
         self._instance, self._sent, self._present = instance, sent, present
@@ -33,7 +33,7 @@ class WorkWriter:
         self._there: dict[tuple[str, str, str], str] = {}
 
     def put(self, items: Sequence[OutgoingMemory]) -> list[ItemFate]:
-        """Raises InstanceFailed when an answer was lost."""
+        """Write items and return their fates. Raises InstanceFailed if an answer was lost."""
         if not items:
             return []
         listed, _ = self._instance.work()
@@ -98,7 +98,8 @@ class WorkWriter:
 
 
 def _as_it_is(item: OutgoingMemory, node: AionforgeNode) -> AionforgeNode:
-    """The item with the text that it has now: its first paragraph is the title. Cleaned texts have no other form."""
+    """Return the item's node with its current text, whose first paragraph is the title. A cleaned text has no other
+    form."""
     title, _, body = item.text.partition("\n\n")
     fields = {**node.fields, "title": title.strip() or node.id, "body": body or None}
     if item.is_original and not item.is_cleaned:
@@ -111,7 +112,7 @@ def _key(node: AionforgeNode, parent: Any) -> tuple[str, str, str]:
 
 
 def _parents_first(items: Sequence[OutgoingMemory]) -> Iterator[OutgoingMemory]:
-    """What stands above before what stands below; of a circle in the order in which they came."""
+    """Yield parents before their children. Items of a cycle keep their order."""
     waiting = {item.node.id: item for item in items if item.node is not None}
     entered: set[str] = set()
     for id in list(waiting):

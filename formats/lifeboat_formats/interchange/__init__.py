@@ -1,1 +1,1 @@
-"""What the formats of other memory systems have in common: how each is read, written, checked and told of."""
+"""The common part of formats of other memory systems: contract, registry, cleaning and errors."""

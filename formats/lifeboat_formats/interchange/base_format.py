@@ -1,4 +1,4 @@
-"""What a format need not say: the answers of one that is files, loses nothing and has no choices."""
+"""Defaults for formats: the answers of a format of files that loses nothing and has no options."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from lifeboat_formats.interchange.errors import NoInstance
 
 
 class BaseFormat:
-    """`contract.Format` but for what every format has to answer itself: name, title, recognises, read, mappings; and
-    `write` of one that is files, `send` of one that is running instances."""
+    """Defaults of `contract.Format`. A format itself defines name, title, recognises, read and mappings, and `write`
+    for files or `send` for running instances."""
 
     name = ""
     title = ""

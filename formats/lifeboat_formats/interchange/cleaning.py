@@ -1,8 +1,8 @@
-"""The cleaning step: every text that leaves for another system goes through it, and none leaves if it fails.
+"""The cleaning step, which every exported text passes. If it fails, the text is not written.
 
-It counts what it finds in every text, always. With `--redact` it writes `[redacted:email]` and the like in the place of
-what it found. What looks like a secret stops the conversion, unless it is redacted, or the user says that it may go.
-An error inside refuses the text (`SanitizerFailed`): nothing is written uncleaned.
+Findings are counted in every text. With `--redact` they are replaced by `[redacted:email]` and the like. Suspected
+secrets stop the conversion unless they are redacted or the user allows them. An internal error refuses the text
+(`SanitizerFailed`).
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ OPTIONS = (
 
 _REDACTED = re.compile(r"\[redacted:(?:" + "|".join(KINDS) + r")\]")
 _MASK = "<"
-"""Stands in no finding of any detector, so none reaches into what was redacted before."""
+"""Replaces earlier redactions during a search. No detector matches it, so no finding can reach into them."""
 _ROUNDS = 16
-"""Redacting one thing may lay another one bare, hardly ever twice in a row."""
+"""Limit of redaction rounds. A redaction can expose another finding, but hardly ever twice in a row."""
 _DEEPEST = 64
-"""Levels of a JSON value. Records of the format have far fewer."""
+"""Deepest nesting of a JSON value. Records have far fewer levels."""
 _SHORT, _REMEMBERED = 64, 4096
-"""Names of fields, types and tags come again with every memory: characters of a text that is not looked through twice,
-and how many such texts."""
+"""Limits of the cache of harmless texts: characters of a text, and number of texts. Field names, types and tags repeat
+with every memory."""
 _MOST_LISTED = 100_000
-"""Lines of a user's list."""
+"""Most lines in a user's word list."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanedText:
-    """A text as it may leave. `found` counts by pattern what was found in it; it never holds what that was."""
+    """A cleaned text. `found` counts findings by pattern and never holds them."""
 
     text: str
     is_transformed: bool
@@ -53,7 +53,7 @@ class CleanedText:
 
 @dataclass(slots=True)
 class Cleaner:
-    """The cleaning of one conversion. `counts` grows with every text: findings by kind, of `detectors.KINDS`."""
+    """The cleaning of one conversion. `counts` adds up findings by kind, of `detectors.KINDS`."""
 
     redacts: bool = False
     allows_secrets: bool = False
@@ -64,9 +64,9 @@ class Cleaner:
 
     @classmethod
     def of(cls, options: Options, known_secrets: Iterable[str] = ()) -> Cleaner:
-        """A cleaner as the user chose it. `known_secrets` are values of the agent's own credentials.
+        """Create a cleaner from the user's options. `known_secrets` are values of the agent's credentials.
 
-        Raises InterchangeError for a list of words that cannot be read.
+        Raises InterchangeError for an unreadable word list.
         """
         listed = options.get(DETECT)
         words = WordList(read_word_list(Path(listed))) if isinstance(listed, str) and listed else WordList(())
@@ -78,20 +78,20 @@ class Cleaner:
         )
 
     def clean(self, text: str, *, where: str = "") -> str:
-        """The text as it may leave. `where` names it in errors: an id or a field, never content.
+        """Return the cleaned text. `where` names it in errors by an id or a field, never by content.
 
-        Raises SecretsFound, and SanitizerFailed when anything goes wrong inside.
+        Raises SecretsFound, and SanitizerFailed for internal errors.
         """
         return self.cleaned(text, where=where).text
 
     def cleaned(self, text: str, *, where: str = "") -> CleanedText:
-        """As `clean`, with what was found in this text."""
+        """Clean a text like `clean`, and return what was found in it."""
         if text in self._harmless:
             return CleanedText(text, False, {})
         try:
             clear, found = self._redacted(text)
         except Exception as error:
-            # Not chained: an error may quote the text.
+            # Not chained, because the error may quote the text.
             raise SanitizerFailed(f"{where or 'a text'} was not written: {type(error).__name__}") from None
         secrets = [each for each in found if each.kind == SECRET]
         if secrets and not (self.redacts or self.allows_secrets):
@@ -104,17 +104,17 @@ class Cleaner:
         return CleanedText(result, result != text, Counter(each.pattern for each in found))
 
     def clean_value(self, value: Any, *, where: str = "") -> Any:
-        """A JSON value with every text in it cleaned, names of fields too. Raises as `clean` does."""
+        """Return a JSON value with every text cleaned, including field names. Raises the errors of `clean`."""
         return self._value(value, where, 0)
 
     def _remember(self, text: str) -> None:
-        """From the beginning when there are too many: what comes only once must not keep out what comes again."""
+        """Cache a harmless text. A full cache is emptied, so that unique texts cannot keep repeated ones out."""
         if len(self._harmless) >= _REMEMBERED:
             self._harmless.clear()
         self._harmless.add(text)
 
     def figures(self) -> dict[str, int]:
-        """What was found so far, by kind, for a receipt; kinds of which there were none are 0."""
+        """Return the number of findings of each kind, for a receipt."""
         return {f"found_{kind}": self.counts[kind] for kind in KINDS}
 
     def _value(self, value: Any, where: str, depth: int) -> Any:
@@ -131,7 +131,7 @@ class Cleaner:
         return value
 
     def _redacted(self, text: str) -> tuple[str, list[DetectedSpan]]:
-        """The text without what is found in it, until nothing is found; secrets that may go are counted and stay."""
+        """Redact a text until nothing is found in it. Allowed secrets are counted and kept."""
         everything = self._secrets(text) if self.allows_secrets else []
         for _ in range(_ROUNDS):
             found = self._find(text)
@@ -156,7 +156,7 @@ class Cleaner:
 
 
 def read_word_list(path: Path) -> list[str]:
-    """The entries of a user's list: one a line, empty lines left out. Raises InterchangeError."""
+    """Read a user's word list, one entry per line, without empty lines. Raises InterchangeError."""
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:

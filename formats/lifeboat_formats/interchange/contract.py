@@ -1,8 +1,9 @@
-"""What a format of another system is, beside the adapter that watches its files: bytes in, memories out, and back.
+"""The contract of formats of other systems. In contrast to adapters, which watch files, a format converts once in
+either direction.
 
-A format reads a source (a file, or the address of a running instance) as memory records, and writes a state of the
-Agent Life Format as its own kind. Whatever it cannot carry over is a fate of a receipt, never silence. Formats are
-found by the entry point group `lifeboat.formats`, under their names.
+A format reads a source (a file or the address of a running instance) as memory records, and writes a state of the Agent
+Life Format. Everything that it cannot carry over gets a fate in the receipt. Formats are found by the entry point group
+`lifeboat.formats`, under their names.
 """
 
 from __future__ import annotations
@@ -19,22 +20,24 @@ from lifeboat_alf.states.agent_state import State
 
 Value = str | bool
 Options = Mapping[str, Value]
-"""What was chosen, by `Option.name`; every option of the format and direction stands in it."""
+"""Chosen values by `FormatOption.name`, for every option of the format and direction."""
 
 
 class OptionKind(StrEnum):
+    """The kind of value of an option."""
+
     FLAG = "flag"
     """False unless given."""
     TEXT = "text"
     CHOICE = "choice"
     FILE = "file"
-    """The path of a file that is there."""
+    """The path of an existing file."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormatOption:
-    """A choice that a format leaves to its user, a command offers it as `--NAME`. `help` has at most 62 characters.
-    `reads` and `writes` say in which direction it counts."""
+    """A user option of a format, offered by commands as `--NAME`. `help` has at most 62 characters. `reads` and
+    `writes` tell in which direction the option applies."""
 
     name: str
     help: str
@@ -47,8 +50,8 @@ class FormatOption:
 
 @dataclass(frozen=True, slots=True)
 class FormatNotice:
-    """Something about a whole source or target that its user should know. `code` is for programs; `where` a line, a
-    section or a name; neither holds content."""
+    """A remark about a whole source or target. `code` is for programs, `where` a line, a section or a name. Neither
+    contains content."""
 
     code: str
     text: str
@@ -57,7 +60,7 @@ class FormatNotice:
 
 @dataclass(frozen=True, slots=True)
 class FormatFinding:
-    """What a check found. `code` is the format's own word; `line` counts from 1, None where there are none."""
+    """The result of a check. `code` is the format's own; `line` counts from 1, None without lines."""
 
     code: str
     text: str
@@ -74,11 +77,11 @@ class FormatFinding:
 class FormatReading:
     """A source as memories.
 
-    `records` are whole records of the Agent Life Format but for `agent_id`, each with an `id` that the same source
-    gives every time and `temporal.created_at`, read once, in the order in which they are to stand. `entries` are
-    documents (`identity.json`, `principals.json`; without ids of the agent) and raw files by archive path. `fates` and
-    `notices` grow while the records are read and are complete afterwards: their sum is the number of objects in the
-    source. `agent_id` is the agent's own id where the source knows it.
+    `records` are whole records of the Agent Life Format without `agent_id`. Each has `temporal.created_at` and an `id`
+    that is the same for the same source. They can be iterated once, in their final order. `entries` are documents
+    (`identity.json`, `principals.json`; without ids of the agent) and raw files by archive path. `fates` and `notices`
+    grow while the records are read and are complete afterwards: they account for every object in the source. `agent_id`
+    is the agent's own id if the source knows it.
     """
 
     agent_name: str
@@ -91,9 +94,8 @@ class FormatReading:
 
 @dataclass(slots=True)
 class FormatWriteResult:
-    """What became of a state: a fate for everything that could have been lost. `figures` are counts and ratios that
-    the receipt shows by name; `signature` is what belongs into a file of its own beside the target, with that file's
-    ending."""
+    """The result of writing a state, with a fate for everything that could have been lost. `figures` are named counts
+    and ratios for the receipt; `signature` is the suffix and content of a file to store beside the target."""
 
     fates: list[ItemFate] = field(default_factory=list)
     notices: list[FormatNotice] = field(default_factory=list)
@@ -103,8 +105,8 @@ class FormatWriteResult:
 
 @dataclass(frozen=True, slots=True)
 class WriterIdentity:
-    """Who writes: `producer` names this installation to others (lower-case ASCII), `sign` makes an Ed25519 signature
-    with `public` as its key, None where nothing is signed."""
+    """The writing installation. `producer` is its public name (lower-case ASCII); `sign` makes Ed25519 signatures for
+    the key `public`, None if nothing is signed."""
 
     producer: str = ""
     sign: Any = None
@@ -113,8 +115,8 @@ class WriterIdentity:
 
 @dataclass(slots=True)
 class ConversionContext:
-    """What a conversion may use beside its source: `now` (a timestamp), who writes, and `notes` that last from one
-    conversion with the same instance of another system to the next."""
+    """What a conversion may use besides its source: the time `now`, the writing identity, and `notes` that persist
+    between conversions with the same instance."""
 
     now: str
     identity: WriterIdentity = field(default_factory=WriterIdentity)
@@ -123,8 +125,8 @@ class ConversionContext:
 
 @dataclass(frozen=True, slots=True)
 class MappingRow:
-    """A row of a format's mapping table, as the documentation shows it: what stands there, what it is in the Agent
-    Life Format, and what else is worth saying."""
+    """A row of a mapping table in the documentation: the foreign element, its form in the Agent Life Format, and a
+    note."""
 
     theirs: str
     ours: str
@@ -133,15 +135,15 @@ class MappingRow:
 
 @dataclass(frozen=True, slots=True)
 class MappingTable:
-    """A table of `docs/interchange.md`. It is made from the values that the code applies, never written twice."""
+    """A table of `docs/interchange.md`, generated from the values that the code applies."""
 
     title: str
     rows: Sequence[MappingRow]
 
 
 class Format(Protocol):
-    """A format. Everything raises `lifeboat_formats.interchange.errors.InterchangeError` where a person has to do
-    something; a source that is no such format, or damaged, is `SourceRefused`."""
+    """A format. Methods raise InterchangeError where the user must act, and its subclass SourceRefused for a source
+    that is damaged or of another format."""
 
     name: str
     title: str
@@ -150,7 +152,7 @@ class Format(Protocol):
     options: tuple[FormatOption, ...]
 
     def recognises(self, source: str, head: bytes) -> bool:
-        """Whether a source is of this format, by its name (or address) and its first 64 KiB."""
+        """Return whether a source is of this format, by its name (or address) and its first 64 KiB."""
         ...
 
     def read(
@@ -158,11 +160,11 @@ class Format(Protocol):
     ) -> AbstractContextManager[FormatReading]: ...
 
     def losses(self, state: State, options: Options) -> list[ItemFate]:
-        """What `write` would not carry over as it is. Reads the state only."""
+        """Return what `write` would not carry over unchanged. It only reads the state."""
         ...
 
     def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
-        """Write a state as a file, in pieces. Raises InterchangeError before the first byte where it can be known."""
+        """Write a state as a file, in pieces. Raises InterchangeError, before the first byte where possible."""
         ...
 
     def send(self, state: State, address: str, options: Options, around: ConversionContext) -> FormatWriteResult:
@@ -170,7 +172,7 @@ class Format(Protocol):
         ...
 
     def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
-        """Everything that is wrong with a source, in its order."""
+        """Yield everything that is wrong with a source, in order."""
         ...
 
     def mappings(self) -> Sequence[MappingTable]: ...

@@ -1,7 +1,7 @@
-"""Where a text names a person or opens a door: addresses, numbers, a user's own words, and what looks like a secret.
+"""Detectors of personal data and secrets in texts: mail addresses, numbers, a user's own words, and suspected secrets.
 
-Every detector takes time linear in the text, whatever the text is. They are made for few false alarms: a number is a
-phone number by its form, or because the text says that it is one; a card has its check digit.
+Every detector takes time linear in the text. They aim at few false alarms: a phone number is recognised by its form or
+by a word before it, a card number by its check digit.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from lifeboat_adapters.secrets import secret_patterns
 from lifeboat_adapters.secrets.secret_finder import KnownSecretSearch
 
 SECRET, EMAIL, CARD, SSN, PHONE, LISTED = KINDS = ("secret", "email", "card", "ssn", "phone", "listed")
-"""What is found, by rank: of two findings that overlap, the first kind here names both."""
+"""Kinds of findings by rank: the first kind names overlapping findings."""
 
 
 class DetectedSpan(NamedTuple):
-    """`text[start:end]` is of one of KINDS; `pattern` says which form, for a report. Never what it is."""
+    """A finding `text[start:end]` of one of KINDS. `pattern` names its form for a report; the finding never holds the
+    text."""
 
     start: int
     end: int
@@ -34,12 +35,12 @@ _EMAIL = re.compile(
 )
 
 _NOT_INSIDE = r"(?<![A-Za-z0-9_])(?<![0-9][.\-/])"
-"""Before a number: not in the middle of a word, a version, a date or a longer number."""
+"""Before a number: not within a word, a version, a date or a longer number."""
 _NOT_ON = r"(?![A-Za-z0-9_])(?![.\-/][0-9])"
 _US = r"(?:\+?1[ .-]?)?(?:\([2-9][0-9]{2}\)[ .-]?|[2-9][0-9]{2}[ .-])[2-9][0-9]{2}[ .-][0-9]{4}"
 _PHONE_US = re.compile(_NOT_INSIDE + r"(?<!\+)" + _US + _NOT_ON)
 _PHONE_PLUS = re.compile(r"(?<![A-Za-z0-9_])\+[2-9](?:[ ./-]?(?:\([0-9]{1,4}\) ?)?[0-9]){7,14}" + _NOT_ON)
-"""Numbers of +1 are those of the United States and Canada, which have one form."""
+"""Numbers of +1 are left to the pattern for the United States and Canada, which have one form."""
 _PHONE_PLUS_ONE = re.compile(r"(?<![A-Za-z0-9_])\+1[2-9][0-9]{2}[2-9][0-9]{6}" + _NOT_ON)
 _PHONE_ZEROS = re.compile(
     _NOT_INSIDE + r"(?<!\+)00[1-9][0-9]{0,2}(?:[ ./-](?:\([0-9]{1,4}\) ?)?[0-9]{1,8}){1,6}" + _NOT_ON
@@ -68,7 +69,7 @@ _ISSUED = re.compile(
     r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5]|2[2-7])[0-9]{14}|3[47][0-9]{13}|3(?:0[0-5]|[689][0-9])[0-9]{11}"
     r"|35[0-9]{14}|6(?:011|4[4-9][0-9]|5[0-9]{2}|2[0-9]{2})[0-9]{12,15}"
 )
-"""Numbers as the large networks give them out, by first digits and length."""
+"""Numbers that the large networks issue, by first digits and length."""
 
 _SOME_DIGITS = re.compile(r"[0-9][0-9 ().\-/]{4,}[0-9]")
 _WORD = re.compile(r"[^\W_]+")
@@ -76,14 +77,15 @@ _SPACE = re.compile(r"\s+")
 
 
 def find_emails(text: str) -> Iterator[DetectedSpan]:
+    """Yield mail addresses."""
     if "@" in text:
         for hit in _EMAIL.finditer(text):
             yield DetectedSpan(*hit.span(), EMAIL, EMAIL)
 
 
 def find_numbers(text: str) -> Iterator[DetectedSpan]:
-    """Phone numbers, social security numbers of the United States, and numbers of payment cards."""
-    # Most texts have dates and counts at most, and each search costs as much as all the rest of the cleaning.
+    """Yield phone numbers, social security numbers of the United States, and payment card numbers."""
+    # Most texts contain short numbers only, and each search costs as much as the rest of the cleaning.
     most = max((_digits(run) for run in _SOME_DIGITS.findall(text)), default=0)
     if most >= 13:
         yield from _cards(text)
@@ -95,7 +97,7 @@ def find_numbers(text: str) -> Iterator[DetectedSpan]:
 
 
 def find_secrets(text: str, known: KnownSecretSearch | None = None) -> Iterator[DetectedSpan]:
-    """What looks like a secret, as a capture calls it, and every value of `known`."""
+    """Yield what a capture takes for a secret, and every value of `known`."""
     data = text.encode("utf-8", "surrogatepass")
     spans = [(look.start, look.end, look.kind) for look in secret_patterns.find_secret_matches(data)]
     if known:
@@ -108,13 +110,14 @@ def find_secrets(text: str, known: KnownSecretSearch | None = None) -> Iterator[
 
 
 class WordList:
-    """A user's own words and names: found whole, whatever their case and the white space between them."""
+    """A user's own words and names. They are found as whole words, in any case and with any white space between
+    them."""
 
     def __init__(self, entries: Iterable[str]) -> None:
-        """Entries without a letter or digit find nothing."""
+        """Index the entries. Entries without a letter or digit are ignored."""
         self._by_first: dict[str, list[_WordEntry]] = {}
         for entry in entries:
-            # What is written with one sign a letter, or with two (an accent by itself), is the same name.
+            # A letter with an accent can be one code point or two. Both forms are the same name.
             for form in {unicodedata.normalize("NFC", entry), unicodedata.normalize("NFD", entry)}:
                 made = _entry(form.strip())
                 if made is not None:
@@ -135,7 +138,8 @@ class WordList:
 
 
 class _WordEntry(NamedTuple):
-    """`words` folded, what stands between them with white space as one blank, and before and after them."""
+    """A listed entry: its folded words, the text between them (white space as one blank), and the text before and
+    after."""
 
     words: tuple[str, ...]
     between: tuple[str, ...]
@@ -153,7 +157,7 @@ def _entry(form: str) -> _WordEntry | None:
 
 
 def _match(entry: _WordEntry, text: str, hits: Sequence[re.Match[str]], at: int) -> tuple[int, int] | None:
-    """The span of an entry that begins with the word `hits[at]`, None where it does not go on."""
+    """Return the span of an entry whose first word is `hits[at]`, or None."""
     last = at + len(entry.words) - 1
     if last >= len(hits):
         return None
@@ -172,7 +176,7 @@ def _blank(between: str) -> str:
 
 
 def merge_overlaps(found: Iterable[DetectedSpan]) -> list[DetectedSpan]:
-    """Findings sorted, and those that overlap made one: of the highest rank, over all of them."""
+    """Sort findings and merge overlapping ones into one of the highest rank."""
     merged: list[DetectedSpan] = []
     for each in sorted(found):
         if merged and each.start < merged[-1].end:
@@ -185,7 +189,7 @@ def merge_overlaps(found: Iterable[DetectedSpan]) -> list[DetectedSpan]:
 
 
 def _phones(text: str, most: int) -> Iterator[DetectedSpan]:
-    """`most`: the digits of the longest number."""
+    """Yield phone numbers. `most` is the number of digits of the longest number in the text."""
     if most >= 10:
         yield from (DetectedSpan(*hit.span(), PHONE, "phone_us") for hit in _PHONE_US.finditer(text))
     if "+" in text:
@@ -211,7 +215,7 @@ def _cards(text: str) -> Iterator[DetectedSpan]:
 
 
 def _luhn(digits: str) -> bool:
-    """Whether the last digit is the check digit of the others (ISO/IEC 7812-1)."""
+    """Return whether the last digit is the check digit of the others (ISO/IEC 7812-1)."""
     doubled = [int(digit) * 2 for digit in digits[-2::-2]]
     return (sum(map(int, digits[-1::-2])) + sum(each - 9 if each > 9 else each for each in doubled)) % 10 == 0
 
@@ -221,7 +225,7 @@ def _digits(text: str) -> int:
 
 
 def _offsets(data: bytes, wanted: Iterable[int]) -> dict[int, int]:
-    """Offsets in bytes as offsets in characters; one walk over the text."""
+    """Convert byte offsets to character offsets in one pass."""
     offsets, before, count = {}, 0, 0
     for at in sorted(wanted):
         count += len(data[before:at].decode("utf-8", "surrogatepass"))

@@ -28,8 +28,8 @@ class UnknownFormat(InterchangeError):
 
 
 class SourceRefused(InterchangeError):
-    """`format_code` is the word that the format itself has for what is wrong; `where` a line or a name in the
-    source; `detail` the message without that place."""
+    """The source is damaged or of another format. `format_code` is the format's own code, `where` a line or a name in
+    the source, `detail` the message without that place."""
 
     code = "source_refused"
     title = "The source is damaged, or not of this format"

@@ -1,4 +1,4 @@
-"""The formats that are installed, found by the entry point group `lifeboat.formats`, each imported when asked for."""
+"""The installed formats, found by the entry point group `lifeboat.formats` and imported when used."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def _loaded(name: str) -> Format:
 
 
 def list_formats() -> list[str]:
-    """The names of the formats, sorted."""
+    """Return the names of the formats, sorted."""
     return list(_points())
 
 
 def load_format(name: str) -> Format:
-    """A format by its name. Raises UnknownFormat, which names those that are there."""
+    """Load a format by name. Raises UnknownFormat, which lists the known names."""
     if name not in _points():
         raise UnknownFormat(f"{name!r} is none of: {', '.join(list_formats()) or 'nothing is installed'}")
     return _loaded(name)
 
 
 def detect_format(source: str) -> Format:
-    """The format of a file or an address. Raises UnknownFormat when there is none, or more than one; OSError for a
-    file that cannot be read."""
+    """Detect the format of a file or an address. Raises UnknownFormat if none or several match; OSError for an
+    unreadable file."""
     head = b"" if "://" in source or source.startswith("stdio:") else _head(Path(source))
     found = [name for name in list_formats() if _loaded(name).recognises(source, head)]
     if len(found) == 1:

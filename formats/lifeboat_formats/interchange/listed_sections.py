@@ -1,4 +1,4 @@
-"""Which section of a file is which memory, where the file's entry lists the ids of its memories."""
+"""Matches the sections of a file with the ids of its memories that the file's entry lists."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from lifeboat_adapters.contract import MemorySection
 
 
 def name_sections(sections: Sequence[MemorySection], record_ids: Sequence[str]) -> list[str | None]:
-    """The id of each section's memory, None for one that says nothing. By their order; where there are more or fewer
-    than are listed, only those whose own id is."""
+    """Return the id of each section's memory, None for a section without text. Sections match by order; if their number
+    differs from the listed ids, by their own ids."""
     said = [section for section in sections if section.text]
     if len(said) == len(record_ids):
         following = iter(record_ids)

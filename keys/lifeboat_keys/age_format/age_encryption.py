@@ -1,10 +1,10 @@
-"""Whole files encrypted in the age format (ALF §8.3), which other programs read too.
+"""Encrypt whole files in the age format (ALF §8.3), which other programs read too.
 
 The user's X25519 pair is an age key: its public half is the recipient (`age1...`), its secret half the identity
-(`AGE-SECRET-KEY-1...`). Encrypting needs the public half only. Files are streamed in both directions; a passphrase
-is the exception, whose library takes the whole file at once, and therefore has a limit.
+(`AGE-SECRET-KEY-1...`). Encrypting needs only the public half. Files are streamed in both directions, except with a
+passphrase: the library then needs the whole file in memory, so its size is limited.
 
-age authenticates in pieces of 64 KiB, in order. What `decrypt_file` wrote before it raised is not to be used.
+age authenticates pieces of 64 KiB, in order. Do not use what `decrypt_file` wrote before it raised.
 """
 
 from __future__ import annotations
@@ -42,25 +42,26 @@ __all__ = [
 ]
 
 PASSPHRASE_LIMIT = 256 << 20
-"""Bytes that are encrypted or opened with a passphrase, in memory."""
+"""Maximum bytes that are encrypted or opened with a passphrase, in memory."""
 PASSPHRASE_LENGTH = 8
-"""Characters of the shortest passphrase to write with."""
+"""Minimum characters of a passphrase to encrypt with."""
 _PIECE = (1 << 16) + 16
 _NONCE = 16
 
 
 def age_recipient_of(public: UserPublic) -> str:
-    """For whom to encrypt: `age1...`, not secret."""
+    """Return the age recipient of a public key: `age1...`, not secret."""
     return bech32.encode_bech32("age", public.box)
 
 
 def age_identity_of(key: UserKey) -> str:
-    """What opens such files in any age program: `AGE-SECRET-KEY-1...`, as secret as the key."""
+    """Return the age identity of a key, which opens its files in any age program: `AGE-SECRET-KEY-1...`, as secret as
+    the key."""
     return bech32.encode_bech32("age-secret-key-", key.box_secret).upper()
 
 
 def check_recipients(recipients: Sequence[str], passphrase: str | None = None) -> None:
-    """Whether a file could be encrypted so. Raises BadRecipient, PassphraseWrong, AgeMissing."""
+    """Check that a file could be encrypted this way. Raises BadRecipient, PassphraseWrong, AgeMissing."""
     _recipients(recipients)
     if passphrase is not None and len(passphrase) < PASSPHRASE_LENGTH:
         raise PassphraseWrong(f"it has less than {PASSPHRASE_LENGTH} characters")
@@ -68,9 +69,10 @@ def check_recipients(recipients: Sequence[str], passphrase: str | None = None) -
 
 @contextmanager
 def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[BinaryIO]:
-    """A stream, without seek, whose content arrives encrypted in `target`; whole when the `with` is left well.
+    """Yield a stream without seek whose content is encrypted into `target`, complete when the `with` block ends without
+    an error.
 
-    Nothing is kept in clear on the way. Raises BadRecipient, AgeMissing, and what `target` raises.
+    No plain text is kept. Raises BadRecipient, AgeMissing, and what `target` raises.
     """
     pyrage, known = _pyrage(), _recipients(recipients)
     reading, writing = os.pipe()
@@ -81,7 +83,7 @@ def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[Bina
         with open(reading, "rb") as source:
             try:
                 pyrage.encrypt_io(source, watched, known)
-            except BaseException as error:  # a panic of the library too: half a file must not look like a whole one
+            except BaseException as error:  # also on a panic of the library: half a file must not look complete
                 failed.append(watched.error or AgeError(f"the file was not encrypted: {error}"))
 
     thread = threading.Thread(target=encrypt, name="encrypt")
@@ -101,7 +103,7 @@ def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[Bina
 
 @contextmanager
 def encrypt_stream_with_passphrase(target: BinaryIO, passphrase: str) -> Iterator[BinaryIO]:
-    """As `encrypt_stream`, in memory. Raises PassphraseWrong (too short), AgeError (too much), AgeMissing."""
+    """Encrypt with a passphrase, in memory. Raises PassphraseWrong (too short), AgeError (too large), AgeMissing."""
     check_recipients([], passphrase)
     content = _BoundedBuffer()
     yield content
@@ -111,10 +113,10 @@ def encrypt_stream_with_passphrase(target: BinaryIO, passphrase: str) -> Iterato
 def decrypt_file(
     source: BinaryIO, target: BinaryIO, identities: Sequence[str] = (), passphrase: str | None = None
 ) -> None:
-    """Write what an encrypted file holds. `source` is seekable and at its beginning.
+    """Decrypt `source`, which is seekable and at its beginning, into `target`.
 
-    Raises NotAge, NotForYourKey, PassphraseNeeded, PassphraseWrong, ExcessiveWork, EncryptedChanged,
-    EncryptedCutShort, AgeMissing, and what both files raise.
+    Raises NotAge, NotForYourKey, PassphraseNeeded, PassphraseWrong, ExcessiveWork, EncryptedChanged, EncryptedCutShort,
+    AgeMissing, and what both files raise.
     """
     header = age_header.read_age_header(source)
     if header.wants_passphrase:
@@ -167,7 +169,7 @@ def _of_passphrase(said: str) -> AgeError:
 
 
 def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> AgeError:
-    """A piece that does not hold. Only the last one of a file can have been cut short."""
+    """Return the error for an invalid piece. Only the last piece of a file can have been truncated."""
     if header.armored:
         return EncryptedChanged("its content was changed, or its end is missing")
     begin = header.size + _NONCE + written // (_PIECE - 16) * _PIECE
@@ -185,7 +187,7 @@ def _recipients(texts: Sequence[str]) -> list[Any]:
 
 
 def _pyrage() -> Any:
-    """Loaded on first use: an optional extra."""
+    """Load the optional library on first use."""
     try:
         import pyrage
     except ImportError:
@@ -194,7 +196,7 @@ def _pyrage() -> Any:
 
 
 class _ErrorKeepingFile:
-    """A file as the library sees it: keeps the error that the library would turn into text of its own."""
+    """A file that keeps the original error, because the library would turn it into its own text."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -224,6 +226,8 @@ class _ErrorKeepingFile:
 
 
 class _BoundedBuffer(io.BytesIO):
+    """A buffer that refuses more bytes than the limit."""
+
     def write(self, data: Any) -> int:
         if self.tell() + len(data) > PASSPHRASE_LIMIT:
             raise AgeError(

@@ -1,4 +1,4 @@
-"""The start of a file in the age format: for whom it is encrypted, without any key (age-encryption.org/v1)."""
+"""Read the header of a file in the age format (age-encryption.org/v1). Needs no key."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _LIMIT = 1 << 16
 _STANZA = re.compile(rb"^-> (\S+)", re.MULTILINE)
 _END = re.compile(rb"\n--- ?")
 _MAC_LINE = 44
-"""43 characters of base64 and the newline."""
+"""Bytes: 43 characters of base64 and the newline."""
 _NONCE, _PIECE, _TAG = 16, 1 << 16, 16
-"""Bytes: at the beginning of the payload, of content in a piece, and behind each piece."""
+"""Bytes: nonce at the beginning of the payload, content of a piece, and tag after each piece."""
 _SHORTEST_PAYLOAD = _NONCE + _TAG
 _GREASE = b"-grease"
 _KEY = "X25519"
@@ -28,7 +28,8 @@ _PASSPHRASE = "scrypt"
 
 @dataclass(frozen=True, slots=True)
 class AgeHeader:
-    """`stanzas` are the kinds of recipients in order (those that mean nothing left out), `size` the header's bytes."""
+    """Header of an age file. `stanzas` are the kinds of recipients in order, without meaningless ones; `size` is the
+    header's bytes."""
 
     armored: bool
     stanzas: tuple[str, ...]
@@ -40,17 +41,18 @@ class AgeHeader:
 
     @property
     def wants_key(self) -> bool:
-        """Whether an X25519 identity may open it."""
+        """Return whether an X25519 identity may open the file."""
         return _KEY in self.stanzas
 
 
 def is_age(source: BinaryIO) -> bool:
-    """Whether a file says that it is in the age format, in any version, armored or not. The place is kept."""
+    """Return whether a file claims to be in the age format, in any version, armored or not. The position is kept."""
     return _peek(source, len(_ARMOR)).startswith((_MAGIC, _ARMOR))
 
 
 def read_age_header(source: BinaryIO) -> AgeHeader:
-    """The header of a seekable file; the place is kept. Raises NotAge, EncryptedCutShort, EncryptedChanged."""
+    """Return the header of a seekable file, keeping its position. Raises NotAge, EncryptedCutShort,
+    EncryptedChanged."""
     start = _peek(source, _LIMIT)
     armored = start.startswith(_ARMOR)
     text = remove_armor(start)
@@ -71,14 +73,15 @@ def read_age_header(source: BinaryIO) -> AgeHeader:
 
 
 def may_have_size(size: int, content: int) -> bool:
-    """Return whether a file of `size` bytes, not armored, may hold `content` bytes. Needs no key."""
+    """Return whether an unarmored file of `size` bytes may hold `content` bytes. Needs no key."""
     pieces = max(1, -(-content // _PIECE))
     payload = _NONCE + content + pieces * _TAG
     return payload < size <= payload + _LIMIT
 
 
 def remove_armor(start: bytes) -> bytes:
-    """Return a file, or the start of one, without its armor; one that has none as it is. Raises EncryptedChanged."""
+    """Return a file, or the start of one, without its armor. An unarmored one is returned unchanged. Raises
+    EncryptedChanged."""
     if not start.startswith(_ARMOR):
         return start
     body, end, _ = start.removeprefix(_ARMOR).partition(b"-----END")
@@ -101,7 +104,8 @@ def _is_cut_magic(text: bytes) -> bool:
 
 
 def _without_end(text: bytes) -> EncryptedCutShort | EncryptedChanged:
-    """A header is lines of ASCII: where other bytes follow without its last line, that line was changed."""
+    """Return the error for a header without its last line. A header is ASCII, so other bytes in it mean that it was
+    changed, not truncated."""
     if len(text) < _LIMIT and text.isascii():
         return EncryptedCutShort("the file ends within its header")
     return EncryptedChanged("the header of the file has no end")

@@ -1,7 +1,7 @@
-"""The passphrase stanza of a file in the age format, unwrapped here and wrapped again with little work.
+"""Unwrap the passphrase stanza of an age file and wrap it again with little work.
 
-The library allows as much work as its machine does in some seconds at that moment, so a file that was written on a
-quiet machine is refused on a busy one. Here the limit is a number, the same on each machine.
+The library allows as much work as its machine can do in some seconds at that moment, so a file written on an idle
+machine is refused on a busy one. The limit here is a fixed number, the same on each machine.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from nacl.exceptions import CryptoError
 from lifeboat_keys.errors import EncryptedChanged, ExcessiveWork, PassphraseWrong
 
 MOST_WORK = 22
-"""The largest work factor (log2 N) that is done, as in the reference program: 4 GiB of memory. Programs choose 18 to
-20 when they write."""
+"""Maximum work factor (log2 N), as in the reference program: 4 GiB of memory. Programs write 18 to 20."""
 _LEAST_WORK = 1
 _LABEL = b"age-encryption.org/v1/scrypt"
 _HEADER = re.compile(
@@ -32,9 +31,10 @@ _BLOCK = 8
 
 
 def rewrap_with_little_work(sealed: bytes, passphrase: str) -> bytes:
-    """Return a file that opens with the same passphrase and next to no work. One of another shape is returned as it is.
+    """Return a file that opens with the same passphrase and almost no work. A file of another shape is returned
+    unchanged.
 
-    Raises ExcessiveWork, PassphraseWrong; EncryptedChanged for a header that was changed.
+    Raises ExcessiveWork, PassphraseWrong, and EncryptedChanged for a changed header.
     """
     found = _HEADER.match(sealed)
     if found is None:
@@ -74,7 +74,7 @@ def _wrapping_key(passphrase: str, salt: bytes, work: int) -> bytes:
 
 
 def _mac(file_key: bytes, signed: bytes) -> bytes:
-    """HMAC of the header under HKDF-SHA256(file key, no salt, "header")."""
+    """Return the header's HMAC under HKDF-SHA256(file key, no salt, "header")."""
     extracted = hmac.digest(bytes(32), file_key, "sha256")
     return hmac.digest(hmac.digest(extracted, b"header\x01", "sha256"), signed, "sha256")
 

@@ -1,4 +1,4 @@
-"""Bech32 (BIP-173), as the age format spells keys with it. Writing only: what is read, age's own library reads."""
+"""Encode Bech32 (BIP-173) as the age format uses it for keys. The age library does the decoding."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _CHECKSUM_GROUPS = 6
 
 
 def encode_bech32(prefix: str, data: bytes) -> str:
-    """Bytes under a prefix in lower case. The length limit of BIP-173 does not hold in age."""
+    """Encode bytes under a prefix, in lower case. The length limit of BIP-173 does not apply in age."""
     return spell_groups(prefix, groups_of_five(data))
 
 
 def groups_of_five(data: bytes) -> list[int]:
-    """The bits of `data`, five at a time, zeros at the end."""
+    """Return the bits of `data` in groups of five, padded with zeros."""
     bits = "".join(f"{byte:08b}" for byte in data)
     return [int(bits[place : place + 5].ljust(5, "0"), 2) for place in range(0, len(bits), 5)]
 
 
 def spell_groups(prefix: str, groups: list[int]) -> str:
-    """Groups of five bits with their checksum as text."""
+    """Return groups of five bits with their checksum as text."""
     expanded = [ord(letter) >> 5 for letter in prefix] + [0] + [ord(letter) & 31 for letter in prefix]
     remainder = _polymod([*expanded, *groups, *[0] * _CHECKSUM_GROUPS]) ^ 1
     checksum = [remainder >> 5 * (5 - place) & 31 for place in range(_CHECKSUM_GROUPS)]

@@ -1,5 +1,5 @@
-"""The agents' pairs of one home: made where there is none, checked whenever they are read, sent along with an archive
-and taken in from one. Their secret halves are sealed to the user's key, so none of this needs it.
+"""Keep the agents' key pairs of one home: make missing ones, check them on reading, export them with an archive
+and import them from one. The secret halves are sealed to the user's key, so nothing here needs its secret.
 
     agents/<id>.json    {"agent_id", "user": UserPublic, "pairs": [AgentPair, the current one last]}
 """
@@ -29,7 +29,7 @@ _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 
 
 class AgentKeys:
-    """The pairs in one folder of keys."""
+    """The agents' key pairs in one key folder."""
 
     def __init__(self, store: RotatingFiles, identity: HomeIdentity, clock: Clock) -> None:
         self._store = store
@@ -37,42 +37,44 @@ class AgentKeys:
         self._clock = clock
 
     def current(self, agent_id: str) -> AgentPair:
-        """The pair that an agent's credentials are sealed to; made when there is none."""
+        """Return the pair to which an agent's credentials are sealed. Makes one when there is none."""
         pairs = self.pairs(agent_id)
         if not pairs:
             with self._store.locked():
                 if not self.pairs(agent_id):
                     self._keep_new(agent_id, [])
-            pairs = self.pairs(agent_id)  # its copy is kept now, and not with the next command
+            pairs = self.pairs(agent_id)  # keep its copy now, not with the next command
         return pairs[-1]
 
     def find(self, agent_id: str, pair: str | None) -> AgentPair:
-        """An agent's current pair, or the one with an id. Raises NoAgentKey."""
+        """Return an agent's current pair, or the one with an id. Raises NoAgentKey."""
         pairs = [one for one in self.pairs(agent_id) if pair in (None, one.id)]
         if not pairs:
             raise NoAgentKey(f"the agent {agent_id} has no key {pair or ''} in this home".replace("  ", " "))
         return pairs[-1]
 
     def pairs(self, agent_id: str) -> list[AgentPair]:
-        """All of an agent, the current one last. Raises KeyDamaged, OtherKey, SignatureError."""
-        # What counts is read after the pairs: a rotation in between leaves the key they are wrapped for trusted.
+        """Return all pairs of an agent, the current one last. Raises KeyDamaged, OtherKey, SignatureError."""
+        # Read the trusted keys after the pairs: a rotation in between keeps the key they are wrapped for trusted.
         found = self._store.read_checked(
             _file(agent_id), lambda document: _checked(agent_id, document, self._identity.trusted)
         )
         return found or []
 
     def all(self) -> dict[str, list[AgentPair]]:
-        """The pairs of every agent, by its id."""
+        """Return the pairs of every agent, by its id."""
         files = (Path(name) for name in self._store.names(AGENTS))
         return {file.stem: self.pairs(file.stem) for file in files if file.suffix == ".json"}
 
     def destroy(self, agent_id: str) -> bool:
-        """Destroy an agent's pairs: whatever was sealed to them is shut for ever. False when it had none."""
+        """Destroy an agent's pairs, so that nothing sealed to them can be opened again. Return False when it had
+        none."""
         with self._store.locked():
             return self._store.discard(_file(agent_id))
 
     def why_shut(self, credential: JsonObject) -> UnsealError | None:
-        """What can be said of a credential of this program whose pair is not among its agent's; None for no more."""
+        """Return why a credential of this program cannot be opened when its pair is not among its agent's; None when
+        unknown."""
         name, agent_id = credential.get("label") or credential.get("id"), credential.get("agent_id")
         encryption = credential["encryption"]
         owner = self._owner(str(encryption.get("recipient")))
@@ -84,7 +86,7 @@ class AgentKeys:
         return WrongUserKey(f"the credential {name} was sealed under the key {user}, this home has {own}")
 
     def _owner(self, pair: str) -> str | None:
-        """The agent of this home that a pair belongs to."""
+        """Return the agent of this home that a pair belongs to."""
         for name in self._store.names(AGENTS):
             agent_id = Path(name).stem
             with contextlib.suppress(KeysError, SignatureError):
@@ -93,7 +95,7 @@ class AgentKeys:
         return None
 
     def export(self, agent_id: str) -> JsonObject:
-        """An agent's pairs as they travel in an archive (`lifeboat/keys.json`): nothing secret stands open in it.
+        """Return an agent's pairs for an archive (`lifeboat/keys.json`). It contains no unsealed secret.
 
         {"agent_id", "user": UserPublic, "pairs": [{"agent_id", "public", "wrapped", "created_at", "testimony"}],
         "former": [FormerKey], "device": {"name", "testimony"}}, the current pair last. Raises NoAgentKey.
@@ -107,11 +109,11 @@ class AgentKeys:
         return {**self._document(agent_id, pairs), former_keys.FIELD: keys, device_registry.FIELD: device}
 
     def take_in(self, document: JsonObject) -> None:
-        """Keep the pairs that came with an archive, the former keys and the machines it names. Pairs of this home
-        stay, and stay the current ones.
+        """Import the pairs of an archive, the former keys and the machines that it names. Pairs of this home stay and
+        stay current.
 
-        Raises OtherKey when they were wrapped for another user's key, SignatureError when a pair was not made by a
-        device of the user, KeyDamaged for the wrong shape.
+        Raises OtherKey when they were wrapped for another user's key, SignatureError when no device of the user made a
+        pair, KeyDamaged for the wrong shape.
         """
         agent_id, identity = _agent_id(document.get("agent_id")), self._identity
         with self._store.locked():
@@ -130,15 +132,16 @@ class AgentKeys:
             )
 
     def _came_former(self, document: JsonObject) -> list[FormerKey]:
-        """Only the key in force says what it replaced; an archive under an older one knows less than this home."""
+        """Return the former keys of an archive. Only the current key names the keys it replaced; an archive under an
+        older key knows less than this home."""
         user = key_file_documents.user_public(document.get("user"), "the keys of the archive")
         return (
             former_keys.read_former_keys(document.get(former_keys.FIELD), user) if user == self._identity.public else []
         )
 
     def _take_former(self, known: list[FormerKey], keys: list[FormerKey]) -> None:
-        """What another machine of the user says of former keys. One that turns out to be compromised gives every agent
-        a new pair, and the vaults have to settle."""
+        """Import former keys from another machine of the user. If one of them is compromised, every agent gets a new
+        pair and the vaults must be settled."""
         stolen = former_keys.newly_compromised(known, keys)
         if stolen:
             self._store.replace(SETTLING, key_rotation.to_settle(stolen))
@@ -147,7 +150,7 @@ class AgentKeys:
         self._store.replace(USER_PUBLIC, key_rotation.user_document(self._identity.public, keys))
 
     def _keep_new(self, agent_id: str, pairs: list[AgentPair]) -> AgentPair:
-        """Make one more pair, which is the current one from now on."""
+        """Make another pair and make it the current one."""
         pair = agent_pair.make_agent_pair(agent_id, self._identity.device, self._now())
         self._store.replace(_file(agent_id), self._document(agent_id, [*pairs, pair]))
         return pair
@@ -170,7 +173,7 @@ def _checked(agent_id: str, document: JsonObject, trusted: TrustedKeys) -> list[
 
 
 def _agent_id(agent_id: Any) -> str:
-    """The id is a file name here, and one may come from an archive."""
+    """Check an agent id, which becomes a file name and may come from an archive."""
     if not isinstance(agent_id, str) or _AGENT_ID.fullmatch(agent_id) is None:
         raise KeyDamaged(f"{agent_id!r} is not the id of an agent")
     return agent_id

@@ -1,4 +1,4 @@
-"""The machines that a home has met, and where it last saw which key: what people are told, and which machines were
+"""Remember the machines that a home has met, where it last saw each key, and which machines were
 reported as lost.
 
     devices.json   {"devices": [{"public": base64, "name", "first_seen", "last_seen", "revoked_at": time or null}],
@@ -23,7 +23,7 @@ from lifeboat_keys.pairs.user_key import PUBLIC_BYTES
 
 DEVICES = "devices.json"
 FIELD = "device"
-"""In the keys of an archive: the machine that made it, `{"name", "testimony"}`."""
+"""Field in an archive's keys: the machine that made it, `{"name", "testimony"}`."""
 
 _CONTEXT = "machine"
 _LEAST_OF_AN_ID = 4
@@ -31,7 +31,7 @@ _LEAST_OF_AN_ID = 4
 
 @dataclass(frozen=True, slots=True)
 class KnownDevice:
-    """A machine. `public` is its device key; `revoked_at` is when it was reported as lost, None while it is not."""
+    """A machine. `public` is its device key; `revoked_at` is when it was reported as lost, else None."""
 
     public: bytes
     name: str
@@ -48,12 +48,12 @@ class KnownDevice:
 
 
 def host_name() -> str:
-    """What this machine calls itself."""
+    """Return the host name of this machine."""
     return platform.node() or "this machine"
 
 
 def find_machine(devices: list[KnownDevice], machine: str) -> KnownDevice:
-    """The machine of a name, or of the beginning of an id. Raises UnknownMachine, which lists those that are known."""
+    """Return the machine with a name or a unique id prefix. Raises UnknownMachine, which lists the known ones."""
     by_name = [one for one in devices if one.name.casefold() == machine.casefold()]
     by_id = [one for one in devices if len(machine) >= _LEAST_OF_AN_ID and one.id.startswith(machine.lower())]
     found = by_name or by_id
@@ -66,16 +66,18 @@ def find_machine(devices: list[KnownDevice], machine: str) -> KnownDevice:
 
 
 def introduce_machine(device: DeviceKey, name: str) -> JsonObject:
-    """What an archive says of the machine that made it, signed by it. No time: equal states make equal archives."""
+    """Return the signed introduction of the machine that makes an archive. It has no time, so that equal states make
+    equal archives."""
     return {"name": name, "testimony": device.testify(_CONTEXT, {"name": name})}
 
 
 def take_in_machines(
     machines: DeviceRegistry, document: JsonObject, testimonies: list[JsonObject], trusted: TrustedKeys, now: str
 ) -> None:
-    """Note the machine that made an archive, when its introduction holds, and those that made the agent's pairs.
+    """Remember the machine that made an archive, if its introduction is valid, and the machines that made the agent's
+    pairs.
 
-    `document` is that of the keys, `testimonies` are those of its pairs, which were checked.
+    `document` is the archive's keys document; `testimonies` are those of its pairs, already checked.
     """
     said = document.get(FIELD)
     if not isinstance(said, dict) or not isinstance(said.get("name"), str):
@@ -94,22 +96,22 @@ def _device_of(testimony: JsonObject) -> bytes:
 
 
 class DeviceRegistry:
-    """The registry in one folder of keys."""
+    """Registry of machines in one key folder."""
 
     def __init__(self, store: KeyFiles) -> None:
         self._store = store
 
     def all(self) -> list[KnownDevice]:
-        """Every machine met, in the order of meeting. Raises KeyDamaged."""
+        """Return every known machine in the order of first contact. Raises KeyDamaged."""
         return [_device(one) for one in self._read()["devices"]]
 
     def revoked(self) -> frozenset[bytes]:
-        """The public keys of the machines that were reported as lost."""
+        """Return the public keys of machines that were reported as lost."""
         return frozenset(one.public for one in self.all() if one.revoked_at is not None)
 
     def meet(self, public: bytes, name: str | None, time: str) -> None:
-        """Note a machine that was seen at a time. A name given here stands; without one an unknown machine is called
-        by its id."""
+        """Record that a machine was seen. A given name replaces the known one; an unknown machine without a name is
+        called by its id."""
 
         def met(known: KnownDevice | None) -> KnownDevice:
             if known is None:
@@ -128,18 +130,18 @@ class DeviceRegistry:
         self._change(device.public, lambda known: replace(known or device, name=name))
 
     def revoke(self, public: bytes, time: str) -> None:
-        """From now on nothing new counts that this machine signs."""
+        """Stop accepting new signatures of a machine."""
         unnamed = KnownDevice(public, device_id(public), time, time)
         self._change(public, lambda known: replace(known or unnamed, revoked_at=time))
 
     def key_met(self, key_id: str, where: str, time: str) -> None:
-        """Note where a key was seen (text for people, such as "in an archive of Ada, sequence 12")."""
+        """Record where a key was seen (text for people, such as "in an archive of Ada, sequence 12")."""
         with self._store.locked():
             document = self._read()
             self._write({**document, "keys": {**document["keys"], key_id: {"where": where, "seen_at": time}}})
 
     def last_seen(self, key_id: str) -> tuple[str, str] | None:
-        """Where (text) and when a key was last seen, None when it never was."""
+        """Return where (text) and when a key was last seen; None when it never was."""
         found = self._read()["keys"].get(key_id)
         return None if found is None else (str(found["where"]), str(found["seen_at"]))
 
@@ -158,7 +160,7 @@ class DeviceRegistry:
 
 
 def _checked(document: JsonObject) -> JsonObject:
-    """Raises KeyDamaged for the wrong shape."""
+    """Check the shape of the document. Raises KeyDamaged."""
     whole = {"devices": [], "keys": {}, **document}
     try:
         if not isinstance(whole["keys"], dict):

@@ -1,4 +1,4 @@
-"""Whose home this is and which machine it is on: what the key files say without any secret of the user.
+"""Identify the owner and the machine of a home from its key files, without any secret of the user.
 
 user.json           the public part of the user's key, so that capture never touches the secret, and the keys that
                     it replaced
@@ -28,20 +28,20 @@ MAKE = "lifeboat keys init"
 
 
 class HomeIdentity:
-    """What is known in one folder. Nothing is cached: another process may have added to it."""
+    """Owner and machine of one key folder. Nothing is cached, because another process may change the files."""
 
     def __init__(self, store: RotatingFiles) -> None:
         self._store = store
 
     @property
     def key_id(self) -> str | None:
-        """The id of the user's key, None when there is none yet; its store is not asked. Raises KeysError."""
+        """Return the id of the user's key without asking its store; None when there is none yet. Raises KeysError."""
         known = self._known_public()
         return None if known is None else known.key_id
 
     @property
     def public(self) -> UserPublic:
-        """The public part of the user's key. Raises NoKey."""
+        """Return the public part of the user's key. Raises NoKey."""
         known = self._known_public()
         if known is None:
             raise NoKey("there is no key in this home", fix=MAKE)
@@ -49,17 +49,17 @@ class HomeIdentity:
 
     @property
     def former(self) -> list[FormerKey]:
-        """The keys that the user's key replaced. Raises NoKey, KeyDamaged, SignatureError."""
+        """Return the keys that the user's key replaced. Raises NoKey, KeyDamaged, SignatureError."""
         return self._key_and_former()[1]
 
     @property
     def trusted(self) -> TrustedKeys:
-        """Whose signatures count here. Raises NoKey."""
+        """Return the keys whose signatures count here. Raises NoKey."""
         return key_rotation.trusted_keys_of(*self._key_and_former(), self.machines.revoked(), self.settling())
 
     @property
     def trusted_when_settled(self) -> TrustedKeys:
-        """Whose signatures count once the history no longer carries any of a compromised key."""
+        """Return the keys whose signatures count once no history is signed by a compromised key any more."""
         user, keys = self._key_and_former()
         settling = self.settling()
         return key_rotation.trusted_keys_of(
@@ -67,17 +67,17 @@ class HomeIdentity:
         )
 
     def settling(self) -> UnsettledRotation | None:
-        """What the vaults still lack after a compromised key was replaced; None when nothing."""
+        """Return what the vaults still lack after a compromised key was replaced; None when nothing."""
         return key_rotation.read_unsettled(self._store)
 
     @property
     def device(self) -> DeviceKey:
-        """The device key. Raises NoKey when there is none yet, KeyDamaged when it is not certified by the user."""
+        """Return the device key. Raises NoKey when there is none yet, KeyDamaged when the user did not certify it."""
         device = self._read_device()
         if device is None:
             raise NoKey("this machine has no device key", fix=MAKE)
         public = self.public
-        if device.user != public:  # a rotation may have ended between the two
+        if device.user != public:  # a rotation may have ended between the two reads
             with self._store.locked():
                 device, public = self._read_device() or device, self.public
         try:
@@ -88,18 +88,18 @@ class HomeIdentity:
 
     @property
     def machines(self) -> DeviceRegistry:
-        """The machines that this home has met."""
+        """Return the registry of machines that this home has met."""
         return DeviceRegistry(self._store)
 
     @property
     def own_name(self) -> str:
-        """What the user calls this machine."""
+        """Return the user's name for this machine."""
         device = self._read_device()
         known = [one.name for one in self.machines.all() if device is not None and one.public == device.public]
         return known[0] if known else host_name()
 
     def last_seen(self, key_id: str) -> str:
-        """Where this home last saw a key, in words; "" when it never did."""
+        """Return where this home last saw a key, in words; "" when it never did."""
         if key_id == self.key_id:
             return f"it is the key of this home, on {self.own_name}"
         for one in self.former:
@@ -109,19 +109,20 @@ class HomeIdentity:
         return "" if found is None else f"{found[0]}, {found[1][:10]}"
 
     def _key_and_former(self) -> tuple[UserPublic, list[FormerKey]]:
-        """Both as one moment saw them. What else counts is read after this: a rotation writes it before."""
+        """Return the key and its former keys from one read. Read this before other trusted data, because a rotation
+        writes it last."""
         return self._store.read_checked(USER_PUBLIC, _key_and_former) or (self.public, [])
 
     def _known_public(self) -> UserPublic | None:
         recorded = self._recorded_public()
         if recorded is not None:
             return recorded
-        key = FileStore(self._store).find()  # left by a process that ended before it wrote the public part
+        key = FileStore(self._store).find()  # left by a process that ended before writing the public part
         return None if key is None else key.public
 
     def _recorded_public(self) -> UserPublic | None:
-        """The device's certificate says it too: a home that lost both files of the user's key must not get another
-        one, under which nothing that was sealed opens."""
+        """Return the user's key from the device's certificate. A home that lost both files of the user's key must not
+        get a new key, under which nothing sealed before would open."""
         known = self._store.read_checked(USER_PUBLIC, key_file_documents.user_public)
         if known is not None:
             return known
@@ -134,6 +135,6 @@ class HomeIdentity:
 
 
 def _key_and_former(document: JsonObject) -> tuple[UserPublic, list[FormerKey]]:
-    """Raises KeyDamaged, SignatureError."""
+    """Decode the document. Raises KeyDamaged, SignatureError."""
     user = key_file_documents.user_public(document)
     return user, former_keys.read_former_keys(document.get(former_keys.FIELD), user)

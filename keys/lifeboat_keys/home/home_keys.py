@@ -1,7 +1,7 @@
 """The keys of one home on one machine.
 
-    store.json          where the user's key lies (see `stores`)
-    user.key  users/    the user's keys in the file store: whoever reads these files has them
+    store.json          which store holds the user's key (see `stores`)
+    user.key  users/    the user's keys in the file store, readable to anyone who can read the files
     wrapped/            the user's keys, wrapped with a passphrase
     proven.json         when the words were last proven
     fingerprint.key     tells an unchanged secret from a changed one without keeping it; opens nothing
@@ -9,11 +9,11 @@
     agents/<id>.json    each agent's pairs (see `agent_keys`)
     rotation.json  settling.json           while the user's key is being replaced (see `key_rotation`)
 
-Each of store.json, user.json, devices.json, agents/<id>.json and settling.json, which hold nothing secret in the open,
-has a copy in a second folder (`spares`): one that is lost or damaged is written again from it.
+Each of store.json, user.json, devices.json, agents/<id>.json and settling.json, which hold no unprotected secret,
+has a copy in a second folder (`spares`), from which a lost or damaged one is written again.
 
-Capturing and signing need no secret of the user: `ensure` once, then everything but `user_key`, `agent_secret`
-and `open` works while the key is away.
+Capturing and signing need no secret of the user: call `ensure` once; then everything but `user_key`, `agent_secret`
+and `open` works while the key is unavailable.
 """
 
 from __future__ import annotations
@@ -51,17 +51,18 @@ _PROVEN = "proven.json"
 
 
 class KeyState(StrEnum):
+    """State of the user's key on this machine."""
+
     OK = "ok"
     NEEDS_KEY = "needs_key"
-    """No key, or only its public part: capture goes on, credentials cannot be opened."""
+    """No key, or only its public part: captures work, credentials cannot be opened."""
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """What `status` says of the user's key. `note` is for people, "" when there is nothing to say;
-    `description` says of a key that can be used where it is. `proven_at`
-    is when the words were last proven."""
+    """Status of the user's key. `note` is a hint for people, "" without one; `description` says where a usable key is
+    stored; `proven_at` is when the user last proved to have the words."""
 
     state: KeyState
     key_id: str | None
@@ -72,7 +73,7 @@ class KeyStatus:
 
 
 class HomeKeys(HomeIdentity):
-    """One folder of keys: what `HomeIdentity` knows, the way to the user's key, and what is done with it."""
+    """The keys in one key folder: everything `HomeIdentity` knows, and access to the user's key."""
 
     def __init__(
         self,
@@ -89,11 +90,11 @@ class HomeKeys(HomeIdentity):
         self._agents = AgentKeys(self._store, self, self._clock)
 
     def ensure(self, store: StoreKind | None = None) -> bool:
-        """Make what is missing: the user's key, the device key, the fingerprint key. Never overwrites one.
+        """Make missing keys: the user's key, the device key, the fingerprint key. Never overwrites one.
 
-        A new key goes into `store`, or into the best there is; one that is here stays where it is (see `move`). Says
-        whether the user's key was made now, or by a call that did not get to its end: its words have then to be
-        shown. Raises NoKey when the user's key was here once and is needed, and what the store raises.
+        A new user key goes into `store`, or into the best available one; an existing key stays in its store (see
+        `move`). Returns whether the user's key was made now, or by a call that did not finish: its words must then be
+        shown. Raises NoKey when the user's key existed here and is needed, and what the store raises.
         """
         with self._store.locked():
             new = self._read_device() is None
@@ -104,8 +105,8 @@ class HomeKeys(HomeIdentity):
         return new
 
     def install(self, user_key: UserKey, store: StoreKind | None = None) -> None:
-        """Take a key from its words, into `store` or the one in use. Raises KeyExists when this home has another one,
-        and what the store raises."""
+        """Install a key given by its words, into `store` or the one in use. Raises KeyExists when this home has another
+        key, and what the store raises."""
         with self._store.locked():
             known = self._known_public()
             if known is not None and known != user_key.public:
@@ -114,8 +115,8 @@ class HomeKeys(HomeIdentity):
             self._complete(user_key)
 
     def status(self, *, thorough: bool = False) -> KeyStatus:
-        """Asks the store, once; a program of the user's only if `thorough`, because it may have to ask somebody. Never
-        raises for what is wrong with a key: it says so."""
+        """Query the store once and return the status. An external program is asked only if `thorough`, because it may
+        prompt. Never raises for a problem with a key; the status describes it."""
         try:
             if not thorough and self.public and self.store is StoreKind.COMMAND and not self.store_problem(self.store):
                 return self._usable(CommandStore.description)
@@ -130,8 +131,8 @@ class HomeKeys(HomeIdentity):
         return self._usable(opened.description)
 
     def damage(self) -> LifeboatError | None:
-        """Read every file that captures, restores and signatures need beside the user's key, and return what is wrong
-        with the first that cannot be used. What is merely missing is made again by the next capture."""
+        """Read every file that captures, restores and signatures need besides the user's key, and return what is wrong
+        with the first unusable one. Missing files do not count, because the next capture makes them."""
         try:
             if self._read_device() is not None:
                 _ = self.device
@@ -146,90 +147,91 @@ class HomeKeys(HomeIdentity):
 
     @property
     def is_complete(self) -> bool:
-        """Whether this machine has every key that it makes by itself. Raises KeysError."""
+        """Return whether this machine has every key that it makes itself. Raises KeysError."""
         return self._read_device() is not None and self._store.has(FINGERPRINT_KEY)
 
     def user_key(self) -> UserKey:
-        """The user's key with its secret: from the process that holds it open, or from its store.
+        """Return the user's key with its secret, from the process that holds it open or from its store.
 
-        Raises NoKey (or what is derived from it), KeyUnsafe, KeyDamaged, OtherKey, and what the store raises.
+        Raises NoKey (or a subclass), KeyUnsafe, KeyDamaged, OtherKey, and what the store raises.
         """
         return self._open().key
 
     @property
     def store(self) -> StoreKind:
-        """Where the user's key lies. Raises KeyDamaged, KeyUnsafe."""
+        """Return the store of the user's key. Raises KeyDamaged, KeyUnsafe."""
         return self._user.choice.store
 
     @property
     def store_is_chosen(self) -> bool:
-        """Whether the user named the store, so that no better one need be looked for. Raises as `store`."""
+        """Return whether the user chose the store, so that no better one is suggested. Raises as `store`."""
         return self._user.choice.chosen
 
     def store_problem(self, store: StoreKind) -> KeysError | None:
-        """Why a key could not be kept in a store now, None when it could."""
+        """Return why a store could not keep a key now; None when it could."""
         return self._user.problem(store)
 
     def left_open(self) -> list[str]:
-        """Files in which a key still lies unprotected although it is in another store now."""
+        """Return the files that still hold an unprotected key although it moved to another store."""
         return self._user.left_open()
 
     def move(self, store: StoreKind) -> list[str]:
-        """Bring the user's key into another store, and finish a move that was interrupted.
+        """Move the user's key to another store, and finish an interrupted move.
 
-        The names of the unprotected files that are gone: the new store gave back every key they held before. Other
-        stores keep what they have. Raises what both stores raise; then the key is where it was.
+        Returns the removed unprotected files; before, every key in them is read back from the new store. Other stores
+        keep what they have. Raises what both stores raise; the key then stays in its old store.
         """
         with self._store.locked():
             key = self.user_key()
             return self._user.move(key, store, [one.open(key).key_id for one in self.former])
 
     def keep(self, user_key: UserKey) -> None:
-        """Keep a further key in the store in use; the others stay. Raises KeyExists, StoreReadOnly where there is
-        room for one only, NoPassphrase, and what else the store raises."""
+        """Keep a further key in the store in use. Raises KeyExists, StoreReadOnly where there is room for one key only,
+        NoPassphrase, and what else the store raises."""
         with self._store.locked():
             self._user.keep(user_key)
 
     def unlock(self, passphrase: str | None = None, seconds: float | None = None) -> HeldUserKey | None:
-        """Open the key, which may ask the user, and hold it open for `seconds`, or until `lock`. None where the store
-        is never locked. Raises CannotHold, KeyUnsafe, and what the store raises."""
+        """Open the key, which may prompt the user, and hold it open for `seconds` or until `lock`. None for a store
+        that is never locked. Raises CannotHold, KeyUnsafe, and what the store raises."""
         return self._user.unlock(self.public.key_id, passphrase, seconds)
 
     def lock(self) -> bool:
-        """End what `unlock` began; whether there was anything to end."""
+        """End what `unlock` began; return whether there was anything to end."""
         return self._user.lock()
 
     def note_proven(self, time: str) -> None:
-        """Remember when the words were proven."""
+        """Record when the user proved to have the words."""
         document = {"kind": "lifeboat words proven", "version": 1, "key_id": self.public.key_id, "proven_at": time}
         with self._store.locked():
             self._store.replace(_PROVEN, document)
 
     @property
     def proven_at(self) -> str | None:
-        """When the words of the user's key were last proven; its store is not asked. Raises KeysError."""
+        """Return when the user last proved to have the words of the key, without asking the store. Raises KeysError."""
         return self._proven_at(self.key_id)
 
     def agent_public(self, agent_id: str) -> bytes:
-        """The public half (X25519) that an agent's credentials are sealed to; the pair is made when there is none."""
+        """Return the public half (X25519) to which an agent's credentials are sealed. Makes a pair when there is
+        none."""
         return self._agents.current(agent_id).public
 
     def agent_secret(self, agent_id: str, pair: str | None = None) -> bytes:
-        """The secret half of an agent's current pair, or of the one named. Raises NoKey, NoAgentKey."""
+        """Return the secret half of an agent's current pair, or of the named one. Raises NoKey, NoAgentKey."""
         found = self._agents.find(agent_id, pair)
         return found.secret(self._key_of(found.user))
 
     def _key_of(self, user: UserPublic) -> UserKey:
-        """The user's key, or the former one that something was wrapped for."""
+        """Return the user's key, or the former key for which something was wrapped."""
         key = self.user_key()
         if key.public == user:
             return key
-        with self._store.locked():  # so that both are of one moment
+        with self._store.locked():  # so that both are read at one moment
             key, found = self.user_key(), [one for one in self.former if one.public == user]
             return found[0].open(key) if found else key
 
     def open(self, credential: JsonObject) -> bytes:
-        """The payload of a credential record, whichever pair of its agent it was sealed to.
+        """Return the payload of a credential record, sealed to any pair of its agent.
 
         Raises NoKey, NoAgentKey, UnsealError.
         """
@@ -242,7 +244,7 @@ class HomeKeys(HomeIdentity):
         return credential_sealing.unseal_credential(credential, secret)
 
     def fingerprint(self, value: bytes) -> str:
-        """64 hexadecimal digits that are equal for equal values and mean nothing on another machine."""
+        """Return 64 hexadecimal digits that are equal for equal values and meaningless on another machine."""
         key = self._fingerprint_key()
         if key is None:
             raise NoKey("this machine has no fingerprint key", fix=MAKE)
@@ -253,11 +255,11 @@ class HomeKeys(HomeIdentity):
         return None if document is None else key_file_documents.secret_in(document, FINGERPRINT_KEY)
 
     def export_agent(self, agent_id: str) -> JsonObject:
-        """An agent's pairs as they travel in an archive. Raises NoAgentKey."""
+        """Return an agent's pairs for an archive. Raises NoAgentKey."""
         return self._agents.export(agent_id)
 
     def lost_pairs_of(self, agent_id: str, credentials: Iterable[JsonObject]) -> list[JsonObject]:
-        """Return the credentials that were sealed for the user of this home, to a pair that this home has no more.
+        """Return the credentials sealed for this home's user to a pair that this home no longer has.
 
         Raises KeyDamaged, OtherKey, SignatureError.
         """
@@ -272,21 +274,20 @@ class HomeKeys(HomeIdentity):
         return unopened_credentials.select_unopened(own, document)
 
     def destroy_agent(self, agent_id: str) -> bool:
-        """Destroy an agent's pairs here: its credentials, wherever copies of them are, cannot be opened with what this
-        home holds. False when it had none."""
+        """Destroy an agent's pairs, so that this home can no longer open its credentials, nor copies of them. Return
+        False when it had none."""
         return self._agents.destroy(agent_id)
 
     def import_agent(self, document: JsonObject) -> None:
-        """Keep the pairs, the former keys and the machines that came with an archive. Raises OtherKey, SignatureError,
-        KeyDamaged."""
+        """Import the pairs, former keys and machines of an archive. Raises OtherKey, SignatureError, KeyDamaged."""
         self._agents.take_in(document)
 
     def rotate(self, old: UserKey, new: UserKey, reason: RotationReason) -> None:
-        """Put `new` in the place of the key in force, `old` (see `key_rotation`). Interrupted anywhere, one of the two
-        is in force. `new` may be one that another machine of the user put in the place of the same key.
+        """Replace the current key `old` by `new` (see `key_rotation`). After an interruption at any point, one of the
+        two is current. `new` may be the key with which another machine of the user replaced the same key.
 
-        Raises OtherKey when `old` is not the key in force any more, KeyExists when `new` is no other key or was
-        replaced once, KeysError when the last rotation has not settled.
+        Raises OtherKey when `old` is no longer current, KeyExists when `new` is the same key or a former one, KeysError
+        when the last rotation has not settled.
         """
         with self._store.locked():
             if self.public != old.public:
@@ -303,29 +304,30 @@ class HomeKeys(HomeIdentity):
             self._store.roll_forward()
 
     def refuse_unsettled(self) -> None:
-        """Raises KeysError while the vaults lack something: the next command goes on with it."""
+        """Raise KeysError while the vaults are not settled. The next command continues settling them."""
         if self.settling() is not None:
             raise KeysError("the last rotation of your key has not come to its end", fix="lifeboat status")
 
     def renew_device(self) -> None:
-        """A new device key for this machine, because a copy of it uses the old one. Raises what `user_key` raises."""
+        """Make a new device key for this machine, because a copy of the machine uses the old one. Raises what
+        `user_key` raises."""
         with self._store.locked():
             key = self.user_key()
             self._store.replace(DEVICE_KEY, key_file_documents.of_device_key(DeviceKey.generate(key)))
             self._complete(key)
 
     def note_signed(self) -> None:
-        """The vaults' history is signed anew: the compromised key counts no more."""
+        """Record that the vaults' history is signed again, and stop trusting the compromised key."""
         with self._store.locked():
             key_rotation.note_signed(self._store)
 
     def note_settled(self) -> None:
-        """The vaults lack nothing any more."""
+        """Record that the vaults are settled."""
         with self._store.locked():
             key_rotation.note_settled(self._store)
 
     def _refuse_second_key(self) -> None:
-        """Under another key nothing that was sealed before would open."""
+        """Refuse to make a second user key: nothing sealed before would open under it."""
         if self._store.names(AGENTS):
             raise NoKey("the files that say whose home this is are lost", fix="lifeboat keys recover")
 
@@ -347,7 +349,7 @@ class HomeKeys(HomeIdentity):
         return KeyStatus(state, key_id, store, note, self._proven_at(key_id), description)
 
     def _proven_at(self, key_id: str | None) -> str | None:
-        """None also where the note of it cannot be read: they are proven anew then."""
+        """Return when the words were proven. An unreadable note counts as missing; the words are then proven again."""
         with contextlib.suppress(KeysError, ValueError):
             document = self._store.read(_PROVEN) or {}
             if document.get("key_id") == key_id:
@@ -355,8 +357,8 @@ class HomeKeys(HomeIdentity):
         return None
 
     def _complete(self, key: UserKey | None = None) -> None:
-        """Everything that hangs on the user's key, where it is missing; under the lock. The device key comes last:
-        it says that all is there. `key` is the user's key where it is at hand."""
+        """Make missing keys below the user's key, under the lock. The device key comes last, because it marks the set
+        as complete. `key` is the user's key, if available."""
         if self._store.read(USER_PUBLIC) is None:
             self._store.write_once(USER_PUBLIC, (key.public if key else self.public).to_json())
         if self._store.read(FINGERPRINT_KEY) is None:

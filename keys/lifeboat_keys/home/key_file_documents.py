@@ -1,4 +1,4 @@
-"""The key files' documents: JSON that says its kind, so that a file found somewhere can be told."""
+"""Encode and decode key files: JSON with a kind, so that a file found anywhere can be identified."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def of_user_key(key: UserKey) -> JsonObject:
 
 
 def user_key(document: JsonObject, name: str = USER_KEY) -> UserKey:
-    """Raises KeyDamaged, also when the document names another key than it holds."""
+    """Decode a user key. Raises KeyDamaged, also when the stated id does not match the key."""
     key = UserKey(secret_in(document, name))
     if document.get("key_id") != key.key_id:
         raise KeyDamaged(f"{name} does not hold the key it names")
@@ -27,7 +27,7 @@ def user_key(document: JsonObject, name: str = USER_KEY) -> UserKey:
 
 
 def user_public(document: Any, name: str = USER_PUBLIC) -> UserPublic:
-    """Raises KeyDamaged."""
+    """Decode a public user key. Raises KeyDamaged."""
     try:
         return UserPublic.from_json(document)
     except ValueError as error:
@@ -45,7 +45,7 @@ def of_device_key(device: DeviceKey) -> JsonObject:
 
 
 def device_key(document: JsonObject) -> DeviceKey:
-    """Raises KeyDamaged for the wrong shape; whether the certificate holds is not looked at."""
+    """Decode a device key without checking its certificate. Raises KeyDamaged for the wrong shape."""
     user = user_public(document.get("user"), DEVICE_KEY)
     try:
         certificate = from_base64(document.get("certificate"), SIGNATURE_BYTES)
@@ -59,7 +59,7 @@ def new_fingerprint_key() -> JsonObject:
 
 
 def secret_in(document: JsonObject, name: str) -> bytes:
-    """The 32 secret bytes of the document of a file. Raises KeyDamaged, naming the file."""
+    """Return the 32 secret bytes of a document. Raises KeyDamaged, naming the file."""
     try:
         return from_base64(document.get("secret"), SECRET_BYTES)
     except ValueError:

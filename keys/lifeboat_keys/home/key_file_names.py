@@ -1,4 +1,4 @@
-"""How the files of the keys are called. Apart from what reads them, so that a look costs nothing."""
+"""Names of the key files. Separate from the code that reads them, so that importing it is cheap."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ DEVICE_KEY = "device.key"
 FINGERPRINT_KEY = "fingerprint.key"
 AGENTS, JOURNAL, SETTLING = "agents", "rotation.json", "settling.json"
 IRREPLACEABLE = frozenset({AGENTS, JOURNAL, SETTLING})
-"""What the words of the key cannot make anew."""
+"""Files that the recovery words cannot restore."""

@@ -1,4 +1,5 @@
-"""Key files: 0600 in a 0700 folder, each written once, read back before it is used, refused when others can read it."""
+"""Read and write key files: 0600 in a 0700 folder, written once, read back before use, refused when others can read
+them."""
 
 from __future__ import annotations
 
@@ -28,13 +29,14 @@ _OTHERS = 0o077
 _LOCK = ".lock"
 _LOCK_SECONDS = 30.0
 _LARGEST = 16 << 20
-"""Bytes of a document: far beyond an agent with thousands of pairs."""
+"""Maximum bytes of a document, far beyond an agent with thousands of pairs."""
 
 
 class KeyFiles:
-    """The JSON documents of one folder. Every error is a KeysError that says which command helps.
+    """The JSON documents of one folder. Every error is a KeysError that names a command that helps.
 
-    `spares` is a second folder with a copy of each document that `read_checked` reads. Nothing secret is read so.
+    `spares` is a second folder with a copy of each document that `read_checked` reads. No secret document is read that
+    way.
     """
 
     def __init__(self, folder: Path, files: FileOperations, spares: Path | None = None) -> None:
@@ -44,7 +46,7 @@ class KeyFiles:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Alone in this folder, which is made when it is not there; entering it again in the same thread is free."""
+        """Hold the lock of this folder, which is created if missing. The lock is reentrant within a thread."""
         self._make_folder(self.folder)
         lock = filelock.FileLock(self.folder / _LOCK, timeout=_LOCK_SECONDS, mode=FILE_MODE, is_singleton=True)
         try:
@@ -61,7 +63,7 @@ class KeyFiles:
             lock.release()
 
     def read(self, name: str) -> JsonObject | None:
-        """A document, None when there is none. Raises KeyUnsafe, KeyDamaged."""
+        """Return a document; None when it is missing. Raises KeyUnsafe, KeyDamaged."""
         path = self.folder / name
         data = read_private(self._files, path)
         if data is None:
@@ -70,11 +72,11 @@ class KeyFiles:
         return _document(path, data)
 
     def read_checked(self, name: str, check: Callable[[JsonObject], Checked]) -> Checked | None:
-        """Return what `check` makes of a document, or of its spare where the document is lost or damaged: then it is
-        written again. None when there is neither.
+        """Return the result of `check` on a document, or on its spare when the document is missing or damaged; the
+        document is then written again. None when both are missing.
 
-        `check` raises KeyDamaged or SignatureError for what was not written. Raises what it raises of the document
-        where no spare is better, KeyUnsafe, and KeysError for what cannot be read.
+        `check` raises KeyDamaged or SignatureError for invalid content. Raises that error of the document where no
+        spare is better, KeyUnsafe, and KeysError for an unreadable file.
         """
         try:
             document = self.read(name)
@@ -91,7 +93,7 @@ class KeyFiles:
         return None if spare is None else self._put_back(name, *spare)
 
     def _checked_spare(self, name: str, check: Callable[[JsonObject], Checked]) -> tuple[JsonObject, Checked] | None:
-        """A spare that cannot be used is none."""
+        """Return the spare and the result of `check`; None for an unusable spare."""
         with contextlib.suppress(KeysError, SignatureError):
             document = self._read_spare(name)
             if document is not None:
@@ -99,13 +101,14 @@ class KeyFiles:
         return None
 
     def _put_back(self, name: str, document: JsonObject, found: Checked) -> Checked:
-        with contextlib.suppress(KeysError), self.locked():  # a home that cannot be written to is read from the spare
-            if self._read_spare(name) == document:  # else another process destroyed or replaced it meanwhile
+        with contextlib.suppress(KeysError), self.locked():  # read from the spare if the home is not writable
+            if self._read_spare(name) == document:  # otherwise another process destroyed or replaced it meanwhile
                 self.replace(name, document)
         return found
 
     def _keep_spare(self, name: str, document: JsonObject) -> None:
-        """Write the spare of a document that can be used. On a full disk there is none: nothing may depend on it."""
+        """Write the spare of a valid document. Failing (for example on a full disk) is fine; nothing may depend on a
+        spare."""
         with contextlib.suppress(KeysError):
             if self._spares is None or self._is_spared(name, document):
                 return
@@ -145,14 +148,14 @@ class KeyFiles:
             raise KeysError(f"{path} could not be removed: {error.strerror or error}") from None
 
     def write_once(self, name: str, document: JsonObject) -> None:
-        """Make a document and read it back. Raises KeyExists when the name is taken; only under `locked`."""
+        """Create a document and read it back. Raises KeyExists when the name is taken. Requires `locked`."""
         path = self.folder / name
         if self._is_there(path):
             raise KeyExists(f"{path} is there already")
         self.replace(name, document)
 
     def replace(self, name: str, document: JsonObject) -> None:
-        """Write a document that may be written again, and read it back; only under `locked`."""
+        """Write a document that may be overwritten, and read it back. Requires `locked`."""
         path = self.folder / name
         self._make_folder(path.parent)
         try:
@@ -165,7 +168,7 @@ class KeyFiles:
             self._write_spare(name, document)
 
     def remove(self, name: str) -> None:
-        """Take a document away for good, its spare first; only under `locked`."""
+        """Delete a document for good, its spare first. Requires `locked`."""
         path = self.folder / name
         self._remove_spare(name)
         try:
@@ -178,7 +181,7 @@ class KeyFiles:
         return self._spares is not None and self._is_there(self._spares / name)
 
     def discard(self, name: str) -> bool:
-        """Take a document and its spare away for good, where they are; only under `locked`. False when neither was."""
+        """Delete a document and its spare for good, if present; return False when neither was. Requires `locked`."""
         had_spare, had = self._has_spare(name), self.has(name)
         if had:
             self.remove(name)
@@ -187,8 +190,8 @@ class KeyFiles:
         return had or had_spare
 
     def names(self, folder: str = "") -> list[str]:
-        """The files in this folder, or in one below it, as `read` takes them; in order. Of a folder below, also those
-        that only have a spare left."""
+        """Return the sorted names of the files in this folder, or in one below it, including files there of which only
+        the spare is left."""
         found = self._names_in(self.folder / folder)
         if folder and self._spares is not None:
             found |= self._names_in(self._spares / folder)
@@ -203,11 +206,11 @@ class KeyFiles:
             raise _unreadable(folder, error) from None
 
     def has(self, name: str) -> bool:
-        """Whether there is a document of this name, readable or not."""
+        """Return whether a document exists, readable or not."""
         return self._is_there(self.folder / name)
 
     def _sweep(self) -> None:
-        """Remove what writes left that were cut off: it may hold a key. Whoever writes holds the lock."""
+        """Remove what interrupted writes left, because it may hold a key. The caller holds the lock."""
         with contextlib.suppress(OSError):
             for entry in self._files.scan(self.folder):
                 inside = self._files.scan(entry) if entry.is_dir(follow_symlinks=False) else []
@@ -241,8 +244,8 @@ class KeyFiles:
 
 
 def read_private(files: FileOperations, path: Path) -> bytes | None:
-    """The bytes of a file that only its owner can use, None when there is none. Raises KeyUnsafe, KeysError, and
-    KeyDamaged for one that is larger than any that was written."""
+    """Return the bytes of a file that only its owner can use; None when it is missing. Raises KeyUnsafe, KeysError, and
+    KeyDamaged for one larger than any that this program writes."""
     try:
         descriptor = files.open_regular(path)
     except FileNotFoundError:
@@ -258,7 +261,7 @@ def read_private(files: FileOperations, path: Path) -> bytes | None:
 
 
 def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
-    if os.name == "nt":  # no mode bits there; the user's profile is private by its access list
+    if os.name == "nt":  # no mode bits on Windows; an access list keeps the user's profile private
         return
     if status.st_uid != os.geteuid():
         raise KeyUnsafe(f"{path} belongs to another user", fix=f"sudo chown $(id -u) {path}")
@@ -285,7 +288,7 @@ def _document(path: Path, data: bytes) -> JsonObject:
 
 
 def _repair(path: Path) -> str:
-    """The words of the key make everything anew but what was made at random or is under way."""
+    """Return how to repair a file. The recovery words restore everything except random and unfinished documents."""
     if IRREPLACEABLE & {path.name, path.parent.name}:
         return f"bring {path.name} back from a copy of {path.parent}"
     return f"mv {path} {path}.damaged, then: lifeboat keys recover"

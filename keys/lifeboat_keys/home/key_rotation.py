@@ -1,17 +1,16 @@
-"""Replacing the user's key. No history is rewritten: 32 bytes per pair are wrapped again.
+"""Replace the user's key. No history is rewritten; only 32 bytes per pair are wrapped again.
 
-Everything is prepared first and written as ONE journal, `rotation.json`; from then on the new key is in force. The
-journal is rolled forward file by file by whoever next holds the lock of the folder: before it nothing changed, and it
-needs no secret, because all it holds is public, wrapped, or a certificate.
+Everything is prepared first and written as ONE journal, `rotation.json`; from then on the new key is current. Whoever
+next holds the lock of the folder rolls the journal forward, file by file. This needs no secret, because everything in
+the journal is public, wrapped, or a certificate.
 
     rotation.json   {"kind", "version", "agents": {id: document}, "certificate": base64, "user": document of user.json,
                      "settle": document or null}
-    settling.json   what the vaults still lack after a key that others may hold was replaced: {"kind", "version",
+    settling.json   what the vaults still lack after a compromised key was replaced: {"kind", "version",
                      "compromised": [key id], "lost": base64 or null, "signed": bool}
 
-Whoever has a key has every key before it, whose secrets are sealed to it: all of them are compromised with it. While
-`read_unsettled.json` does not say `signed`, the history still carries signatures under them, and these count; then they
-count no more.
+A key gives access to every former key, whose secrets are sealed to it, so all of them are compromised with it. Until
+`settling.json` says `signed`, the history still carries signatures under them, and these count; afterwards they do not.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _FIELDS = {"agents", "certificate", "user", "settle"}
 
 @dataclass(frozen=True, slots=True)
 class RotationStart:
-    """What a rotation starts from: the key in force, the ones it replaced, the device's secret, every agent's pairs."""
+    """Input of a rotation: the current key, the keys it replaced, the device's secret, and every agent's pairs."""
 
     key: UserKey
     former: list[FormerKey]
@@ -53,14 +52,14 @@ class RotationStart:
 
 @dataclass(frozen=True, slots=True)
 class RotationReason:
-    """Why a key is replaced. `compromised`: others may hold it; `lost` is the public key of the machine that has it."""
+    """Why a key is replaced. `compromised`: others may have it; `lost` is the public key of the machine that has it."""
 
     compromised: bool = False
     lost: bytes | None = None
 
 
 def prepare_rotation(before: RotationStart, new: UserKey, now: str, reason: RotationReason) -> JsonObject:
-    """The journal. Raises KeyDamaged for a pair or a former key that does not open."""
+    """Return the journal. Raises KeyDamaged for a pair or a former key that does not open."""
     device = DeviceKey.certified(before.device_secret, new)
     keys = [one.open(before.key) for one in before.former]
     opened = {key.public: key for key in (*keys, before.key)}
@@ -93,7 +92,7 @@ def _agent(
     *,
     fresh: bool,
 ) -> JsonObject:
-    """All pairs of an agent for the new key; with `fresh` one more, which is the current one from now on."""
+    """Return all pairs of an agent for the new key; with `fresh` an additional, current one."""
     wrapped = [agent_pair.wrap_again(pair, pair.secret(keys[pair.user]), device) for pair in pairs]
     if fresh:
         wrapped.append(agent_pair.make_agent_pair(agent_id, device, now))
@@ -101,17 +100,17 @@ def _agent(
 
 
 def agent_document(agent_id: str, user: UserPublic, pairs: list[AgentPair]) -> JsonObject:
-    """What `agents/<id>.json` holds, the current pair last."""
+    """Return the content of `agents/<id>.json`, the current pair last."""
     return {"agent_id": agent_id, "user": user.to_json(), "pairs": [pair.to_json() for pair in pairs]}
 
 
 def user_document(user: UserPublic, keys: list[FormerKey]) -> JsonObject:
-    """What `user.json` holds."""
+    """Return the content of `user.json`."""
     return {**user.to_json(), **({former_keys.FIELD: [one.to_json() for one in keys]} if keys else {})}
 
 
 def to_settle(compromised: list[FormerKey], lost: bytes | None = None) -> JsonObject:
-    """What `read_unsettled.json` holds when keys have just turned out to be compromised."""
+    """Return the content of `settling.json` for newly compromised keys."""
     return {
         "kind": _SETTLING_KIND,
         "version": _VERSION,
@@ -122,7 +121,7 @@ def to_settle(compromised: list[FormerKey], lost: bytes | None = None) -> JsonOb
 
 
 def roll_forward(store: KeyFiles) -> None:
-    """Finish the rotation whose journal there is, if there is one; only under the folder's lock. Safe to do again.
+    """Finish a started rotation, if there is a journal. Safe to repeat; requires the folder's lock.
 
     Raises KeyDamaged when the journal, or the device key that it certifies, cannot be read.
     """
@@ -135,7 +134,7 @@ def roll_forward(store: KeyFiles) -> None:
         reach_crash_point(CrashPoint.ROTATE_AGENT_WRAPPED)
         store.replace(f"{AGENTS}/{agent_id}.json", document)
     reach_crash_point(CrashPoint.ROTATE_DEVICE_CERTIFIED)
-    if device is not None:  # else the next capture makes one
+    if device is not None:  # otherwise the next capture makes one
         store.replace(DEVICE_KEY, key_file_documents.of_device_key(device))
     reach_crash_point(CrashPoint.ROTATE_KEY_REPLACED)
     if journal["settle"] is not None:
@@ -146,7 +145,7 @@ def roll_forward(store: KeyFiles) -> None:
 
 
 def _checked(journal: JsonObject) -> tuple[UserPublic, bytes]:
-    """The new key and the certificate of the device under it, before anything of the journal is done."""
+    """Check the journal before anything is done; return the new key and the device's certificate under it."""
     unknown = KeyDamaged(f"{JOURNAL} is not a rotation that is known here")
     if (journal.get("kind"), journal.get("version")) != (_KIND, _VERSION) or not journal.keys() >= _FIELDS:
         raise unknown
@@ -162,7 +161,7 @@ def _checked(journal: JsonObject) -> tuple[UserPublic, bytes]:
 
 
 def _certified(store: KeyFiles, user: UserPublic, certificate: bytes) -> DeviceKey | None:
-    """The device key as it is to be, None where it was lost. A journal that does not fit it changes nothing."""
+    """Return the new device key; None where it was lost. A journal that does not fit it changes nothing."""
     known = store.read(DEVICE_KEY)
     if known is None:
         return None
@@ -184,7 +183,7 @@ class UnsettledRotation:
 
 
 def read_unsettled(store: KeyFiles) -> UnsettledRotation | None:
-    """None when nothing is. Raises KeyDamaged."""
+    """Return the unsettled rotation; None without one. Raises KeyDamaged."""
     return store.read_checked(SETTLING, _settling)
 
 
@@ -198,14 +197,14 @@ def _settling(document: JsonObject) -> UnsettledRotation:
 
 
 def note_signed(store: KeyFiles) -> None:
-    """The history is signed anew: from now on the compromised keys count no more. Only under the folder's lock."""
+    """Record that the history is signed again, and stop trusting the compromised keys. Requires the folder's lock."""
     document = store.read(SETTLING)
     if document is not None:
         store.replace(SETTLING, {**document, "signed": True})
 
 
 def note_settled(store: KeyFiles) -> None:
-    """Nothing is left to do. Only under the folder's lock."""
+    """Record that nothing is left to do. Requires the folder's lock."""
     if store.has(SETTLING):
         store.remove(SETTLING)
 
@@ -213,7 +212,7 @@ def note_settled(store: KeyFiles) -> None:
 def trusted_keys_of(
     user: UserPublic, keys: list[FormerKey], revoked: frozenset[bytes], open_work: UnsettledRotation | None
 ) -> TrustedKeys:
-    """Whose signatures count. Until the history is signed anew, those that it carries do."""
+    """Return the keys whose signatures count. Until the history is signed again, its old signatures count too."""
     if open_work is not None and open_work.lost is not None:
         revoked = revoked | {open_work.lost} if open_work.signed else revoked - {open_work.lost}
     still_count = open_work.compromised if open_work is not None and not open_work.signed else frozenset()
@@ -223,7 +222,7 @@ def trusted_keys_of(
 
 
 class RotatingFiles(KeyFiles):
-    """Key files of which no rotation is ever seen half done: whoever comes after a crash rolls it forward."""
+    """Key files that never show a half-done rotation: after a crash, the next reader rolls it forward."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -238,6 +237,6 @@ class RotatingFiles(KeyFiles):
         return super().read(name)
 
     def roll_forward(self) -> None:
-        """Finish a rotation that was begun; only under `locked`."""
+        """Finish a started rotation. Requires `locked`."""
         if self.has(JOURNAL):
             roll_forward(KeyFiles(self.folder, self._files, self._spares))

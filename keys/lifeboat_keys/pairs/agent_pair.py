@@ -1,8 +1,8 @@
-"""An agent's X25519 pair: credentials are sealed to its public half, its secret half is sealed to the user's public
-key. Making one therefore takes no secret, and a pair can travel in an archive.
+"""An agent's X25519 key pair: credentials are sealed to its public half, and its secret half is sealed to the user's
+public key. So making a pair needs no secret, and a pair can travel in an archive.
 
-The pair is testified by the device that made it: a document that travels is not covered by any state's signature, and
-whoever could replace the public half would have the next credentials sealed to a key of their own.
+The device that makes a pair signs a testimony for it. The travelling document is not covered by any state's signature,
+and an attacker who replaced the public half would receive the next credentials.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _CONTEXT = "agent pair"
 
 @dataclass(frozen=True, slots=True)
 class AgentPair:
-    """One pair of an agent. `wrapped` is the secret half, sealed to the key `user`; `testimony` says who made it."""
+    """One key pair of an agent. `wrapped` is the secret half, sealed to the key `user`; `testimony` says who made
+    it."""
 
     agent_id: str
     public: bytes
@@ -41,7 +42,7 @@ class AgentPair:
         return pair_id(self.public)
 
     def secret(self, user_key: UserKey) -> bytes:
-        """The secret half. Raises KeyDamaged when it is not that of the public half."""
+        """Return the secret half. Raises KeyDamaged when it does not belong to the public half."""
         try:
             secret = user_key.open_box(self.wrapped)
             public = bytes(nacl.public.PrivateKey(secret).public_key)
@@ -56,17 +57,17 @@ class AgentPair:
 
 
 def pair_id(public: bytes) -> str:
-    """Names a pair: 16 hexadecimal digits of its public half."""
+    """Return the id of a pair: 16 hexadecimal digits of its public half."""
     return hashlib.blake2b(public, digest_size=8, person=b"lifeboat-pair").hexdigest()
 
 
 def make_agent_pair(agent_id: str, device: DeviceKey, created_at: str) -> AgentPair:
-    """A new pair, wrapped for the device's user."""
+    """Make a new pair, wrapped for the device's user."""
     return _wrapped(agent_id, bytes(nacl.public.PrivateKey.generate()), device, created_at)
 
 
 def wrap_again(pair: AgentPair, secret: bytes, device: DeviceKey) -> AgentPair:
-    """The same pair, wrapped for the key that the device's certificate names, and testified under it."""
+    """Wrap a pair for the key that the device's certificate names, with a new testimony."""
     return _wrapped(pair.agent_id, secret, device, pair.created_at)
 
 
@@ -78,7 +79,8 @@ def _wrapped(agent_id: str, secret: bytes, device: DeviceKey, created_at: str) -
 
 
 def from_json(document: Any, agent_id: str, trusted: TrustedKeys) -> AgentPair:
-    """Raises KeyDamaged for the wrong shape, SignatureError when no device of the trusted user made it."""
+    """Decode a pair. Raises KeyDamaged for the wrong shape, SignatureError when no device of the trusted user made
+    it."""
     try:
         if document["agent_id"] != agent_id or not isinstance(document["created_at"], str):
             raise ValueError("another agent")

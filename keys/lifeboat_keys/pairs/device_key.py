@@ -1,6 +1,6 @@
 """The device key: an Ed25519 pair of one home on one machine, certified by the user's key.
 
-It signs what this machine writes (sequences, agents' key pairs), so that the user's key is needed once, when the
+It signs what this machine writes (sequences, agents' key pairs), so that the user's key is needed only once, when the
 certificate is made. It opens no credential. A *testimony* is what it signs: a document that carries the device's
 public key, its certificate and the signature, so that the user's public key alone (the 24 words) verifies it.
 
@@ -32,7 +32,7 @@ _CERTIFICATE = "device certificate"
 
 
 class DeviceKey:
-    """A device's key with its certificate. Nothing secret shows in `repr`."""
+    """A device's key with its certificate. `repr` shows nothing secret."""
 
     __slots__ = ("_signing", "certificate", "user")
 
@@ -43,18 +43,18 @@ class DeviceKey:
 
     @classmethod
     def generate(cls, user_key: UserKey) -> DeviceKey:
-        """A new device key; the user's key certifies it."""
+        """Make a new device key, certified by the user's key."""
         return cls.certified(os.urandom(SECRET_BYTES), user_key)
 
     @classmethod
     def certified(cls, secret: bytes, user_key: UserKey) -> DeviceKey:
-        """An existing device secret under a (new) certificate."""
+        """Return a key for an existing device secret under a new certificate."""
         public = bytes(nacl.signing.SigningKey(secret).verify_key)
         return cls(secret, user_key.public, user_key.sign(_certificate_message(public, user_key.public)))
 
     @property
     def secret(self) -> bytes:
-        """The 32 bytes, for a store to keep."""
+        """Return the 32 secret bytes for a store."""
         return bytes(self._signing)
 
     @property
@@ -66,7 +66,7 @@ class DeviceKey:
         return device_id(self.public)
 
     def testify(self, context: str, statement: JsonObject) -> JsonObject:
-        """Sign a statement; the context keeps a signature of one kind from passing as another."""
+        """Sign a statement. The context prevents a signature of one kind from passing as another."""
         return {
             "version": VERSION,
             "algorithm": ALGORITHM,
@@ -77,7 +77,7 @@ class DeviceKey:
         }
 
     def check_certificate(self) -> None:
-        """Raises SignatureError when the user's key did not certify this device."""
+        """Check that the user's key certified this device. Raises SignatureError."""
         _check_one(self.user.sign, _certificate_message(self.public, self.user), self.certificate, "the certificate")
 
     def __repr__(self) -> str:
@@ -85,10 +85,10 @@ class DeviceKey:
 
 
 def check_testimony(testimony: Any, context: str, statement: JsonObject, trusted: TrustedKeys | None) -> UserPublic:
-    """Who signed the statement, every field of the testimony checked.
+    """Check every field of a testimony and return who signed the statement.
 
-    Raises SignedByAnother (or what is derived from it) when that is nobody `trusted`, SignatureError when the
-    testimony does not hold. Without `trusted` only its consistency is known, which anybody can make.
+    Raises SignedByAnother (or a subclass) when the signer is not `trusted`, SignatureError for an invalid testimony.
+    Without `trusted` only consistency is checked, which anyone can produce.
     """
     try:
         user, device, certificate, signature = _fields(testimony)
@@ -116,7 +116,8 @@ def _fields(testimony: Any) -> tuple[UserPublic, bytes, bytes, bytes]:
 
 @functools.lru_cache(maxsize=256)
 def _check_certificate(public: bytes, message: bytes, certificate: bytes) -> None:
-    """The certificate of a device is on everything that it signs; what does not hold is checked every time."""
+    """Check a device's certificate. Valid ones are cached because everything the device signs carries it; invalid ones
+    are checked every time."""
     _check_one(public, message, certificate, "the certificate of the device")
 
 

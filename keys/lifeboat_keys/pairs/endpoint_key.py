@@ -1,6 +1,7 @@
-"""The key of an endpoint: an Ed25519 pair with which it signs receipts of purges, and what it gives away in formats of
-other systems; what it signs says by its first bytes which of them it is. Its public half is told to everybody who asks;
-whoever replicates to the endpoint remembers it at first sight.
+"""The key of an endpoint: an Ed25519 pair that signs purge receipts and exports in formats of other systems.
+
+The first bytes of what it signs tell the two apart. The public half is public; clients that replicate to the endpoint
+remember it on first contact.
 
     {"version": 1, "algorithm": "ed25519", "endpoint": base64 of the public half, "signature": base64}
 """
@@ -29,17 +30,17 @@ SECRET_BYTES = PUBLIC_BYTES = 32
 SIGNATURE_BYTES = 64
 _KIND = "lifeboat endpoint key"
 _COSE = b"\x84\x6aSignature1"
-"""An array of four that begins with this text."""
+"""CBOR: an array of four that begins with this text."""
 _FIELDS = {"version", "algorithm", "endpoint", "signature"}
 
 
 class EndpointKey:
-    """An endpoint's key. Nothing secret shows in `repr`."""
+    """An endpoint's key. `repr` shows nothing secret."""
 
     __slots__ = ("_signing",)
 
     def __init__(self, secret: bytes) -> None:
-        """Raises ValueError unless there are 32 bytes."""
+        """Take 32 secret bytes. Raises ValueError for any other length."""
         self._signing = nacl.signing.SigningKey(secret)
 
     @classmethod
@@ -48,7 +49,8 @@ class EndpointKey:
 
     @classmethod
     def load(cls, folder: Path, files: FileOperations) -> EndpointKey:
-        """The key in a folder (0600, made at its first use). Raises KeysError: others can read it, or it is damaged."""
+        """Return the key in a folder (0600); make it on first use. Raises KeysError when others can read it or it is
+        damaged."""
         kept = KeyFiles(folder, files)
         with kept.locked():
             document = kept.read(FILE)
@@ -59,7 +61,7 @@ class EndpointKey:
 
     @classmethod
     def of_document(cls, document: JsonObject) -> EndpointKey:
-        """Raises KeyDamaged."""
+        """Decode a key. Raises KeyDamaged."""
         try:
             if document.get("kind") != _KIND or document.get("version") != VERSION:
                 raise ValueError("unknown kind or version")
@@ -68,16 +70,16 @@ class EndpointKey:
             raise KeyDamaged(f"{FILE} does not hold an endpoint's key: {error}") from None
 
     def to_document(self) -> JsonObject:
-        """With the secret, for a private file."""
+        """Return the document with the secret, for a private file."""
         return {"kind": _KIND, "version": VERSION, "secret": to_base64(bytes(self._signing))}
 
     @property
     def public(self) -> bytes:
-        """32 bytes."""
+        """Return the public half, 32 bytes."""
         return bytes(self._signing.verify_key)
 
     def sign(self, context: str, statement: JsonObject) -> JsonObject:
-        """Sign a statement; the context keeps a signature of one kind from passing as another."""
+        """Sign a statement. The context prevents a signature of one kind from passing as another."""
         return {
             "version": VERSION,
             "algorithm": ALGORITHM,
@@ -86,8 +88,10 @@ class EndpointKey:
         }
 
     def sign_structure(self, structure: bytes) -> bytes:
-        """Sign a COSE Sig_structure (RFC 9052 §4.4) of one signer, 64 bytes. Nothing else begins as one does, so that
-        no signature of this kind passes as a receipt's. Raises ValueError for what does not."""
+        """Sign a COSE Sig_structure (RFC 9052 §4.4) of one signer; return 64 bytes.
+
+        Nothing else begins like one, so such a signature cannot pass as a receipt's. Raises ValueError for other bytes.
+        """
         if not structure.startswith(_COSE):
             raise ValueError("this is no structure that COSE signs")
         return self._signing.sign(structure).signature
@@ -97,15 +101,15 @@ class EndpointKey:
 
 
 def public_of(text: Any) -> bytes:
-    """A public half as an endpoint tells it (base64). Raises ValueError."""
+    """Decode a public half as an endpoint states it (base64). Raises ValueError."""
     return from_base64(text, PUBLIC_BYTES)
 
 
 def check_endpoint_signature(signature: Any, context: str, statement: JsonObject, pinned: bytes | None) -> bytes:
-    """The public half under which a statement was signed.
+    """Check a signature and return the public half that made it.
 
-    Raises SignedByAnother when it is not the `pinned` one, SignatureError when the signature does not hold. Without
-    `pinned` only its consistency is known, which anybody can make.
+    Raises SignedByAnother when it is not the `pinned` one, SignatureError for an invalid signature. Without `pinned`
+    only consistency is checked, which anyone can produce.
     """
     try:
         public, signed = _fields(signature)

@@ -1,8 +1,8 @@
-"""The keys that the user's key replaced.
+"""Keep the keys that the user's key replaced.
 
-Each one stands beside its successor with its secret sealed to it, so that whoever has the words of the key in force
-has all of them, and what was wrapped for an older key opens. The successor signs every entry: nobody else can slip in
-a key whose signatures would count. At the next rotation all entries are made anew for the new key.
+Each former key is stored with its secret sealed to its successor. So the words of the current key give access to all of
+them, and everything wrapped for an older key can be opened. The successor signs every entry, so that no other key can
+be slipped in as trusted. The next rotation makes all entries again for the new key.
 
     {"user": UserPublic, "replaced_at": time, "compromised": bool, "secret": base64 (X25519 sealed box),
      "signature": base64 (Ed25519, of the successor)}
@@ -31,7 +31,7 @@ _CONTEXT = b"lifeboat former key 1\n"
 
 @dataclass(frozen=True, slots=True)
 class FormerKey:
-    """One key that was replaced. `sealed` is its secret, for its successor; `compromised` says that others may hold
+    """A key that was replaced. `sealed` is its secret, for its successor; `compromised` says that others may have
     it."""
 
     public: UserPublic
@@ -41,7 +41,7 @@ class FormerKey:
     signature: bytes
 
     def open(self, successor: UserKey) -> UserKey:
-        """The key with its secret. Raises KeyDamaged."""
+        """Return the key with its secret. Raises KeyDamaged."""
         try:
             key = UserKey(successor.open_box(self.sealed))
         except (nacl.exceptions.CryptoError, ValueError):
@@ -56,7 +56,7 @@ class FormerKey:
 
 
 def make_former_key(key: UserKey, successor: UserKey, replaced_at: str, *, compromised: bool) -> FormerKey:
-    """The entry of a key beside the key that is in force after it."""
+    """Make the entry of a key for its successor."""
     sealed = nacl.public.SealedBox(nacl.public.PublicKey(successor.public.box)).encrypt(key.secret)
     statement = _statement(key.public, replaced_at, sealed, compromised=compromised)
     signature = successor.sign(_message(statement, successor.public))
@@ -64,9 +64,9 @@ def make_former_key(key: UserKey, successor: UserKey, replaced_at: str, *, compr
 
 
 def read_former_keys(documents: Any, successor: UserPublic) -> list[FormerKey]:
-    """The entries of a list, each held against its signature; None is no entries.
+    """Decode a list of entries and check their signatures; None gives no entries.
 
-    Raises KeyDamaged for the wrong shape, SignatureError for an entry that the key in force did not sign.
+    Raises KeyDamaged for the wrong shape, SignatureError for an entry that the current key did not sign.
     """
     try:
         return [_read_one(document, successor) for document in documents or ()]
@@ -75,7 +75,7 @@ def read_former_keys(documents: Any, successor: UserPublic) -> list[FormerKey]:
 
 
 def merge_former_keys(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
-    """Both lists as one; that a key is compromised is never forgotten."""
+    """Merge both lists. A key that either one calls compromised stays compromised."""
     chosen = {one.public: one for one in own}
     for one in came:
         known = chosen.get(one.public)
@@ -85,7 +85,7 @@ def merge_former_keys(own: list[FormerKey], came: list[FormerKey]) -> list[Forme
 
 
 def newly_compromised(own: list[FormerKey], came: list[FormerKey]) -> list[FormerKey]:
-    """The keys that counted here so far and are compromised now."""
+    """Return the keys that were trusted here and are now compromised."""
     safe = {one.public for one in own if not one.compromised}
     return [one for one in came if one.compromised and one.public in safe]
 

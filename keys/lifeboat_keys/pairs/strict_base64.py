@@ -1,7 +1,6 @@
-"""Bytes as text, one spelling only: what decodes must be exactly what would have been encoded.
+"""Encode bytes as text with only one valid spelling: decoding accepts exactly what encoding produces.
 
-A lenient decoder reads several texts as the same bytes; then a changed character of a signed document would go
-unnoticed.
+A lenient decoder reads several texts as the same bytes, so a changed character of a signed document would go unnoticed.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from typing import Any
 
 
 def to_base64(data: bytes) -> str:
-    """Standard base64 with padding."""
+    """Return standard base64 with padding."""
     return base64.b64encode(data).decode("ascii")
 
 
 def from_base64(text: Any, size: int | None = None) -> bytes:
-    """The bytes of `to_base64`. Raises ValueError for any other spelling, or when there are not `size` bytes."""
+    """Decode the output of `to_base64`. Raises ValueError for any other spelling, or when the result is not `size`
+    bytes."""
     if not isinstance(text, str):
         raise ValueError("base64 text was expected")
     try:
@@ -32,5 +32,5 @@ def from_base64(text: Any, size: int | None = None) -> bytes:
 
 
 def device_id(public: bytes) -> str:
-    """Names a machine: the first 16 hexadecimal digits of its device's public key."""
+    """Return the id of a machine: the first 16 hexadecimal digits of its device's public key."""
     return public.hex()[:16]

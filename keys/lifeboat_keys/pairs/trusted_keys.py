@@ -1,7 +1,7 @@
-"""Whose signatures count in a home: those under the user's key, and under the keys that it replaced.
+"""Decide whose signatures count in a home: those under the user's key and under the keys it replaced.
 
-A key that others may hold counts no more. What was signed under it while it was safe is signed again by this home
-when it is replaced (see `rotation`), so that nothing of the history needs it.
+A compromised key does not count any more. When it is replaced, this home signs again what was signed under it before
+(see `key_rotation`), so that no history depends on it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lifeboat_keys.pairs.user_key import UserPublic
 @dataclass(frozen=True, slots=True)
 class TrustedKeys:
     """The user's key, the `former` ones it replaced, those of them that are `compromised`, and the public keys of
-    devices that were `revoked`."""
+    `revoked` devices."""
 
     current: UserPublic
     former: tuple[UserPublic, ...] = ()
@@ -24,8 +24,8 @@ class TrustedKeys:
     revoked: frozenset[bytes] = frozenset()
 
     def check(self, user: UserPublic, device: bytes | None = None) -> None:
-        """Raises SignedByAnother, SignedByCompromised, DeviceRevoked when a signature of this user, made on this
-        device, does not count."""
+        """Check that a signature of this user, made on this device, counts. Raises SignedByAnother,
+        SignedByCompromised, DeviceRevoked."""
         if device in self.revoked:
             raise DeviceRevoked(f"signed by the machine {device_id(device or b'')}, which you reported as lost")
         if user in self.compromised:

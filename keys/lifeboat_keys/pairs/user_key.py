@@ -1,8 +1,8 @@
-"""The user's key: 32 random bytes that yield an X25519 pair (wraps the agents' keys) and an Ed25519 pair (certifies
-devices), each by BLAKE2b keyed with those bytes over its own context.
+"""The user's key: 32 random bytes from which an X25519 pair (wraps the agents' keys) and an Ed25519 pair (certifies
+devices) are derived, each by BLAKE2b keyed with those bytes over its own context.
 
-Python's `bytes` cannot be wiped: a secret stays in the memory of the process until it ends. Commands that need the
-user's key therefore run in short-lived processes, with core dumps off (see `hardening`).
+Python's `bytes` cannot be wiped, so a secret stays in memory until the process ends. Commands that need the user's key
+therefore run in short-lived processes with core dumps disabled (see `hardening`).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _ID_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class UserPublic:
-    """The public halves of a user's key: `box` (X25519) and `sign` (Ed25519), 32 bytes each. Everything that is not
-    secret about a user; `key_id` follows from both."""
+    """The public halves of a user's key: `box` (X25519) and `sign` (Ed25519), 32 bytes each. `key_id` is derived from
+    both."""
 
     box: bytes
     sign: bytes
 
     @property
     def key_id(self) -> str:
-        """32 hexadecimal digits."""
+        """Return the id: 32 hexadecimal digits."""
         digest = hashlib.blake2b(self.box + self.sign, digest_size=_ID_BYTES, person=_ID_PERSON)
         return digest.hexdigest()
 
@@ -47,7 +47,7 @@ class UserPublic:
 
     @classmethod
     def from_json(cls, document: Any) -> UserPublic:
-        """Raises ValueError for the wrong shape, or when the id is not that of the halves."""
+        """Decode the public halves. Raises ValueError for the wrong shape, or an id that does not match."""
         if not isinstance(document, dict):
             raise ValueError("a user's public key is a JSON object")
         box, sign = (from_base64(document.get(half), PUBLIC_BYTES) for half in ("box", "sign"))
@@ -58,7 +58,7 @@ class UserPublic:
 
 
 class UserKey:
-    """A user's key, secret included. Nothing of it shows in `repr`."""
+    """A user's key, including the secret. `repr` shows nothing of it."""
 
     __slots__ = ("_secret",)
 
@@ -73,21 +73,21 @@ class UserKey:
 
     @classmethod
     def from_words(cls, text: str | Iterable[str]) -> UserKey:
-        """Raises BadWords."""
+        """Return the key of 24 words. Raises BadWords."""
         return cls(bip39_words.from_words(text))
 
     def words(self) -> list[str]:
-        """The 24 words that are this key."""
+        """Return the 24 words that encode this key."""
         return bip39_words.to_words(self._secret)
 
     @property
     def secret(self) -> bytes:
-        """The 32 bytes, for a store to keep."""
+        """Return the 32 secret bytes for a store."""
         return self._secret
 
     @property
     def box_secret(self) -> bytes:
-        """The secret half of `public.box`, 32 bytes."""
+        """Return the secret half of `public.box`, 32 bytes."""
         return self._derive(_BOX_CONTEXT)
 
     @property
@@ -99,11 +99,11 @@ class UserKey:
         return self.public.key_id
 
     def sign(self, message: bytes) -> bytes:
-        """An Ed25519 signature, 64 bytes. The caller puts a context before the message."""
+        """Return an Ed25519 signature, 64 bytes. The caller prepends a context to the message."""
         return self._sign().sign(message).signature
 
     def open_box(self, sealed: bytes) -> bytes:
-        """What was sealed to `public.box`. Raises nacl.exceptions.CryptoError."""
+        """Open what was sealed to `public.box`. Raises nacl.exceptions.CryptoError."""
         return nacl.public.SealedBox(self._box()).decrypt(sealed)
 
     def _box(self) -> nacl.public.PrivateKey:

@@ -1,4 +1,4 @@
-"""A key as 24 words (BIP-39, English). The words ARE the 32 bytes: no passphrase, no stretching, and no more."""
+"""Encode a key as 24 words (BIP-39, English). The words ARE the 32 bytes: without passphrase or stretching."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
 SECRET_BYTES = 32
 WORDS = 24
 CELL = 16
-"""Characters of a numbered word in a sheet: the longest words have 8 letters."""
+"""Characters of a numbered word in a sheet. The longest words have 8 letters."""
 
 
 @cache
 def _language() -> Mnemonic:
-    # Loaded on first use: the daemon imports this package and never needs the words.
+    # Load on first use: the daemon imports this package but never needs the words.
     from mnemonic import Mnemonic
 
     return Mnemonic("english")
 
 
 def to_words(secret: bytes) -> list[str]:
-    """The 24 words of 32 bytes."""
+    """Return the 24 words of 32 bytes."""
     if len(secret) != SECRET_BYTES:
         raise ValueError(f"a key has {SECRET_BYTES} bytes")
     return str(_language().to_mnemonic(secret)).split()
 
 
 def from_words(words: str | Iterable[str]) -> bytes:
-    """The 32 bytes of 24 words: in any case, with any space between, also as a numbered list (`1. abandon`).
+    """Return the 32 bytes of 24 words, in any case, with any white space, also as a numbered list (`1. abandon`).
 
-    Raises BadWords, which says where but never repeats a word: what was typed may be most of a key.
+    Raises BadWords, which says where but never repeats a word: the input may be most of a key.
     """
     found = split_words(words)
     if len(found) != WORDS:
@@ -53,37 +53,37 @@ def from_words(words: str | Iterable[str]) -> bytes:
 
 
 def split_words(words: str | Iterable[str]) -> list[str]:
-    """The words of what somebody typed, in lower case, without numbers and commas; whether they are known or not."""
+    """Return the typed words in lower case, without numbers and commas, whether they are known or not."""
     text = words if isinstance(words, str) else " ".join(words)
     pieces = unicodedata.normalize("NFKD", text).lower().replace(",", " ").split()
     return [piece for piece in pieces if not piece.rstrip(".):").isdigit()]
 
 
 def is_known(word: str) -> bool:
-    """Whether a word, as `split_words` gives it, is one of the 2,048."""
+    """Return whether a word, as `split_words` returns it, is one of the 2,048."""
     return word in _known()
 
 
 def is_beginning(letters: str) -> bool:
-    """Whether letters are the first four of one of the 2,048, or all of one that has three."""
+    """Return whether letters are the first four of a word of the list, or all of a word with three."""
     return letters in _beginnings()
 
 
 def is_phrase(text: str) -> bool:
-    """Whether words are a key or a wallet's seed: all of the list, and their checksum fits (BIP-39)."""
+    """Return whether words are a key or a wallet's seed: all in the list, with a valid checksum (BIP-39)."""
     found = text.split()
     return all(map(is_known, found)) and bool(_language().check(" ".join(found)))
 
 
 def nearest_words(word: str, count: int = 3) -> list[str]:
-    """The words of the list that somebody may have meant, the nearest first. As secret as what was typed."""
-    import difflib  # only a correction needs it, and every command loads this module
+    """Return the words of the list that the user may have meant, the nearest first. They are as secret as the input."""
+    import difflib  # load here: only corrections need it, and every command loads this module
 
     return difflib.get_close_matches(word, _language().wordlist, n=count, cutoff=0.5)
 
 
 def format_word_sheet(words: Sequence[str], columns: int = 4) -> list[str]:
-    """Lines of numbered words, to be read across: in the order that `from_words` takes them."""
+    """Return lines of numbered words, to be read across in the order that `from_words` takes."""
     cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(words, 1)]
     return ["".join(cells[start : start + columns]).rstrip() for start in range(0, len(cells), columns)]
 

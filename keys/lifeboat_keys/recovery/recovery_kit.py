@@ -1,7 +1,7 @@
-"""The recovery kit: one page of plain text that holds everything it takes to come back without the old machine.
+"""The recovery kit: one page of plain text with everything needed to recover without the old machine.
 
-It is meant for paper. The words stand on it twice: numbered, to be typed, and as a QR code (in capitals, which need a
-smaller code). Whoever has the page has the key.
+It is meant to be printed. The words are on it twice: numbered, for typing, and as a QR code (in capitals, which need a
+smaller code). Anyone who has the page has the key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lifeboat_keys.recovery import bip39_words
 TITLE = "AGENT LIFEBOAT: RECOVERY KIT"
 WIDTH = 80
 QUIET_ZONE = 4
-"""Modules of white around a QR code, as its standard wants it."""
+"""White modules around a QR code, as its standard requires."""
 _WORDS_HEADING = "THE 24 WORDS"
 _INDENT = "    "
 _KEY_ID = re.compile(r"key id\W+([0-9a-f]{32})\b", re.IGNORECASE)
@@ -27,8 +27,8 @@ _HALF_BLOCKS = {(False, False): " ", (True, False): "▀", (False, True): "▄",
 
 @dataclass(frozen=True, slots=True)
 class KitRemote:
-    """A second copy: `pin` is what its certificate must be, "" where none is pinned; `token` says, in a sentence, how
-    to get a token without the old machine."""
+    """A remote on the kit. `pin` is the pinned certificate, "" without one; `token` says in a sentence how to get a
+    token without the old machine."""
 
     name: str
     url: str
@@ -37,7 +37,7 @@ class KitRemote:
 
 
 def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) -> str:
-    """The page, for a day like `2026-11-20`."""
+    """Return the page, for a day like `2026-11-20`."""
     key_words = key.words()
     lines = [
         TITLE,
@@ -72,9 +72,9 @@ def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) ->
 
 
 def read_kit(text: str) -> UserKey:
-    """The key of a kit, however its page was copied: with other line ends, other spaces, without the QR code.
+    """Return the key of a kit, however its page was copied: with other line ends, other spaces, without the QR code.
 
-    Raises NotAKit (no 24 numbered words on it, or those of another key than it names), BadWords.
+    Raises NotAKit (without 24 numbered words, or with those of another key than it names), BadWords.
     """
     found = _numbered_words(text)
     missing = [str(place) for place in range(1, bip39_words.WORDS + 1) if place not in found]
@@ -91,12 +91,13 @@ def read_kit(text: str) -> UserKey:
 
 
 def key_in(text: str) -> UserKey:
-    """The key of a text that is a kit, or just the 24 words. Raises NotAKit, BadWords."""
+    """Return the key of a text that is a kit or just the 24 words. Raises NotAKit, BadWords."""
     return read_kit(text) if TITLE in text else UserKey.from_words(text)
 
 
 def qr_lines(key_words: Sequence[str]) -> list[str]:
-    """The words as a QR code, two rows of modules a line: ink is dark, paper is light, with the quiet zone."""
+    """Return the words as a QR code with two rows of modules per line and the quiet zone: ink is dark, paper is
+    light."""
     modules = qr_modules(key_words)
     if len(modules) % 2:
         modules.append([False] * len(modules[0]))
@@ -105,7 +106,7 @@ def qr_lines(key_words: Sequence[str]) -> list[str]:
 
 
 def qr_modules(key_words: Sequence[str]) -> list[list[bool]]:
-    """The modules of the QR code of the words, row by row, the quiet zone around them; True is dark."""
+    """Return the modules of the QR code row by row, including the quiet zone; True is dark."""
     import segno
 
     code = segno.make_qr(" ".join(key_words).upper(), error="l")
@@ -113,7 +114,7 @@ def qr_modules(key_words: Sequence[str]) -> list[list[bool]]:
 
 
 def _numbered_words(text: str) -> dict[int, str]:
-    """The first 24 numbered words behind their heading (where it is left), by number."""
+    """Return the first 24 numbered words after their heading (if present), by number."""
     start = text.find(_WORDS_HEADING)
     found: dict[int, str] = {}
     for match in _NUMBERED.finditer(text, max(start, 0)):
@@ -123,7 +124,7 @@ def _numbered_words(text: str) -> dict[int, str]:
 
 
 def _way_back(remotes: Sequence[KitRemote]) -> Iterable[str]:
-    """The commands that bring an agent back: from the first second copy, or from an archive."""
+    """Yield the commands that restore an agent: from the first remote, or from an archive."""
     if not remotes:
         yield "lifeboat alf import FILE --to ~/.openclaw/workspace \\"
         yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials"

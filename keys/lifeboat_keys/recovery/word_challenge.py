@@ -1,4 +1,4 @@
-"""Whether somebody has a key's 24 words: some of them, at places that nobody can foresee, are asked for."""
+"""Check that a user has the 24 words by asking for some of them at unpredictable places."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _RANDOM = random.SystemRandom()
 
 
 def choose_places(count: int = ASKED, chance: random.Random = _RANDOM) -> list[int]:
-    """Numbers of words to ask for, from 1, all different, in order."""
+    """Return the numbers (from 1) of the words to ask for, distinct and in order."""
     return sorted(chance.sample(range(1, bip39_words.WORDS + 1), count))
 
 
 def is_right(key_words: Sequence[str], place: int, typed: str) -> bool:
-    """Whether what was typed is the word at a place: in any case, with its number before it or without."""
+    """Return whether the typed word is the one at a place, in any case, with or without its number."""
     return bip39_words.split_words(typed) == [key_words[place - 1]]

@@ -1,4 +1,4 @@
-"""Sealed credentials (ALF §3.4): each under a fresh content key, which is sealed to the agent's public key.
+"""Seal credentials (ALF §3.4): each under a fresh content key, which is sealed to the agent's public key.
 
     encrypted_payload   base64: XChaCha20-Poly1305 over the padded payload, without the nonce
     encryption          algorithm    "xchacha20-poly1305"
@@ -9,9 +9,9 @@
                         recipient    which pair of the agent opens it (see `agent_pair.pair_id`)
                         wrapped_key  base64: content key and digest of the binding, sealed to the agent's public key
 
-The *binding* is agent, credential, service, type and key id. It is the cipher's associated data, and its digest lies
-beside the content key, so that a credential moved under another name is told from one whose ciphertext was changed.
-Sealing takes no secret; whoever can write credentials can also replace them, which the state's signature shows.
+The *binding* is agent, credential, service, type and key id. It is the cipher's associated data, and its digest is
+stored beside the content key, to tell a credential moved under another name from a changed ciphertext.
+Sealing needs no secret. An attacker who can write credentials can replace them, which the state's signature reveals.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TAG_BYTES = nacl.secret.Aead.MACBYTES
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _WRAPPED_BYTES = nacl.bindings.crypto_box_SEALBYTES + _KEY_BYTES + _DIGEST_BYTES
 _OWN_FIELDS = ("wrapped_key", "recipient", "padding")
-"""Fields of the header that only this program writes."""
+"""Header fields that only this program writes."""
 _CONTEXT = b"lifeboat credential 1\n"
 
 
@@ -62,7 +62,7 @@ def seal_credential(
     credential_type: str,
     key_id: str,
 ) -> JsonObject:
-    """The fields `encrypted_payload` and `encryption` of a credential record. Twice the same gives other bytes."""
+    """Return the fields `encrypted_payload` and `encryption` of a credential record. Every call gives other bytes."""
     binding = _binding(agent_id, credential_id, service, credential_type, key_id)
     content_key, nonce = os.urandom(_KEY_BYTES), os.urandom(_NONCE_BYTES)
     padded = nacl.bindings.sodium_pad(payload, PADDING_BYTES)
@@ -81,10 +81,10 @@ def seal_credential(
 
 
 def unseal_credential(credential: JsonObject, agent_secret: bytes) -> bytes:
-    """The payload of a credential record.
+    """Return the payload of a credential record.
 
     Raises UnknownSealing (another program's, or AlgorithmRefused: ours with another algorithm in its header),
-    WrongAgentKey (sealed to another pair), WrongBinding (id, agent, service, type or key id are not those it was
+    WrongAgentKey (sealed to another pair), WrongBinding (id, agent, service, type or key id differ from those it was
     sealed with), PayloadChanged (or PayloadTruncated, where the lengths show it).
     """
     ciphertext, nonce, wrapped = _sealed_parts(credential)
@@ -103,10 +103,10 @@ def unseal_credential(credential: JsonObject, agent_secret: bytes) -> bytes:
 
 
 def check_form(credential: JsonObject) -> None:
-    """Whether a record is sealed in the form of this program, without any key.
+    """Check without any key that a record has the form in which this program seals.
 
-    Raises UnknownSealing: nothing was sealed, or another program did it, as the argon2id header of ALF §3.4.2 says;
-    AlgorithmRefused: this program did it, and its header was changed since to name something weaker or unknown.
+    Raises UnknownSealing for an unsealed record or one of another program, as the argon2id header of ALF §3.4.2 says;
+    AlgorithmRefused for a header of this program that was changed to name something weaker or unknown.
     """
     encryption = credential.get("encryption")
     if not isinstance(encryption, dict) or not any(name in encryption for name in _OWN_FIELDS):
@@ -146,7 +146,7 @@ def _bytes_of(credential: JsonObject, name: str, text: Any) -> bytes:
 
 
 def _shown(value: Any) -> str:
-    """What a header says, which anybody may have written."""
+    """Return a header's value for a message. It is untrusted."""
     return repr(value) if isinstance(value, str) and len(value) <= 40 else "something else"
 
 

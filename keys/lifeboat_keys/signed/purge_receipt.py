@@ -1,4 +1,4 @@
-"""The receipt of a purge as a document: what one machine did, what each second copy said, and what nobody can reach.
+"""The receipt of a purge as a document: what one machine did, what each remote reported, and what is out of reach.
 
     {"version": 1, "type": "purge receipt", "id": uuid, "changed_at": timestamp,
      "redaction": {"id": uuid, "digest": hex},
@@ -11,7 +11,7 @@ null}...],
      "unreachable": [{"name", "why", "what"}...],
      "signature": {`lifeboat_keys.pairs.device_key`}}
 
-No part of it is content: ids, counts, places in chains, digests over salted leaves, names of second copies.
+It contains no content: only ids, counts, places in chains, digests over salted leaves, and names of remotes.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ TYPE = "purge receipt"
 DONE, WAITING, PENDING = "done", "waiting", "pending"
 STATES = (DONE, WAITING, PENDING)
 REASONS = ("gdpr_article_17", "ccpa_deletion", "user_request", "security_incident")
-"""The four of ALF §3.1.11."""
+"""The four reasons of ALF §3.1.11."""
 HOME = "home"
 """The kind of the vault on this disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class VaultPurgeNote:
-    """How a purge stands in one vault. `id` is the vault's own (the remote's), `since` when it came into this state,
+    """State of a purge in one vault. `id` is the vault's own (the remote's), `since` when this state began,
     `applies_at` until when it waits, `message` why it is not done, for people."""
 
     name: str
@@ -54,7 +54,7 @@ class VaultPurgeNote:
 
 @dataclass(frozen=True, slots=True)
 class UnreachableCopy:
-    """What this program cannot reach: a machine that was off, the backups of a provider, exported files."""
+    """A copy that this program cannot reach: a machine that was off, a provider's backups, exported files."""
 
     name: str
     why: str
@@ -63,10 +63,10 @@ class UnreachableCopy:
 
 @dataclass(frozen=True, slots=True)
 class MachinePurgeNote:
-    """What was done on this machine beside the vault. `undo_folders` and `staging`: how many were emptied, `state_db`
-    whether the caches were deleted, `workspace` how many live files were cut (None: they were left alone),
-    `keep_out_until` until when the text is kept out of captures, `searched` what was looked through afterwards, and
-    `hits` in it."""
+    """What was done on this machine besides the vault. `undo_folders` and `staging` count what was emptied, `state_db`
+    says whether caches were deleted, `workspace` counts edited live files (None: they were left alone),
+    `keep_out_until` says until when the text is kept out of captures, `searched` counts what was searched afterwards,
+    and `hits` in it."""
 
     undo_folders: int = 0
     staging: int = 0
@@ -78,7 +78,7 @@ class MachinePurgeNote:
 
 @dataclass(frozen=True, slots=True)
 class PurgeReceipt:
-    """See the module. `audit` is the record of ALF §3.1.11 and nothing else."""
+    """The receipt of one purge (see the module). `audit` is exactly the record of ALF §3.1.11."""
 
     id: str
     audit: JsonObject
@@ -95,15 +95,15 @@ class PurgeReceipt:
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing is left to do in any vault that is known."""
+        """Return whether the purge is complete in every known vault."""
         return all(vault.state == DONE for vault in self.vaults)
 
     def vault(self, vault_id: str) -> VaultPurgeNote | None:
-        """What is noted of one vault."""
+        """Return the note of one vault."""
         return next((each for each in self.vaults if each.id == vault_id), None)
 
     def statement(self) -> JsonObject:
-        """The document without its signature: what is signed."""
+        """Return the signed part: the document without its signature."""
         return {
             "version": VERSION,
             "type": TYPE,
@@ -124,8 +124,8 @@ class PurgeReceipt:
 
 
 def from_json(document: Any) -> PurgeReceipt:
-    """A receipt from outside, every field of its kind, none missing and none besides. Raises ReceiptInvalid. Says
-    nothing about who signed it, and whether its parts belong together."""
+    """Decode a receipt from outside, with exactly the known fields. Raises ReceiptInvalid. Signatures are not checked,
+    nor whether the parts belong together."""
     try:
         return _from_json(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

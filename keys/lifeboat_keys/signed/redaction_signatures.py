@@ -1,4 +1,5 @@
-"""Signed redactions: under the device key of the machine that asked for the purge, which the user's key certifies."""
+"""Sign and verify redactions. The device key of the machine that asked for the purge signs, and the user's key
+certifies it."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ _CONTEXT = "redaction"
 
 
 def sign_redaction(redaction: Redaction, device: DeviceKey) -> Redaction:
-    """The redaction with its signature."""
+    """Return the redaction with its signature."""
     return replace(redaction, signature=device.testify(_CONTEXT, _statement(redaction)))
 
 
 def verify_redaction(redaction: Redaction, trusted: TrustedKeys | None) -> UserPublic:
-    """Under whose key it was signed.
+    """Check the signature and return the key of the user who signed.
 
-    Raises SignatureError for one that is forged, changed or not signed, SignedByAnother when it is nobody `trusted`.
-    Without `trusted` only its consistency is known.
+    Raises SignatureError for a forged, changed or unsigned redaction, SignedByAnother when the signer is not `trusted`.
+    Without `trusted` only consistency is checked.
     """
     if redaction.signature is None:
         raise SignatureError(f"the purge {redaction.id} is not signed")
@@ -33,8 +34,8 @@ def verify_redaction(redaction: Redaction, trusted: TrustedKeys | None) -> UserP
 
 
 def adopt_signatures(known: Redactions, others: Iterable[Redaction]) -> Redactions:
-    """The known ones, each under the signature that the first of the same id and digest among others has: a list may
-    have been signed anew since a bundle was written. `known` itself where that changes nothing."""
+    """Return the known redactions with the signatures of the same redactions (id and digest) in `others`, because a
+    list may have been signed again since a bundle was written. Returns `known` itself if nothing changes."""
     if not len(known):
         return known
     by_id: dict[str, Redaction] = {}

@@ -1,4 +1,4 @@
-"""Signed sequences: (agent, sequence, base, epoch, time, state digest) under the device key, which the user's key
+"""Sign sequences: (agent, sequence, base, epoch, time, state digest) under the device key, which the user's key
 certifies. The 24 words alone verify every state, on any machine."""
 
 from __future__ import annotations
@@ -15,26 +15,28 @@ _CONTEXT = "sequence"
 
 
 class SignatureVerdict(StrEnum):
+    """Result of checking a sequence's signature."""
+
     SIGNED = "signed"
-    """By a device of the trusted user, under a key that is or was the user's."""
+    """Signed by a device of the trusted user, under a current or former key of the user."""
     UNSIGNED = "unsigned"
-    """No signature at all: a foreign state."""
+    """Without a signature: a foreign state."""
     UNKNOWN_SIGNER = "unknown_signer"
-    """The signature is whole, but without a trusted key it only says that somebody made it."""
+    """The signature is valid, but without a trusted key it proves nothing about the signer."""
 
 
 def sign_sequence(sequence: Sequence, device: DeviceKey) -> JsonObject:
-    """The signature document of a sequence (see `device_key`). Raises ValueError when its digest is not known."""
+    """Return the signature document of a sequence (see `device_key`). Raises ValueError when its digest is unknown."""
     if len(sequence.digest) != LEAF_BYTES:
         raise ValueError("only a state with a digest can be signed")
     return device.testify(_CONTEXT, _statement(sequence))
 
 
 def verify_sequence(sequence: Sequence, trusted: TrustedKeys | None) -> SignatureVerdict:
-    """Hold a sequence against its signature.
+    """Check the signature of a sequence.
 
-    Raises SignatureError for a forged or changed one, SignedByAnother for one under another user's key. That the
-    state has this digest is for `lifeboat_alf.states.merkle.state_digest` to show.
+    Raises SignatureError for a forged or changed one, SignedByAnother for another user's key. Whether the state has
+    this digest is checked by `lifeboat_alf.states.merkle.state_digest`.
     """
     if sequence.signature is None:
         return SignatureVerdict.UNSIGNED

@@ -1,4 +1,4 @@
-"""Which credentials the wrapped keys beside them open: of an archive, a delta or a remote. No secret is needed."""
+"""Find which credentials the wrapped keys in an archive, delta or remote can open. Needs no secret."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from lifeboat_keys.pairs.strict_base64 import from_base64
 def find_unopened(credentials: Iterable[JsonObject], keys: JsonObject | None) -> list[str]:
     """Return the labels of the credentials that none of the pairs in `keys` (`lifeboat/keys.json`) opens.
 
-    Credentials of other programs name no recipient and are passed over. Raises nothing: a pair that is none opens
-    nothing.
+    Credentials of other programs name no recipient and are skipped. Never raises; a malformed pair opens nothing.
     """
     return [str(each.get("label") or each.get("id")) for each in select_unopened(credentials, keys)]
 
 
 def select_unopened(credentials: Iterable[JsonObject], keys: JsonObject | None) -> list[JsonObject]:
-    """Return these credentials themselves."""
+    """Return the credentials that none of the pairs opens."""
     pairs = _pair_ids(keys)
     return [each for each in credentials if (recipient := _recipient(each)) is not None and recipient not in pairs]
 

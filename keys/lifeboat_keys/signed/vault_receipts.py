@@ -1,16 +1,16 @@
-"""Receipts of purges: what one vault says about one redaction when nothing of it is left to do there.
+"""Vault receipts of purges: the statement of one vault that one redaction is complete there.
 
-A vault of this user's (the home, a folder) is vouched for by the device that worked on it, whose key the user's key
-certifies. An endpoint signs with a key of its own (`endpoint_key`); whoever replicates to it remembers the public half
-at first sight.
+The receipt of this user's own vault (the home, a folder) is signed by the device that worked on it, whose key the
+user's key certifies. An endpoint signs with its own key (`endpoint_key`); clients that replicate to it remember the
+public half on first contact.
 
     {"version": 1, "type": "vault receipt", "vault_id", "kind", "name", "agent_id", "redaction_id",
      "redaction_digest": hex, "applied": count, "leaves": count, "objects": count, "remaining": count,
      "head": {"number", "digest": hex} | null, "audit": {"number", "hash": hex} | null, "completed_at": timestamp,
      "found": {what: count...}, "signer": "device" | "endpoint", "signature": {...}}
 
-All of it but the signature is signed, the signer's kind too. Nothing in it is content, or made of content: counts,
-places in chains, and digests over salted leaves.
+Everything but the signature is signed, including the signer's kind. It contains no content and nothing derived from
+it: only counts, places in chains, and digests over salted leaves.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ VERSION = 1
 TYPE = "vault receipt"
 DEVICE, ENDPOINT = "device", "endpoint"
 LONGEST_TEXT = 200
-"""Characters of a name."""
+"""Maximum characters of a name."""
 _CONTEXT, _PURGE_CONTEXT = "vault receipt", "purge receipt"
 _TESTIMONY = {"version", "algorithm", "device", "user", "certificate", "signature"}
 _USER = {"key_id", "box", "sign"}
@@ -60,28 +60,31 @@ class ReceiptHead(NamedTuple):
 
 
 class ReceiptAudit(NamedTuple):
-    """The row of the vault's audit chain that says what was destroyed; `hash` in hexadecimal."""
+    """The row of the vault's audit chain for the purge; `hash` in hexadecimal."""
 
     number: int
     hash: str
 
 
 class ReceiptVerdict(StrEnum):
+    """Result of checking a receipt's signature."""
+
     SIGNED = "signed"
-    """By a machine of the trusted user."""
+    """Signed by a machine of the trusted user."""
     PINNED = "pinned"
-    """By the endpoint whose key was remembered."""
+    """Signed by the endpoint whose key was remembered."""
     UNKNOWN_SIGNER = "unknown_signer"
-    """The signature is whole, but whose key it is is not known here: it only says that somebody made it."""
+    """The signature is valid but its key is unknown here, so it proves nothing about the signer."""
 
 
 @dataclass(frozen=True, slots=True)
 class VaultReceipt:
-    """See the module. `vault_id` is the home's or the remote's own id, `kind` one word, `name` what its owner calls it.
+    """The receipt of one vault (see the module). `vault_id` is the home's or the remote's own id, `kind` one word,
+    `name` its owner's name for it.
 
-    `applied`: how many redactions of this agent the vault had applied, this one included. `leaves`: how many of the
-    named ones are there, `objects` how many lost their bytes, `remaining` how many still hold old bytes (0, or the
-    receipt proves nothing). `found`: what was looked through again, and `hits` in it; counts only.
+    `applied` counts the redactions of this agent applied in the vault, including this one. `leaves` counts the named
+    ones present, `objects` those that lost their bytes, `remaining` those that still hold old bytes (not 0: the receipt
+    proves nothing). `found` counts what was searched again, and `hits` in it.
     """
 
     vault_id: str
@@ -102,7 +105,7 @@ class VaultReceipt:
     signature: JsonObject | None = None
 
     def statement(self) -> JsonObject:
-        """The document without its signature: what is signed."""
+        """Return the signed part: the document without its signature."""
         return {
             "version": VERSION,
             "type": TYPE,
@@ -131,13 +134,13 @@ class VaultReceipt:
 
 
 def sign_with_device(receipt: VaultReceipt, device: DeviceKey) -> VaultReceipt:
-    """The receipt of a vault that this machine worked on itself."""
+    """Sign the receipt of a vault that this machine worked on."""
     made = replace(receipt, signer=DEVICE)
     return replace(made, signature=device.testify(_CONTEXT, made.statement()))
 
 
 def sign_with_endpoint(receipt: VaultReceipt, key: EndpointKey) -> VaultReceipt:
-    """The receipt of an endpoint, under its own key."""
+    """Sign the receipt of an endpoint with its own key."""
     made = replace(receipt, signer=ENDPOINT)
     return replace(made, signature=key.sign(_CONTEXT, made.statement()))
 
@@ -145,10 +148,10 @@ def sign_with_endpoint(receipt: VaultReceipt, key: EndpointKey) -> VaultReceipt:
 def verify_vault_receipt(
     receipt: VaultReceipt, *, trusted: TrustedKeys | None, endpoints: Mapping[str, bytes]
 ) -> ReceiptVerdict:
-    """Hold a receipt against its signature. `endpoints`: the public keys that were remembered, by the vault's id.
+    """Check a receipt's signature. `endpoints` are the remembered public keys by vault id.
 
-    Raises SignatureError for one that is not signed, forged or changed, SignedByAnother for one under the key of
-    another user or of another endpoint than the one that was remembered.
+    Raises SignatureError for an unsigned, forged or changed receipt, SignedByAnother for the key of another user or of
+    an endpoint other than the remembered one.
     """
     if receipt.signature is None:
         raise SignatureError(f"the receipt of {receipt.name} is not signed")
@@ -162,19 +165,20 @@ def verify_vault_receipt(
 
 
 def sign_purge(statement: JsonObject, device: DeviceKey) -> JsonObject:
-    """The signature of a whole purge's receipt (see `lifeboat_core.purge.receipt_signing`), at each of its changes."""
+    """Sign the receipt of a whole purge (see `lifeboat_core.purge`) after each change."""
     return device.testify(_PURGE_CONTEXT, statement)
 
 
 def verify_purge(statement: JsonObject, signature: Any, trusted: TrustedKeys | None) -> ReceiptVerdict:
-    """Hold a whole purge's receipt against its signature. Raises SignatureError, SignedByAnother."""
+    """Check the signature on the receipt of a whole purge. Raises SignatureError, SignedByAnother."""
     if signature is None:
         raise SignatureError("the receipt is not signed")
     return _check_device(signature, _PURGE_CONTEXT, statement, trusted)
 
 
 def _check_device(signature: Any, context: str, statement: JsonObject, trusted: TrustedKeys | None) -> ReceiptVerdict:
-    """A signature of a receipt has its fields and no others: nobody can add a word to one unseen."""
+    """Check the signature of a receipt. It must have exactly the known fields, so that nothing can be added
+    unnoticed."""
     if not _is_testimony(signature):
         raise SignatureError("the signature is not well formed: not the fields of one of a device")
     device_key.check_testimony(signature, context, statement, trusted)
@@ -192,8 +196,8 @@ def _is_testimony(signature: Any) -> bool:
 
 
 def from_json(document: Any) -> VaultReceipt:
-    """A receipt from outside, every field of its kind, none missing and none besides. Raises ReceiptInvalid. Says
-    nothing about who signed it."""
+    """Decode a receipt from outside, with exactly the known fields, without checking its signature. Raises
+    ReceiptInvalid."""
     try:
         return _from_json(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,1 +1,1 @@
-"""Where the user's key can lie: one module per store, all behind `contract.KeyStore`."""
+"""Stores for the user's key, one module each, all implementing `key_store.KeyStore`."""

@@ -1,23 +1,24 @@
-"""The setting `key_command`: a program of the user's choice that prints the key, like `pass show lifeboat`."""
+"""Store for the setting `key_command`: a program of the user's choice that prints the key, like `pass show
+lifeboat`."""
 
 from __future__ import annotations
 
 import shlex
 
+from lifeboat_keys import child_processes
 from lifeboat_keys.errors import BadWords, CommandFailed, KeyDamaged, KeysError, OtherKey, StoreReadOnly
 from lifeboat_keys.pairs.user_key import UserKey
-from lifeboat_keys.stores import key_programs
 from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE, KeyEnvironment
 from lifeboat_keys.stores.key_texts import key_from
 from lifeboat_keys.stores.store_kinds import StoreKind
 
 SECONDS = 60.0
-"""For the program, which may have to ask somewhere else."""
+"""Time limit of the program, which may need the network."""
 _SET = "lifeboat config set key_command COMMAND"
 
 
 class CommandStore:
-    """One key, which only the user can replace."""
+    """Store of one key, which only the user can replace."""
 
     kind = StoreKind.COMMAND
     description = "key_command"
@@ -36,7 +37,7 @@ class CommandStore:
             raise problem
         try:
             return self._printed(shlex.split(self._around.key_command()))
-        except ValueError as error:  # its text names a quotation mark, and repeats nothing
+        except ValueError as error:  # its text mentions a quotation mark and repeats none of the setting
             raise CommandFailed(f"key_command cannot be taken apart: {error}", fix=_SET) from None
 
     def read(self, key_id: str) -> UserKey:
@@ -54,11 +55,11 @@ class CommandStore:
     def _printed(self, command: list[str]) -> UserKey:
         own = (PASSPHRASE, PASSPHRASE_FILE)
         around = {name: value for name, value in self._around.environment.items() if name not in own}
-        ran = key_programs.run_key_program(command, environment=around, seconds=SECONDS)
+        ran = child_processes.run_child(command, environment=around, seconds=SECONDS)
         if ran.exit_status is None:
             raise CommandFailed(f"key_command {ran.problem}")
         if ran.exit_status != 0:
-            said = f"and printed {ran.error_bytes} bytes of errors, which are not repeated here"
+            said = f"and printed {len(ran.errors)} bytes of errors, which are not repeated here"
             raise CommandFailed(f"key_command ended with status {ran.exit_status} {said}")
         try:
             return key_from(ran.output, "the output of key_command")

@@ -1,4 +1,4 @@
-"""The unprotected file: 0600 in the keys folder. Whoever reads it has the key."""
+"""Store keys in unprotected files: 0600 in the key folder. Anyone who reads a file has the key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FURTHER = "users"
 
 
 class FileStore:
-    """`user.key`, and `users/<key id>.json` for each further key."""
+    """Store in `user.key`, and in `users/<key id>.json` for each further key."""
 
     kind = StoreKind.FILE
     description = "unprotected file"
@@ -39,14 +39,14 @@ class FileStore:
         return key
 
     def keep(self, key: UserKey) -> None:
-        """A file that is damaged stays as it is, and the key lies beside it."""
+        """Store a key. A damaged file stays as it is; the key is stored beside it."""
         if not self._files.has(USER_KEY):
             self._files.write_once(USER_KEY, key_file_documents.of_user_key(key))
         elif key.key_id not in {one.key_id for one in self.whole().values()}:
             self._files.write_once(_further(key.key_id), key_file_documents.of_user_key(key))
 
     def whole(self) -> dict[str, UserKey]:
-        """The keys that lie open here, by the names of their files; without those that are damaged."""
+        """Return the readable keys stored here, by file name."""
         found = {}
         for name in self.names():
             with contextlib.suppress(KeyDamaged):
@@ -56,11 +56,11 @@ class FileStore:
         return found
 
     def names(self) -> list[str]:
-        """The files of keys that lie open here."""
+        """Return the files of keys stored here."""
         return [*([USER_KEY] if self._files.has(USER_KEY) else []), *self._files.names(_FURTHER)]
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take keys away that another store has given back."""
+        """Delete keys that were read back from another store."""
         for name in names:
             self._files.remove(name)
 

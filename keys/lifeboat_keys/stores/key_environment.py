@@ -1,4 +1,4 @@
-"""What a home has around it: its id, the environment, and the settings that say where its key lies."""
+"""The environment of a home's key: home id, environment variables, and settings that say where the key is stored."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _no_command() -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyEnvironment:
-    """`key_command` is asked only where it is needed ("" for none). `temporary`: the home will not stay, so that its
-    key never goes into the OS keyring unasked. `passphrase` is one that was typed for this command."""
+    """Environment of one home's key. `key_command` is run only where it is needed ("" for none). `temporary` homes
+    never put their key into the OS keyring unasked. `passphrase` was typed for this command."""
 
     home_id: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class KeyEnvironment:
         return self.passphrase is not None or any(self.environment.get(name) for name in (PASSPHRASE, PASSPHRASE_FILE))
 
     def read_passphrase(self, files: FileOperations) -> str | None:
-        """The passphrase that was typed, or that the environment gives. Raises KeyUnsafe when others can read its
-        file, NoPassphrase when the file holds none."""
+        """Return the passphrase that was typed or that the environment gives. Raises KeyUnsafe when others can read its
+        file, NoPassphrase when the file is empty."""
         if self.passphrase is not None:
             return self.passphrase
         if self.environment.get(PASSPHRASE):
@@ -54,7 +54,7 @@ class KeyEnvironment:
 
     @property
     def runtime_folder(self) -> Path | None:
-        """The user's folder for sockets, also where a session without a desktop was not told of it."""
+        """Return the user's folder for sockets, even in a session whose environment does not name it."""
         if self.environment.get("XDG_RUNTIME_DIR"):
             return Path(self.environment["XDG_RUNTIME_DIR"])
         if os.name != "posix":
@@ -64,7 +64,7 @@ class KeyEnvironment:
 
 
 def is_temporary(folder: Path) -> bool:
-    """Whether a folder lies where systems clean up."""
+    """Return whether a folder lies where the system cleans up."""
     real = Path(os.path.realpath(folder))
     return any(real.is_relative_to(os.path.realpath(each)) for each in (tempfile.gettempdir(), *_TEMPORARY))
 
@@ -74,7 +74,7 @@ def _passphrase_of(path: Path, files: FileOperations) -> str:
     if data is None:
         raise NoPassphrase(f"{path}, which {PASSPHRASE_FILE} names, is not there")
     try:
-        passphrase = data.decode("utf-8-sig").rstrip("\r\n")  # some editors put a mark before the text
+        passphrase = data.decode("utf-8-sig").rstrip("\r\n")  # some editors write a byte order mark
     except UnicodeDecodeError:
         raise KeysError(f"{path} is not text") from None
     if not passphrase:

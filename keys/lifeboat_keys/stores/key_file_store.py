@@ -1,4 +1,4 @@
-"""The file that LIFEBOAT_KEY_FILE names: private, with the 24 words or the document of a key."""
+"""Store for the private file named by LIFEBOAT_KEY_FILE, with the 24 words or a key document."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNSET = f"set {KEY_FILE} to the file with your key"
 
 
 class KeyFileStore:
-    """One key. `path` is None where the variable is not set."""
+    """Store of one key. `path` is None when the variable is not set."""
 
     kind = StoreKind.KEY_FILE
     description = f"the file that {KEY_FILE} names"
@@ -54,7 +54,8 @@ class KeyFileStore:
             raise KeyExists(message, fix="lifeboat keys init --store passphrase")
 
     def _write(self, path: Path, key: UserKey) -> None:
-        """Only as a new file: another home may put its key there at the same moment, and no lock is shared."""
+        """Create the file exclusively: another home may write its key there at the same time, and they share no
+        lock."""
         try:
             self._files.write_new(
                 path, json_codec.encode_pretty(key_file_documents.of_user_key(key)) + b"\n", mode=FILE_MODE

@@ -1,4 +1,4 @@
-"""A key held open for a time, by a small process that ends with its time: what `lifeboat keys unlock` begins.
+"""Hold a key open for a time in a small process: what `lifeboat keys unlock` starts.
 
 It answers on a Unix socket (0600, in a 0700 folder of the user's runtime folder) one JSON line for one JSON line:
 
@@ -12,7 +12,6 @@ import json
 import os
 import socket
 import stat
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys.child_processes import run_child
 from lifeboat_keys.errors import CannotHold, KeysError, KeyUnsafe
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey
@@ -32,20 +32,20 @@ ANSWER_BYTES = 4096
 _ANSWER_SECONDS = 5.0
 _START_SECONDS = 30.0
 _PATH_BYTES = 100
-"""Of the longest path that a Unix socket takes everywhere."""
+"""Maximum bytes of a Unix socket path on every system."""
 _PASSED_ON = frozenset({"PATH", "PYTHONPATH", "PYTHONHOME", "LANG"})
 
 
 @dataclass(frozen=True, slots=True)
 class HeldUserKey:
-    """A key that is held open `until` (seconds since 1970); None for until it is locked."""
+    """A key held open `until` (seconds since 1970); None: until it is locked."""
 
     key: UserKey = field(repr=False)
     until: float | None
 
 
 def ask_holder(around: KeyEnvironment, key_id: str) -> HeldUserKey | None:
-    """The key, None when nobody holds it."""
+    """Return the key; None when no process holds it."""
     answer = _say(around, {"do": "key", "key_id": key_id})
     if not answer:
         return None
@@ -57,7 +57,7 @@ def ask_holder(around: KeyEnvironment, key_id: str) -> HeldUserKey | None:
 
 
 def start_holder(around: KeyEnvironment, keys_folder: Path, key: UserKey, seconds: float | None) -> HeldUserKey:
-    """Begin to hold a key; whoever held one for this home ends. The caller holds the lock of the keys.
+    """Start to hold a key; a process that already holds one for this home ends. The caller holds the lock of the keys.
 
     Raises CannotHold, KeyUnsafe, KeysError.
     """
@@ -76,12 +76,13 @@ def start_holder(around: KeyEnvironment, keys_folder: Path, key: UserKey, second
 
 
 def end_holder(around: KeyEnvironment) -> bool:
-    """Whether somebody held a key, and does no more."""
+    """Tell the process that holds the key to end; return whether there was one."""
     return _say(around, {"do": "lock"}) is not None
 
 
 def socket_path(around: KeyEnvironment) -> Path:
-    """In the user's runtime folder; in a folder of the user's own among the temporary ones where there is none."""
+    """Return the socket's path: in the user's runtime folder or, without one, in the user's own folder among the
+    temporary ones."""
     if around.runtime_folder is not None:
         path = around.runtime_folder / f"lifeboat-{around.home_id}" / "key"
         if len(os.fsencode(path)) <= _PATH_BYTES:
@@ -104,7 +105,7 @@ def _make_private(folder: Path) -> None:
 
 
 def _how_to_have_one(folder: Path) -> str:
-    """A link is not followed, and what belongs to somebody else stays theirs."""
+    """Return how to make a folder private, without following a link or taking over other users' files."""
     found = folder.lstat()
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
         return f"chmod 700 {folder}"
@@ -120,7 +121,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _say(around: KeyEnvironment, request: JsonObject) -> JsonObject | None:
-    """The answer, None when nobody of this user is there."""
+    """Send a request and return the answer; None when no process of this user answers."""
     if os.name != "posix" or around.home_id is None:
         return None
     path = socket_path(around)
@@ -134,13 +135,13 @@ def _say(around: KeyEnvironment, request: JsonObject) -> JsonObject | None:
                 return None
             connection.sendall(json.dumps(request).encode() + b"\n")
             answer = json.loads(read_line(connection, _ANSWER_SECONDS))
-    except (OSError, ValueError, RecursionError):  # nobody, a stale socket, or somebody who does not speak so
+    except (OSError, ValueError, RecursionError):  # no process, a stale socket, or a process with another protocol
         return None
     return answer if isinstance(answer, dict) else None
 
 
 def read_line(connection: socket.socket, seconds: float) -> bytes:
-    """One line, or what came until the other side closed, within this time. Raises ValueError for too long a one,
+    """Read one line, or up to the end of the stream, within this time. Raises ValueError for too long a line,
     OSError."""
     data, end = b"", time.monotonic() + seconds
     while not data.endswith(b"\n"):
@@ -155,21 +156,10 @@ def read_line(connection: socket.socket, seconds: float) -> bytes:
 
 
 def _start(request: JsonObject, around: KeyEnvironment) -> None:
-    """The process leaves this one behind as soon as it listens; it has none of this one's pipes."""
+    """Start the process. It detaches as soon as it listens, and shares no pipes with this one."""
     environment = {name: value for name, value in around.environment.items() if name in _PASSED_ON}
-    try:
-        ran = subprocess.run(
-            PROGRAM,
-            input=json.dumps(request).encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,
-            timeout=_START_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotHold(f"the process that holds the key did not start: {type(error).__name__}") from None
-    if ran.returncode != 0:
-        raise CannotHold(f"the process that holds the key ended with status {ran.returncode}")
+    ran = run_child(
+        PROGRAM, environment=environment, seconds=_START_SECONDS, input=json.dumps(request).encode(), folder="/"
+    )
+    if ran.exit_status != 0:
+        raise CannotHold(f"the process that holds the key {ran.problem or f'ended with status {ran.exit_status}'}")

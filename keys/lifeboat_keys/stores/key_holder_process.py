@@ -1,5 +1,5 @@
-"""The process that holds a key open (see `holder`). It gets everything on standard input, listens, leaves the process
-that started it, and ends at its time, when it is told to, or when its home or its socket is gone."""
+"""The process that holds a key open (see `key_holder`). It reads everything from standard input, listens, detaches, and
+ends at its time, when told to, or when its home or its socket disappears."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from lifeboat_keys.stores.key_holder import read_line
 _Identity = tuple[int, int, int]
 
 _LOOK_SECONDS = 2.0
-"""How often it looks whether there is still a reason to hold the key."""
+"""Seconds between checks whether there is still a reason to hold the key."""
 _REQUEST_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class _HoldPeriod:
-    """What is held, and for how long: by the clock, which goes on while a machine sleeps, and by the time it ran,
-    which nobody can set back."""
+    """A held key and its time limit: by the wall clock, which goes on during sleep, and by the running time, which
+    cannot be set back."""
 
     place: Path
     place_id: _Identity
@@ -66,7 +66,8 @@ def main() -> None:
 
 
 def _listen(place: Path) -> socket.socket:
-    """The folder is private and the caller holds the lock of the keys: what lies there is of nobody who still runs."""
+    """Open the socket. The folder is private and the caller holds the lock, so an existing file belongs to a process
+    that has ended."""
     os.umask(0o177)
     with contextlib.suppress(FileNotFoundError):
         place.unlink()
@@ -77,8 +78,8 @@ def _listen(place: Path) -> socket.socket:
 
 
 def _leave() -> Callable[[], None]:
-    """Go on as a process of nobody, without the standard streams of whoever started it. The first process ends when
-    this one calls what is returned, or has failed."""
+    """Detach from the starting process and its standard streams. The first process exits when this one calls the
+    returned function, or has failed."""
     reading, writing = os.pipe()
     if os.fork():
         os.close(writing)
@@ -98,7 +99,7 @@ def _leave() -> Callable[[], None]:
 
 def _serve(server: socket.socket, duty: _HoldPeriod, is_ready: Callable[[], None]) -> None:
     try:
-        is_ready()  # a signal that comes as soon as the caller knows of this process ends it as a later one does
+        is_ready()  # handle signals before the caller learns of this process, so that an early one ends it cleanly too
         while duty.goes_on():
             server.settimeout(duty.wait_seconds())
             with contextlib.suppress(TimeoutError):
@@ -117,8 +118,8 @@ def _end_on_signals() -> None:
 
 
 def _meet(connection: socket.socket, duty: _HoldPeriod) -> bool:
-    """Whether it was told to end. Whoever asked may begin anew at once: the place is free before the answer is there,
-    and never touched again."""
+    """Answer one connection; return whether it told the process to end. The socket is removed before the answer,
+    because the caller may start a new process at once, and not touched afterwards."""
     ends = False
     with contextlib.suppress(OSError, ValueError, RecursionError):
         request = _request(connection)
@@ -131,7 +132,7 @@ def _meet(connection: socket.socket, duty: _HoldPeriod) -> bool:
 
 
 def _request(connection: socket.socket) -> JsonObject:
-    """Raises ValueError, OSError when it is none of this user."""
+    """Read a request. Raises ValueError, and OSError for a process of another user."""
     if not socket_peer.is_same_user(connection):
         raise ValueError("another user")
     request = json.loads(read_line(connection, _REQUEST_SECONDS))
@@ -154,7 +155,7 @@ def _clean(duty: _HoldPeriod) -> None:
 
 
 def _socket_id(place: Path) -> _Identity | None:
-    """With its time: the number of a file that is gone is soon given to another."""
+    """Return inode and time of the socket. Inode numbers are soon reused."""
     return _identity(place, lambda found: found.st_mtime_ns)
 
 

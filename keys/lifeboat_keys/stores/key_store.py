@@ -1,4 +1,4 @@
-"""What every store of the user's key can do."""
+"""The interface of every store for the user's key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_keys.stores.store_kinds import StoreKind
 
 
 class KeyStore(Protocol):
-    """One place for keys. A key that was kept is never deleted, and no other takes its place."""
+    """A store for keys. A stored key is never deleted or overwritten."""
 
     @property
     def kind(self) -> StoreKind: ...
@@ -20,15 +20,15 @@ class KeyStore(Protocol):
         """Return which store this is, for people: "unprotected file"."""
 
     def problem(self) -> KeysError | None:
-        """Why a key cannot be kept or read here now, None when it can."""
+        """Return why a key cannot be stored or read now; None when it can."""
 
     def find(self) -> UserKey | None:
-        """The key that lies here already when nobody knows its id yet. Only stores with one place for it have one.
-        Raises KeysError."""
+        """Return the key stored here when its id is not known yet. Only stores with a single place have one. Raises
+        KeysError."""
 
     def read(self, key_id: str) -> UserKey:
-        """The key with this id, checked. Raises NoKey (or what is derived from it), OtherKey, KeyDamaged."""
+        """Return the key with this id, checked. Raises NoKey (or a subclass), OtherKey, KeyDamaged."""
 
     def keep(self, key: UserKey) -> None:
-        """Keep a key and read it back; one that is kept already stays. Raises KeyExists when its place is taken by
-        another, KeysError when it cannot be kept."""
+        """Store a key and read it back. An already stored key stays. Raises KeyExists when another key has its place,
+        KeysError when it cannot be stored."""

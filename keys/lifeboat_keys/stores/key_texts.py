@@ -1,4 +1,4 @@
-"""A key as others hand it over: its 24 words, or the document of a key file."""
+"""Decode a key from text: its 24 words, or the document of a key file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lifeboat_keys.pairs.user_key import UserKey
 
 
 def key_from(text: bytes, source: str) -> UserKey:
-    """The key in a text. Raises BadWords, KeyDamaged; neither repeats any of it."""
+    """Return the key in a text. Raises BadWords, KeyDamaged; neither repeats any of it."""
     if text.lstrip().startswith(b"{"):
         return _of_document(text, source)
     try:

@@ -1,6 +1,6 @@
 """The OS keyring, in a process of its own: `python -m lifeboat_keys.stores.keyring_process`.
 
-One JSON request on standard input, one JSON answer on standard output, nothing else: what a keyring does to its
+One JSON request on standard input, one JSON answer on standard output, nothing else. Whatever a keyring does to its
 process (waits for a window, loads half a desktop, dies with the bus) ends with this one.
 
     {"do": "read" | "keep", "service", "user", "secret", "may_ask": bool}
@@ -25,7 +25,7 @@ LOCKED, AWAY = "locked", "away"
 
 @dataclass(frozen=True, slots=True)
 class KeyringBackend:
-    """A backend of `keyring` that keeps secrets as they should be kept. `is_locked` never asks the user."""
+    """A secure backend of `keyring`. `is_locked` never prompts the user."""
 
     keyring: Any
     title: str
@@ -33,34 +33,34 @@ class KeyringBackend:
 
 
 class NoKeyringBackend(Exception):
-    """None of the known keyrings is there."""
+    """No known keyring is available."""
 
 
 def main(choose: Callable[[], KeyringBackend] | None = None) -> None:
-    """Answer one request. `choose` finds the backend."""
+    """Answer one request. `choose` selects the backend."""
     hardening.disable_core_dumps()
-    # A backend that prints must not spoil the answer.
+    # Redirect prints of a backend, so that they do not corrupt the answer.
     answers, sys.stdout = sys.stdout, sys.stderr
     request = json.load(sys.stdin)
     try:
         answer = _answer(request, (choose or choose_backend)())
     except Exception as error:
-        # Backends raise whatever their bus or system raises, and the text of an exception may hold a secret.
+        # Backends raise any error of their bus or system, and its text may contain a secret.
         answer = {"error": LOCKED if _says_locked(error) else AWAY, "detail": type(error).__name__}
     json.dump(answer, answers)
     answers.flush()
 
 
 def choose_backend() -> KeyringBackend:
-    """The best backend that can be used now, of the known ones only: configuration files and variables of `keyring`,
-    which may name one that keeps everything in clear, are not looked at."""
+    """Return the best usable backend of the known ones. Configuration files and variables of `keyring` are ignored,
+    because they may name a backend that stores plain text."""
     found = []
     for place, title, is_locked in _KNOWN:
         module, name = place.rsplit(".", 1)
         try:
             kind = getattr(importlib.import_module(module), name)
             found.append((float(kind.priority), place, title, kind, is_locked))
-        except Exception:  # a backend of another system says so in many ways
+        except Exception:  # a backend of another system raises various errors
             continue
     if not found:
         raise NoKeyringBackend
@@ -94,7 +94,7 @@ def _secret_service_is_locked(keyring: Any) -> bool:
         try:
             return bool(secretstorage.Collection(bus).is_locked())
         except secretstorage.ItemNotFoundException:
-            return True  # there is no collection yet, and making one asks for its password
+            return True  # there is no collection yet, and creating one prompts for a password
 
 
 def _kwallet_is_locked(keyring: Any) -> bool:

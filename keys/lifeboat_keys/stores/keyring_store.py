@@ -1,5 +1,5 @@
-"""The OS keyring, asked through a process of its own each time, so that it can neither block this one nor stay away
-for good: a session bus that appears later is found by the next question."""
+"""Store in the OS keyring. Each request runs in a process of its own, so that the keyring cannot block this one, and a
+session bus that appears later is found by the next request."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys import child_processes
 from lifeboat_keys.errors import (
     KeyDamaged,
     KeyExists,
@@ -24,19 +25,18 @@ from lifeboat_keys.errors import (
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery.bip39_words import SECRET_BYTES
-from lifeboat_keys.stores import key_programs
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.store_kinds import StoreKind
 
 SERVICE = "lifeboat"
-# A folder of an agent, where a command may run, must not decide what `keyring` is: hence -P, and another folder for
-# where a PYTHONPATH names the current one.
+# The current directory, which may be an agent's, must not shadow the module `keyring`: hence -P, and another folder for
+# the case that PYTHONPATH names the current one.
 PROGRAM = (sys.executable, "-P", "-m", "lifeboat_keys.stores.keyring_process")
 _NEUTRAL_FOLDER = os.path.abspath(os.sep)
 SECONDS = 10.0
-"""For an answer that asks nobody."""
+"""Time limit of a request without a prompt."""
 SECONDS_WITH_PERSON = 180.0
-"""For one that may open a window."""
+"""Time limit of a request that may open a window."""
 _BUS = "DBUS_SESSION_BUS_ADDRESS"
 _PASSED_ON = frozenset(
     {"PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TEMP", "TMP", "PYTHONPATH", "PYTHONHOME"}
@@ -47,8 +47,8 @@ _PASSED_ON_BEGINNINGS = ("LC_", "XDG_")
 
 
 class KeyringStore:
-    """Items `lifeboat`, named `<home id>/<key id>`. `may_ask`: whether the keyring may ask the user for its password;
-    `backend` is the name of the keyring in use, "" until it has answered."""
+    """Keyring items of `lifeboat`, named `<home id>/<key id>`. `may_ask`: whether the keyring may prompt the user for
+    its password. `backend` is the name of the keyring in use, "" until it has answered."""
 
     kind = StoreKind.KEYRING
 
@@ -99,7 +99,7 @@ class KeyringStore:
 
     def _ask(self, request: JsonObject) -> JsonObject:
         seconds = SECONDS_WITH_PERSON if self._may_ask else SECONDS
-        ran = key_programs.run_key_program(
+        ran = child_processes.run_child(
             PROGRAM,
             environment=session_environment(self._around),
             input=json.dumps({**request, "may_ask": self._may_ask}).encode(),
@@ -123,7 +123,7 @@ class KeyringStore:
 
 
 def session_environment(around: KeyEnvironment) -> dict[str, str]:
-    """The variables that lead to the user's session and its bus, also where a service was not told the address."""
+    """Return the environment variables that lead to the user's session and its bus, even for a service without them."""
     chosen = {name: value for name, value in around.environment.items() if _is_passed_on(name)}
     if not chosen.get(_BUS) and around.runtime_folder is not None and _is_socket(around.runtime_folder / "bus"):
         chosen[_BUS] = f"unix:path={around.runtime_folder / 'bus'}"
@@ -141,7 +141,7 @@ def _is_socket(path: Path) -> bool:
         return False
 
 
-def _answer(ran: key_programs.KeyProgramResult) -> JsonObject:
+def _answer(ran: child_processes.ChildResult) -> JsonObject:
     try:
         answer = json.loads(ran.output)
     except (ValueError, RecursionError):

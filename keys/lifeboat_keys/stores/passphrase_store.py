@@ -1,4 +1,4 @@
-"""Keys wrapped with a passphrase, one file each: `wrapped/<key id>.json` in the keys folder."""
+"""Store keys wrapped with a passphrase: `wrapped/<key id>.json` in the key folder."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ _NONE = "none was typed and none is in the environment"
 
 
 class PassphraseStore:
+    """Store of passphrase-wrapped keys, one file each."""
+
     kind = StoreKind.PASSPHRASE
     description = "passphrase-wrapped file"
 
@@ -47,7 +49,7 @@ class PassphraseStore:
         return _checked(passphrase_wrapping.unwrap_user_key(document, passphrase), key_id)
 
     def keep(self, key: UserKey) -> None:
-        """The same key wrapped with another passphrase, or damaged, is wrapped anew: nothing is lost by it."""
+        """Store a key. If it is stored with another passphrase, or damaged, it is wrapped again; nothing is lost."""
         passphrase = self._around.read_passphrase(self._files)
         if passphrase is None:
             raise NoPassphrase(_NONE)

@@ -1,10 +1,10 @@
-"""A key wrapped with a passphrase: argon2id, then XChaCha20-Poly1305 with the header as associated data.
+"""Wrap a key with a passphrase: argon2id, then XChaCha20-Poly1305 with the header as associated data.
 
     {"kind", "version", "key_id", "kdf": "argon2id", "operations", "memory": bytes, "salt": base64,
      "cipher": "xchacha20-poly1305", "nonce": base64, "sealed": base64, "digest": hex SHA-256 of the rest}
 
-The digest tells a changed file from a wrong passphrase; against somebody who also writes a new digest stands the
-associated data. What the header asks for is held against bounds before anything is derived.
+The digest tells a changed file from a wrong passphrase. The associated data protects against an attacker who also
+replaces the digest. The work that the header asks for is checked against bounds before anything is derived.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ VERSION = 1
 KDF = "argon2id"
 CIPHER = "xchacha20-poly1305"
 OPERATIONS, MEMORY = 3, 256 << 20
-"""What new keys are wrapped with: about half a second."""
+"""Parameters for new keys: about half a second."""
 MIN_OPERATIONS, MAX_OPERATIONS = 1, 10
 MIN_MEMORY, MAX_MEMORY = 64 << 20, 1 << 30
 PASSPHRASE_LENGTH = 8
-"""Characters of the shortest passphrase to wrap with."""
+"""Minimum characters of a passphrase to wrap with."""
 _SALT_BYTES = nacl.pwhash.argon2id.SALTBYTES
 _NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
 
@@ -50,7 +50,7 @@ _NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
 def wrap_user_key(
     key: UserKey, passphrase: str, *, operations: int | None = None, memory: int | None = None
 ) -> JsonObject:
-    """The document of a wrapped key; `memory` in bytes. Raises NoPassphrase for one that is too short or no text,
+    """Return the document of a wrapped key; `memory` in bytes. Raises NoPassphrase for a short or non-text passphrase,
     WordsAsPassphrase, KeysError when there is not enough memory."""
     if len(passphrase) < PASSPHRASE_LENGTH:
         raise NoPassphrase(f"the passphrase has less than {PASSPHRASE_LENGTH} characters")
@@ -75,8 +75,8 @@ def wrap_user_key(
 
 
 def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
-    """The key. Raises KeyPassphraseWrong, NoPassphrase for one that is no text, WrappedChanged, UnknownWrapping,
-    KdfOutOfBounds, KeysError when there is not enough memory."""
+    """Return the key. Raises KeyPassphraseWrong, NoPassphrase for a non-text passphrase, WrappedChanged,
+    UnknownWrapping, KdfOutOfBounds, KeysError when there is not enough memory."""
     operations, memory = _checked(document)
     try:
         salt = from_base64(document.get("salt"), _SALT_BYTES)
@@ -98,7 +98,7 @@ def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
 
 
 def _checked(document: JsonObject) -> tuple[int, int]:
-    """The work to do, after everything that can be known without the passphrase was looked at."""
+    """Check everything that can be checked without the passphrase; return the work parameters."""
     form = tuple(document.get(name) for name in ("kind", "version", "kdf", "cipher"))
     if form != (KIND, VERSION, KDF, CIPHER):
         raise UnknownWrapping(f"only version {VERSION} with {KDF} and {CIPHER} is opened")
@@ -117,7 +117,7 @@ def _checked(document: JsonObject) -> tuple[int, int]:
 def _is_whole(document: JsonObject) -> bool:
     try:
         return bool(document.get("digest") == _digest({each: document[each] for each in document if each != "digest"}))
-    except ValueError:  # a number that no canonical form has
+    except ValueError:  # a number without a canonical form
         return False
 
 
@@ -126,14 +126,14 @@ def _within(value: Any, least: int, most: int) -> bool:
 
 
 def _derive(passphrase: str, salt: bytes, operations: int, memory: int) -> bytes:
-    # A passphrase can be typed in several spellings of the same characters.
+    # Normalise, because the same characters can be typed as different code points.
     try:
         text = unicodedata.normalize("NFC", passphrase).encode()
     except UnicodeEncodeError:
         raise NoPassphrase("the passphrase that was given holds bytes that are no text") from None
     try:
         return nacl.pwhash.argon2id.kdf(nacl.secret.Aead.KEY_SIZE, text, salt, operations, memory)
-    except (nacl.exceptions.RuntimeError, MemoryError):  # all that can go wrong within the bounds
+    except (nacl.exceptions.RuntimeError, MemoryError):  # the only possible failure within the bounds
         message = f"{memory >> 20} MiB of memory are needed to use the passphrase, and the system does not give them"
         raise KeysError(message, fix="free some memory, then the same command again") from None
 

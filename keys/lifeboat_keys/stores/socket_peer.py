@@ -1,4 +1,4 @@
-"""Who is at the other end of a Unix socket."""
+"""Identify the peer of a Unix socket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _XUCRED_BYTES = 76
 
 
 def is_same_user(connection: socket.socket) -> bool:
-    """Whether the process at the other end runs as this process's user; no where the system does not say."""
+    """Return whether the peer runs as the same user; False where the system does not tell."""
     try:
         return _user_of(connection) == os.geteuid()
     except (OSError, struct.error):

@@ -1,9 +1,9 @@
-"""Every way to the user's key of one home: which store it is in, and the process that may hold it open.
+"""Find the user's key of one home: the store that holds it, and the process that may hold it open.
 
     store.json   {"kind": "lifeboat key store", "version": 1, "store": kind, "chosen": whether the user named it,
                   "home": the id under which the keyring has the key}
 
-It is written with the first key. Homes from before it was have their key in the unprotected file.
+The file is written with the first key. Older homes without it keep their key in the unprotected file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DAY_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class KeyStoreChoice:
-    """The store in use; `chosen`: by the user, not for want of a better one."""
+    """The store in use. `chosen` says whether the user chose it."""
 
     store: StoreKind
     chosen: bool = False
@@ -45,14 +45,14 @@ class KeyStoreChoice:
 
 @dataclass(frozen=True, slots=True)
 class OpenedUserKey:
-    """The user's key, and for people where it came from."""
+    """The user's key and, for people, where it came from."""
 
     key: UserKey = field(repr=False)
     description: str
 
 
 class UserKeyStores:
-    """The stores of one home. Writing needs the lock of the keys."""
+    """All stores of one home. Writing requires the lock of the keys."""
 
     def __init__(self, documents: KeyFiles, files: FileOperations, around: KeyEnvironment) -> None:
         self._documents = documents
@@ -62,12 +62,12 @@ class UserKeyStores:
 
     @property
     def choice(self) -> KeyStoreChoice:
-        """The file that the environment names comes first, then the store on record. Raises KeyDamaged."""
+        """Return the store in use: the file that the environment names, else the recorded store. Raises KeyDamaged."""
         return self._known_choice() or KeyStoreChoice(StoreKind.FILE)
 
     def first(self, kind: StoreKind | None) -> UserKey:
-        """The key of a home that has none yet: the one that lies in the store already, else a new one. The store is
-        the one named, on record, or the best there is."""
+        """Return the first key of a home: the one already in the store, else a new one. The store is the given, the
+        recorded, or the best available one."""
         if kind is not None or self._known_choice() is not None:
             return self._first_in(self._choose(kind), asked=kind is not None)
         best = KeyStoreChoice(self._best())
@@ -92,15 +92,15 @@ class UserKeyStores:
         return key
 
     def keep(self, key: UserKey, kind: StoreKind | None = None) -> None:
-        """Keep a key in the store named, on record, or the best there is, which then is the store in use."""
+        """Store a key in the given, the recorded, or the best available store, which becomes the store in use."""
         choice = self._choose(kind)
         self._store(choice.store).keep(key)
         if kind is not None or self._documents.read(RECORD) is None:
             self._record(choice)
 
     def move(self, key: UserKey, kind: StoreKind, sealed: Collection[str] = ()) -> list[str]:
-        """Bring a key into another store. The names of the unprotected files that are gone, once the new store has
-        given back every key they held; `sealed` are the ids of those that the key itself opens."""
+        """Move a key to another store. Returns the removed unprotected files, after every key in them was read back
+        from the new store. `sealed` are the ids of keys that the key itself opens."""
         store = self._store(kind)
         in_files = {} if kind is StoreKind.FILE else self._file.whole()
         for each in (key, *(one for one in in_files.values() if one.key_id not in sealed)):
@@ -112,7 +112,8 @@ class UserKeyStores:
         return list(in_files)
 
     def read(self, key_id: str) -> OpenedUserKey:
-        """The key with this id, from the process that holds it open or from the store. Raises what stores raise."""
+        """Return the key with this id, from the process that holds it open or from the store. Raises what stores
+        raise."""
         kind = self.choice.store
         held = key_holder.ask_holder(self._around, key_id) if kind in _HOLDABLE else None
         if held is not None and held.key.key_id == key_id:
@@ -121,7 +122,7 @@ class UserKeyStores:
         return OpenedUserKey(store.read(key_id), store.description)
 
     def unlock(self, key_id: str, passphrase: str | None, seconds: float | None) -> HeldUserKey | None:
-        """Open the key, which may ask the user, and hold it open; None where the store is never locked."""
+        """Open the key, which may prompt the user, and hold it open; None for a store that is never locked."""
         kind = self.choice.store
         if kind not in _HOLDABLE:
             return None
@@ -131,15 +132,15 @@ class UserKeyStores:
             return key_holder.start_holder(around, self._documents.folder, key, seconds)
 
     def lock(self) -> bool:
-        """Whether the key was held open until now."""
+        """Stop holding the key open; return whether it was held."""
         return key_holder.end_holder(self._around)
 
     def problem(self, kind: StoreKind) -> KeysError | None:
-        """Why a store cannot be used now, None when it can."""
+        """Return why a store cannot be used now; None when it can."""
         return self._store(kind).problem()
 
     def left_open(self) -> list[str]:
-        """Unprotected files of keys that lie in another store now."""
+        """Return the unprotected files of keys that moved to another store."""
         return [] if self.choice.store is StoreKind.FILE else self._file.names()
 
     def _choose(self, kind: StoreKind | None) -> KeyStoreChoice:
@@ -172,7 +173,7 @@ class UserKeyStores:
             self._documents.replace(RECORD, document)
 
     def _home_id(self) -> str | None:
-        """The id that the home had when its first key was kept: one that lost its id is given another."""
+        """Return the id that the home had when its first key was stored. A home that lost its id gets another one."""
         return self._documents.read_checked(RECORD, _home_of_record) or self._around.home_id
 
     def _store(self, kind: StoreKind, around: KeyEnvironment | None = None, *, may_ask: bool = False) -> KeyStore:
@@ -191,7 +192,7 @@ class UserKeyStores:
 
 
 def _home_of_record(document: JsonObject) -> str:
-    """The id of the home that a record names, "" where it names none."""
+    """Return the home id in a record; "" without one."""
     _of_record(document)
     return str(document.get("home") or "")
 
@@ -204,7 +205,7 @@ def _of_record(document: JsonObject) -> KeyStoreChoice:
 
 
 def _held_text(until: float | None) -> str:
-    """In local time, with the day when that is not within the next one."""
+    """Return the time in local time, with the day unless it is within a day."""
     if until is None:
         return "unlocked until you lock it"
     form = "%H:%M" if until - time.time() < _DAY_SECONDS else "%Y-%m-%d %H:%M"

@@ -1,4 +1,4 @@
-"""A file without its matches can still be read, by whoever read it before."""
+"""A file can still be read after its matches are cut out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What is looked for may stand by chance in what holds a document together, or in what stands for a secret: that stays,
-or nothing could be read any more."""
+"""A search term that occurs by chance in the structure of a document, or in a secret's placeholder, is left there, so
+that the document stays readable."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A purged PIN cannot be guessed: whoever holds the plan, the redaction, the leaves of a history and everything but the
-PIN learns nothing by trying every one."""
+"""A purged PIN cannot be guessed: trying every PIN against the plan, the redaction, the leaves and the rest of a
+history reveals nothing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.alf.purge_histories import SEED, History
 
 PIN = "004829"
 CANDIDATES = 10_000
-"""Of a million: the PIN begins with two zeros, and the attacker knows that."""
+"""Of a million: the PIN begins with two zeros, and the attacker knows it."""
 
 MADE_AT = "2026-11-20T12:00:00.000Z"
 
@@ -32,7 +32,7 @@ def _id(number: int) -> str:
 
 
 def _history(pin: str) -> History:
-    """The PIN wherever a person may leave it, and ids that do not depend on it."""
+    """Return a history with the PIN wherever a user may leave it, and with ids that do not depend on it."""
     made = History()
     first = made.record(f"The PIN is {pin}.", id=_id(1))
     made.record(f"The PIN was {pin}, it is another now.", id=_id(1))
@@ -104,7 +104,7 @@ def test_no_candidate_fits_to_any_hash_id_or_leaf(name: str) -> None:
 
 
 def _hashes(pin: bytes, bodies: list[list[bytes]], salts: list[bytes]) -> Iterator[bytes]:
-    """The beginning of every digest that somebody might look for."""
+    """Yield the beginning of every digest that an attacker may search for."""
     bodies_of_it = [pin, *(pin.join(parts) for parts in bodies)]
     for salt, body in itertools.product((b"", *salts), bodies_of_it):
         yield hashlib.sha256(salt + body).hexdigest()[:8].encode()

@@ -1,4 +1,4 @@
-"""What a purge takes beside the matches."""
+"""What a purge removes besides the matches."""
 
 from __future__ import annotations
 

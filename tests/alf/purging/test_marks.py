@@ -1,4 +1,4 @@
-"""A file that a restore wrote says by a digest that nobody edited it: no passage can be guessed from that."""
+"""A restored file carries a digest of its text; after a purge no passage can be guessed from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PIN = "482913"
 
 
 def cut(path: str, body: bytes, paths: int = 1) -> bytes:
-    """What a purge of the PIN leaves of a file that stands at so many paths."""
+    """Return what a purge of the PIN leaves of a file at this many paths."""
     leaf = merkle.new_leaf(body)
     items = [PurgeItem(leaf, lambda: body, f"{path}{'x' * number}", {}) for number in range(paths)]
     plan = plan_cuts(lambda: items, AGENT_ID, (), PurgeTerms(texts=(PIN,)), PurgeOptions(passage=True))
@@ -30,7 +30,7 @@ def cut(path: str, body: bytes, paths: int = 1) -> bytes:
 
 
 def guessed(mark: str, texts: list[str]) -> bool:
-    """Whether putting the PIN back somewhere gives the digest that stands in a file."""
+    """Return whether putting the PIN back somewhere gives the digest in a file."""
     return any(hashlib.sha256(text.encode()).hexdigest().startswith(mark) for text in texts)
 
 

@@ -1,4 +1,4 @@
-"""What goes with what, and what a plan says of it."""
+"""Which items a purge plan removes together, and what it reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a history looks like: after its plan nothing says what was looked for, and what did not is the same."""
+"""After the purge of any history nothing contains the search term, and everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lifeboat_alf.redaction.redactions import apply_edits
 from support.alf.purge_histories import History, after, said_in
 
 canaries = st.text('ab"\\/\n é漢😀19', max_size=8).map(lambda middle: f"Zq{middle}9k")
-"""Nothing else of a history holds them."""
+"""Texts that nothing else in a history contains."""
 
 _FILLERS = ("", "plain words", 'quoted "words" \\ and / more', "two\nlines", "é漢😀")
 fillers = st.sampled_from(_FILLERS)
@@ -70,7 +70,7 @@ def files(draw: st.DrawFn, text: str) -> tuple[str, bytes]:
 
 @dataclass
 class Made:
-    """A history, the records of one chain of it, and what holds the canary."""
+    """A history, the records of one of its chains, and what contains the canary."""
 
     history: History
     canary: str
@@ -107,7 +107,7 @@ def histories(draw: st.DrawFn) -> Made:
 
 
 def _saying(made: Made, plan: CutPlan, text: str) -> list[str]:
-    """What still says a text, decoded in every way."""
+    """Return what still contains a text, decoded in every way."""
     return [
         item.path or item.record_id or ""
         for item in made.history.items

@@ -1,4 +1,4 @@
-"""A purge of a text takes the text out of an SQLite database, and leaves the database."""
+"""A purge removes a text from an SQLite database and leaves the database readable."""
 
 from __future__ import annotations
 

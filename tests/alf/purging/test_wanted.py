@@ -1,4 +1,4 @@
-"""What is searched for is found however a file spells it, and nowhere else."""
+"""Search terms are found however a file spells them, and nowhere else."""
 
 from __future__ import annotations
 

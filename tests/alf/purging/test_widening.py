@@ -1,4 +1,4 @@
-"""From a match to the line that it stands in."""
+"""Matches are widened to their lines."""
 
 from __future__ import annotations
 

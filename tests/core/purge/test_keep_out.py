@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lifeboat_adapters.secrets import value_prints
 from lifeboat_adapters.secrets.entropy import is_guessable
+from lifeboat_adapters.secrets.value_prints import _PRIME, ValuePrint, ValuePrints, letters_of, may_search_everywhere
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
-from lifeboat_core.purge import value_prints
 from lifeboat_core.purge.keep_out_derivation import DerivedFilter
 from lifeboat_core.purge.keep_out_filter import KeepOutFilter, KeepOutMarks, KeepOutSieve, UncertainBinary
-from lifeboat_core.purge.value_prints import _PRIME, ValuePrint, ValuePrints, letters_of, may_search_everywhere
 
 MARKS = KeepOutMarks(bytes(range(32)))
 PATH = "raw/openclaw/MEMORY.md"

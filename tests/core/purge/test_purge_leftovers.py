@@ -15,7 +15,7 @@ from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redaction.redactions import RECORDS, WHOLE_AGENT, ByteEdit, LeafReplacement, Redaction, from_json
 from lifeboat_alf.states import merkle
 from lifeboat_cli import doctor
-from lifeboat_cli.doctor import purges as doctor_of_purges
+from lifeboat_cli.doctor import check_purges as doctor_of_purges
 from lifeboat_core.home import crash_recovery
 from lifeboat_core.purge import agent_purge, local_redaction, purge_folders, purge_orders, purge_run, purged_agent_files
 from lifeboat_core.purge.purge_orders import PurgeOrder

@@ -16,6 +16,7 @@ import rfc8785
 from nacl.signing import VerifyKey
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.errors import SystemRefused, UnknownReceipt
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.purge import endpoint_pins, receipt_signing, receipt_store
@@ -25,10 +26,9 @@ from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import purge_receipt
 from lifeboat_keys.signed import vault_receipts as vault_receipts
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from lifeboat_vault.vault.open_vault import FILE
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
-
-Json = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
@@ -100,8 +100,9 @@ def test_the_audit_record_is_that_of_the_vault_to_the_letter(ada: Purged) -> Non
 
 
 def _note(ada: Purged, vault_id: str, **facts: Any) -> receipt_signing.VaultPurgeNote:
-    named = {"name": "office", "kind": "endpoint"} | facts
-    made = receipt_signing.note_vault(ada.context, ada.receipt.id, vault_id, **named)
+    named = {"name": "office", "kind": "endpoint", "id": vault_id, "since": ""} | facts
+    refused = named.pop("refused", False)
+    made = receipt_signing.note_vault(ada.context, ada.receipt.id, VaultPurgeNote(**named), refused=refused)
     assert made is not None
     note = made.vault(vault_id)
     assert note is not None
@@ -155,13 +156,12 @@ def test_a_change_is_signed_anew_and_holds(ada: Purged) -> None:
 
 def test_of_a_purge_that_has_no_receipt_nothing_is_noted(ada: Purged) -> None:
     unknown = "01900000-0000-7000-8000-00000000000b"
-    noted = receipt_signing.note_vault(
-        ada.context, unknown, WAITING, name="a", kind="endpoint", state=receipt_signing.PENDING
-    )
+    note = VaultPurgeNote("a", WAITING, "endpoint", receipt_signing.PENDING, "")
+    noted = receipt_signing.note_vault(ada.context, unknown, note)
     assert noted is None
 
 
-def _theirs(ada: Purged, key: EndpointKey | None = None, **changes: Any) -> Json:
+def _theirs(ada: Purged, key: EndpointKey | None = None, **changes: Any) -> JsonObject:
     unsigned = ada.of_endpoint(ada.redaction, vault_id=WAITING, **changes)
     return vault_receipts.sign_with_endpoint(unsigned, key or EndpointKey(b"o" * 32)).to_json()
 
@@ -204,7 +204,9 @@ def test_damaged_notes_of_keys_are_said_and_not_replaced(ada: Purged) -> None:
         ({"redaction_digest": "00" * 32}, "another redaction"),
     ],
 )
-def test_what_an_endpoint_signed_that_is_not_this_purge_leaves_it_pending(ada: Purged, change: Json, said: str) -> None:
+def test_what_an_endpoint_signed_that_is_not_this_purge_leaves_it_pending(
+    ada: Purged, change: JsonObject, said: str
+) -> None:
     note = _note(ada, WAITING, state=receipt_signing.DONE, receipt=_theirs(ada, **change))
     assert note.state == receipt_signing.PENDING and said in note.message
 
@@ -279,7 +281,7 @@ def test_what_was_forged_before_the_key_was_replaced_is_not_signed_again(ada: Pu
 def test_a_receipt_can_be_checked_by_hand(ada: Purged) -> None:
     """With nothing but the page of the documentation: canonical JSON, a line before it, Ed25519."""
 
-    def holds(document: Json, public: str, line: str) -> None:
+    def holds(document: JsonObject, public: str, line: str) -> None:
         statement = {name: value for name, value in document.items() if name != "signature"}
         message = f"{line}\n".encode() + rfc8785.dumps(statement)
         VerifyKey(b64decode(public)).verify(message, b64decode(document["signature"]["signature"]))
@@ -349,7 +351,7 @@ def test_json_that_is_no_receipt_does_not_hold() -> None:
         assert wrong(None, document)
 
 
-def _exchanged(document: Json, change: Callable[[Json], None]) -> Json:
+def _exchanged(document: JsonObject, change: Callable[[JsonObject], None]) -> JsonObject:
     change(document)
     return document
 
@@ -391,7 +393,7 @@ def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> 
     ],
 )
 def test_what_contradicts_itself_does_not_hold_even_signed(
-    ada: Purged, change: Callable[[Json], None], said: str
+    ada: Purged, change: Callable[[JsonObject], None], said: str
 ) -> None:
     document = ada.sign_again(_exchanged(ada.document(), change))
     assert any(said in each for each in wrong(None, document))

@@ -34,7 +34,7 @@ def files_of(installation: Installation) -> FileMap:
             name = root.prefix + path.relative_to(root.folder).as_posix()
             if path.is_file() and ADAPTER.place(name, is_folder=False) is not Placement.EXCLUDED:
                 files[name] = path.read_bytes()
-    for row in ADAPTER.rows(installation, transcripts=False):
+    for row in ADAPTER.databases.rows(installation, transcripts=False):
         files[row.path] = files.get(row.path, b"") + json.dumps(row.values).encode() + b"\n"
     return FileMap(files)
 

@@ -42,7 +42,7 @@ def row_record(content: str, key: str, *, id: str | None = None, updated_at: str
     """A record that came from a row of ZeroClaw."""
     row = {"id": id or installs.stable("row", key), "key": key, "content": content, "category": "core"}
     row |= {"created_at": OLDER, "updated_at": updated_at, **columns}
-    section = ADAPTER.memory_of(Installation(zeroclaw_paths.RUNTIME, Path("/"), "default", "Ada"), row)
+    section = ADAPTER.databases.memory_of(Installation(zeroclaw_paths.RUNTIME, Path("/"), "default", "Ada"), row)
     return sample_states.make_record(content, created_at=OLDER, **section.fields)
 
 

@@ -1,4 +1,4 @@
-"""JSON documents with parts of any shape in the places of others."""
+"""JSON documents with parts replaced by values of any shape."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 RUBBISH: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, 5, 0.5, "x", "", [], ["x"], [5], [None], {}, {"x": 5}, [{"id": 5}], [{"x": "y"}], {"x": ["y"]}]
 )
-"""Values that a document has in no place, or in few."""
+"""Values that are valid nowhere or in few places of a document."""
 
 Path = tuple[Any, ...]
 
 
 def places(value: Any, above: Path = ()) -> Iterator[Path]:
-    """Every place in a document, but for itself."""
+    """Yield every place in a document except the document itself."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, inner in items:
         yield (*above, key)
@@ -25,7 +25,7 @@ def places(value: Any, above: Path = ()) -> Iterator[Path]:
 
 
 def replaced(document: Any, place: Path, value: Any) -> Any:
-    """A copy of a document with another value in one place."""
+    """Return a copy of a document with another value in one place."""
     made = copy.deepcopy(document)
     inner = made
     for key in place[:-1]:
@@ -35,6 +35,6 @@ def replaced(document: Any, place: Path, value: Any) -> Any:
 
 
 def spoiled(document: Any) -> st.SearchStrategy[Any]:
-    """A document with rubbish in one of its places."""
+    """Draw a document with rubbish in one of its places."""
     found = list(places(document))
     return st.tuples(st.sampled_from(found), RUBBISH).map(lambda each: replaced(document, *each))

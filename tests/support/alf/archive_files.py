@@ -1,4 +1,4 @@
-"""Archives read, written and edited with nothing but the standard library: a second opinion on what stands in them."""
+"""Read, write and edit archives with only the standard library, as an independent check."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import rfc8785
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 
 class ArchiveFile:
@@ -25,53 +25,53 @@ class ArchiveFile:
     def json(self, name: str) -> Any:
         return json.loads(self.bodies[name])
 
-    def lines(self, name: str) -> list[Json]:
+    def lines(self, name: str) -> list[JsonObject]:
         return [json.loads(line) for line in self.bodies[name].splitlines() if line.strip()]
 
     @property
-    def manifest(self) -> Json:
-        document: Json = self.json("manifest.json")
+    def manifest(self) -> JsonObject:
+        document: JsonObject = self.json("manifest.json")
         return document
 
     @property
-    def identity(self) -> Json:
+    def identity(self) -> JsonObject:
         return _unwrapped(self.json("identity.json"), "identity")
 
     @property
-    def partitions(self) -> list[Json]:
-        partitions: list[Json] = self.manifest["layers"]["memory"]["partitions"]
+    def partitions(self) -> list[JsonObject]:
+        partitions: list[JsonObject] = self.manifest["layers"]["memory"]["partitions"]
         return partitions
 
     @property
-    def records(self) -> list[Json]:
-        """Every line of every partition, in order."""
+    def records(self) -> list[JsonObject]:
+        """Return every line of every partition, in order."""
         return [record for partition in self.partitions for record in self.lines(partition["file"])]
 
     @property
-    def active(self) -> list[Json]:
-        """The memories the agent has now: not deleted, not succeeded by another."""
+    def active(self) -> list[JsonObject]:
+        """Return the memories the agent has now: neither deleted nor superseded."""
         gone = {record["supersedes"] for record in self.records if record.get("supersedes")}
         return [record for record in self.records if record["status"] == "active" and record["id"] not in gone]
 
-    def record_with(self, text: str) -> Json:
-        """The one active record whose content holds `text`."""
+    def record_with(self, text: str) -> JsonObject:
+        """Return the only active record whose content contains `text`."""
         found = [record for record in self.active if text in record["content"]]
         assert len(found) == 1, f"{len(found)} memories hold {text!r}"
         return found[0]
 
     @property
-    def attachments(self) -> dict[str, Json]:
-        """By file name."""
+    def attachments(self) -> dict[str, JsonObject]:
+        """Return the attachments by file name."""
         return {item["filename"]: item for item in self.json("attachments.json")["attachments"]}
 
 
-def _unwrapped(document: Json, key: str) -> Json:
+def _unwrapped(document: JsonObject, key: str) -> JsonObject:
     inner = document.get(key)
     return inner if isinstance(inner, dict) else document
 
 
 def edit(source: Path, target: Path, changed: Mapping[str, bytes | None]) -> Path:
-    """A copy of an archive with other bytes in some entries (None: without them), and a manifest that agrees."""
+    """Write a copy of an archive with other bytes in some entries (None: without them) and a matching manifest."""
     bodies: dict[str, bytes] = dict(ArchiveFile(source).bodies)
     for name, data in changed.items():
         bodies.pop(name, None)

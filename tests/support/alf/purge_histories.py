@@ -1,4 +1,4 @@
-"""Histories for plans of purges: items in lists, and what they read like afterwards."""
+"""Histories for purge plans: lists of items, and their content after the purge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _counter = itertools.count()
 
 
 class History:
-    """Items under construction. Every method gives the item it made."""
+    """Items under construction. Every method returns the item it made."""
 
     def __init__(self) -> None:
         self.items: list[PurgeItem] = []
@@ -30,7 +30,7 @@ class History:
         return self._add(PurgeItem(merkle.new_leaf(body), lambda: body, path=path, meta=meta))
 
     def record(self, content: str, **fields: Any) -> PurgeItem:
-        """A record, or with `id` another version of one."""
+        """Add a record or, with `id`, another version of one."""
         partition = fields.pop("partition", PARTITION)
         made = sample_states.make_record(content, **fields)
         line = json_codec.encode_json(made)
@@ -48,7 +48,7 @@ class History:
 
 
 def after(plan: CutPlan, item: PurgeItem) -> bytes | None:
-    """What an item reads like; None when it is gone."""
+    """Return an item's bytes after the plan; None when it is gone."""
     if item.leaf.digest not in plan.leaves:
         return item.body()
     replacement = plan.leaves[item.leaf.digest]
@@ -56,8 +56,8 @@ def after(plan: CutPlan, item: PurgeItem) -> bytes | None:
 
 
 def said_in(body: bytes) -> Iterator[str]:
-    """Everything that bytes say to somebody who decodes them: as text, as JSON, as lines of JSON, as UTF-16, and the
-    JSON in strings of JSON."""
+    """Yield everything that bytes say when decoded: as text, as JSON, as lines of JSON, as UTF-16, and JSON inside JSON
+    strings."""
     yield body.decode("utf-8", "replace")
     yield body.decode("utf-16", "replace")
     for part in (body, *body.split(b"\n")):

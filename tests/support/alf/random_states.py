@@ -1,4 +1,4 @@
-"""States of one agent, drawn by hypothesis, what is purged of them, and how two of them are compared."""
+"""Draw states of one agent and purges of them with hypothesis, and compare states."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ metas = st.fixed_dictionaries({}, optional={"executable": st.just(True), "mtime_
 
 
 class Script:
-    """Random edits of one agent's state; records stay in their places as a vault keeps them."""
+    """Random edits of one agent's state; records keep their places as in a vault."""
 
     def __init__(self, draw):
         self.draw = draw
@@ -141,7 +141,7 @@ def two_states(draw):
 
 
 def redaction(leaves, **fields):
-    """A redaction that names leaves, by their digests."""
+    """Return a redaction that names leaves by their digests."""
     stated = {
         "id": "019a0000-0000-7000-8000-0000000000d1",
         "agent_id": sample_states.AGENT_ID,
@@ -154,13 +154,13 @@ def redaction(leaves, **fields):
 
 
 def cut(body, start, end, insert=b""):
-    """What stands in the place of bytes of which a span goes."""
+    """Return the replacement of bytes without a span."""
     return replacement_of(body, [ByteEdit(start, end - start, insert)])
 
 
 @st.composite
 def redactions_of(draw, *states):
-    """A redaction that names items of states: records that go or are tombstones, files that are cut."""
+    """Draw a redaction of items of states: records that are gone or tombstones, files that are cut."""
     leaves, ids = {}, []
     for record in {record.leaf.digest: record for state in states for record in state.records()}.values():
         fate = draw(st.sampled_from(["stays", "stays", "goes", "tombstone"]))

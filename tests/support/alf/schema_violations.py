@@ -1,4 +1,4 @@
-"""A document with every field that a schema knows, and for each constraint of the schema one that breaks it alone."""
+"""Make a document with every field of a schema and, for each constraint, a document that violates only that one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 Path = tuple[str | int, ...]
 
 UUID = "01933b5e-7c00-7000-8000-000000000001"
-"""Of every id in a document."""
+"""Value of every id in a document."""
 _TEXTS = {
     "uuid": UUID,
     "date-time": "2026-11-02T10:00:00Z",
@@ -59,7 +59,7 @@ _WRONG = ("text", 7, 0.25, True, {"odd": 1}, ["odd"], None)
 
 
 class Violation(NamedTuple):
-    """A document that breaks one constraint. `name` says where and which: `/source/runtime type`."""
+    """A document that violates one constraint. `name` says where and which: `/source/runtime type`."""
 
     name: str
     document: Any
@@ -93,7 +93,7 @@ class _Schemas:
         self._definitions = whole.get("$defs", {})
 
     def _resolved(self, schema: Schema) -> Schema:
-        """A schema without references, with what `allOf` adds."""
+        """Return a schema without references, with `allOf` merged."""
         made: Schema = {}
         for part in (schema, *schema.get("allOf", ())):
             if "$ref" in part:
@@ -161,7 +161,7 @@ def _types(known: Schema) -> tuple[str, ...]:
 
 
 def _is(value: Any, kind: str) -> bool:
-    """Whether JSON Schema takes a value for one of a type."""
+    """Return whether JSON Schema counts a value as one of a type."""
     if isinstance(value, bool):
         return kind == "boolean"
     if isinstance(value, float):

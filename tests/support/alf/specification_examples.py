@@ -1,13 +1,12 @@
-"""Archives with documents as the examples in the text of ALF 1.0 write them, values invented."""
+"""Archives with documents as in the examples in the text of ALF 1.0, with invented values."""
 
 from __future__ import annotations
 
 import io
 import json
 import zipfile
-from typing import Any
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 AGENT_ID = "019b0000-0000-7000-8000-00000000a001"
 OTHER_ID = "019b0000-0000-7000-8000-00000000a002"
@@ -17,8 +16,8 @@ RECORD_ID = "019b0000-0000-7000-8000-00000000d001"
 OLDER_ID = "019b0000-0000-7000-8000-00000000d000"
 
 
-def record() -> Json:
-    """A memory with every field of §3.1."""
+def record() -> JsonObject:
+    """Return a memory with every field of §3.1."""
     return {
         "id": RECORD_ID,
         "agent_id": AGENT_ID,
@@ -55,15 +54,15 @@ def record() -> Json:
     }
 
 
-def older() -> Json:
-    """The memory that `record` replaces."""
+def older() -> JsonObject:
+    """Return the memory that `record` replaces."""
     temporal = {"created_at": "2026-10-01T08:00:00Z"}
     plain = {name: value for name, value in record().items() if name not in ("supersedes", "related_records")}
     return plain | {"id": OLDER_ID, "content": "The garden plan is due.", "status": "superseded", "temporal": temporal}
 
 
-def identity() -> Json:
-    """§3.2.2, with the outer object that the text writes, and the roster of §3.2.4."""
+def identity() -> JsonObject:
+    """Return §3.2.2 with the outer object of the text, and the roster of §3.2.4."""
     capability = {
         "name": "repository_reader",
         "description": "Reads repositories",
@@ -124,8 +123,8 @@ def identity() -> Json:
     return {"identity": inner}
 
 
-def principals() -> Json:
-    """§3.3.1 with the profile of §3.3.3."""
+def principals() -> JsonObject:
+    """Return §3.3.1 with the profile of §3.3.3."""
     structured = {
         "name": "Robin",
         "principal_type": "human",
@@ -150,8 +149,8 @@ def principals() -> Json:
     return {"principals": [{"id": PRINCIPAL_ID, "principal_type": "human", "agent_id": None, "profile": profile}]}
 
 
-def credential() -> Json:
-    """§3.4.2, with the outer object that the text writes."""
+def credential() -> JsonObject:
+    """Return §3.4.2 with the outer object of the text."""
     inner = {
         "id": CREDENTIAL_ID,
         "agent_id": AGENT_ID,
@@ -175,8 +174,8 @@ def credential() -> Json:
     return {"credential": inner}
 
 
-def manifest() -> Json:
-    """§4.2 with the hints of §3.2.5."""
+def manifest() -> JsonObject:
+    """Return §4.2 with the hints of §3.2.5."""
     partition = {"file": "memory/partitions/2026-Q4.jsonl", "from": "2026-10-01", "to": None}
     return {
         "alf_version": "1.0.0",
@@ -212,7 +211,7 @@ def manifest() -> Json:
 
 
 def entries() -> dict[str, bytes]:
-    """{name: bytes} of an archive that holds all of it."""
+    """Return {name: bytes} of an archive that holds all of it."""
     documents = {"identity": identity(), "principals": principals(), "credentials": credential()}
     lines = b"".join(json.dumps(line).encode() + b"\n" for line in (older(), record()))
     found = {f"{name}.json": json.dumps(document, indent=2).encode() for name, document in documents.items()}
@@ -224,7 +223,7 @@ def entries() -> dict[str, bytes]:
 
 
 def delta_entries() -> dict[str, bytes]:
-    """{name: bytes} of a delta (§4.3) with the documents of the text and one memory."""
+    """Return {name: bytes} of a delta (§4.3) with the documents of the text and one memory."""
     changes = {
         "identity": {"file": "identity.json", "new_version": 3},
         "credentials": {"file": "credentials.json"},
@@ -254,7 +253,7 @@ def delta_entries() -> dict[str, bytes]:
 
 
 def archive(found: dict[str, bytes]) -> bytes:
-    """A ZIP of these entries."""
+    """Return a ZIP of these entries."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         for name, body in found.items():

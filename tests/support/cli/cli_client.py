@@ -6,12 +6,11 @@ import contextlib
 import io
 import json
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 
-def run(*arguments: str | Path, expect: int = 0) -> Json:
+def run(*arguments: str | Path, expect: int = 0) -> JsonObject:
     """Run `lifeboat ARGUMENTS --json`; its document. Fails when it ends with another status than `expect`."""
     from lifeboat_cli import program
 
@@ -20,11 +19,11 @@ def run(*arguments: str | Path, expect: int = 0) -> Json:
         status = program.run_command([*(str(argument) for argument in arguments), "--json"])
     said = out.getvalue()
     assert status == expect, f"lifeboat {' '.join(map(str, arguments))}: {status}\n{said}\n{notes.getvalue()}"
-    document: Json = json.loads(said) if said.strip() else {}
+    document: JsonObject = json.loads(said) if said.strip() else {}
     return document
 
 
-def run_accepting(*arguments: str | Path, expect: int = 0) -> Json:
+def run_accepting(*arguments: str | Path, expect: int = 0) -> JsonObject:
     """Run a restore or an import of a state that nobody signed, with the code that its dry run tells."""
     words = (*arguments, "--accept-unsigned")
     code = run(*(word for word in words if word != "--yes"), "--dry-run")["seen"]

@@ -6,16 +6,14 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.openclaw import openclaw_config
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes import runtime_programs
 from support.adapters.fake_openclaw import FakeOpenClaw
-
-Json = dict[str, Any]
 
 KEY = "sk-fake-orchard-0123456789abcdef"
 CHANNEL = "1234567890:fake-telegram-bot-token-0123456789"
@@ -60,7 +58,7 @@ class Machine:
         around = {"HOME": str(self.home), "PATH": "/usr/bin:/bin"}
         assert runtime_programs.run_program(program, environment=around, input=given.encode()).ok
 
-    def profiles(self, agent: str = "main") -> Json:
+    def profiles(self, agent: str = "main") -> JsonObject:
         """What the stores hold, the shared one for `main`."""
         own = self.state / "agents" / agent / "agent/openclaw-agent.sqlite"
         path = self.state / "state/openclaw.sqlite" if agent == "main" else own
@@ -73,10 +71,10 @@ class Machine:
             return {}
         with closing(sqlite3.connect(path)) as connection:
             row = connection.execute(query).fetchone()
-        found: Json = json.loads(row[0])["profiles"] if row else {}
+        found: JsonObject = json.loads(row[0])["profiles"] if row else {}
         return found
 
-    def config(self) -> Json:
+    def config(self) -> JsonObject:
         return openclaw_config.parse_openclaw_config((self.state / "openclaw.json").read_bytes())
 
     def files(self) -> dict[str, bytes]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import pytest
 
 from lifeboat_adapters.secrets import credential_payload
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import AGENT_ID, MemoryState, make_identity, make_principals, make_record
@@ -25,7 +26,6 @@ from support.aged_files import age_files
 from support.cli.cli_client import run, run_accepting
 from support.prepared_folders import PreparedFolders
 
-Json = dict[str, Any]
 Tree = dict[str, bytes]
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ def rich_state() -> MemoryState:
     document = make_principals()
     document["principals"].append(_second_principal())
     state.put_document("principals.json", document)
-    lines: list[Json] = []
+    lines: list[JsonObject] = []
     for number in range(MOORINGS):
         lines.append(_memory(number, lines))
     state.add_all(lines)
@@ -52,7 +52,7 @@ def rich_state() -> MemoryState:
     return state
 
 
-def _structure() -> Json:
+def _structure() -> JsonObject:
     return {
         "psychology": {"traits": [{"trait": "openness", "value": 0.8, "framework": "OCEAN"}]},
         "linguistics": {"formality": 0.3, "catchphrases": ["noted"]},
@@ -63,7 +63,7 @@ def _structure() -> Json:
     }
 
 
-def _second_principal() -> Json:
+def _second_principal() -> JsonObject:
     profile = {
         "id": "019a0000-0000-7000-8000-0000000000c2",
         "agent_id": AGENT_ID,
@@ -75,9 +75,9 @@ def _second_principal() -> Json:
     return {"id": SECOND, "principal_type": "human", "agent_id": None, "profile": profile}
 
 
-def _memory(number: int, before: list[Json]) -> Json:
+def _memory(number: int, before: list[JsonObject]) -> JsonObject:
     day = f"2026-{10 + number // 60:02}-{1 + number // 2 % 30:02}"
-    fields: Json = {"memory_type": TYPES[number % 5], "tags": [f"berth-{number % 7}"]}
+    fields: JsonObject = {"memory_type": TYPES[number % 5], "tags": [f"berth-{number % 7}"]}
     if number % 10 == 3:
         fields["related_records"] = [{"id": before[-1]["id"], "relation": "caused_by"}]
     if number % 20 == 7:
@@ -105,28 +105,28 @@ class Traveller:
         assert row is not None
         return row.number
 
-    def memories(self) -> dict[str, Json]:
+    def memories(self) -> dict[str, JsonObject]:
         """The effective view by the first id of each chain: what a memory is, whoever holds it."""
         with Context.open().vault(self.agent.id) as vault:
             found = list(visible_records(vault.state()))
         return {item.chain_ids[0]: _essence(item.record) for item in found}
 
-    def document(self, path: str) -> Json:
+    def document(self, path: str) -> JsonObject:
         from lifeboat_alf.common import json_codec
 
         with Context.open().vault(self.agent.id) as vault:
-            found: Json = json_codec.decode_json(vault.state().body(path))
+            found: JsonObject = json_codec.decode_json(vault.state().body(path))
         return found
 
     def paths(self, prefix: str) -> set[str]:
         with Context.open().vault(self.agent.id) as vault:
             return {entry.path for entry in vault.state().entries(prefix)}
 
-    def sync(self) -> Json:
-        found: Json = run("sync", self.name)["agents"][0]
+    def sync(self) -> JsonObject:
+        found: JsonObject = run("sync", self.name)["agents"][0]
         return found
 
-    def adopt(self, runtime: str, to: Path, *options: str) -> Json:
+    def adopt(self, runtime: str, to: Path, *options: str) -> JsonObject:
         """She lives there from now on."""
         return run(
             "restore", self.name, "--runtime", runtime, "--to", to, "--adopt", "--with-credentials", "--yes", *options
@@ -139,7 +139,7 @@ class Traveller:
         return {one["label"]: credential_payload.decode_payload(keys.open(one)).value for one in found}
 
 
-def _essence(line: Json) -> Json:
+def _essence(line: JsonObject) -> JsonObject:
     names = ("content", "memory_type", "category", "tags", "related_records", "namespace", "temporal", "status")
     return {name: line.get(name) for name in names}
 
@@ -197,7 +197,7 @@ def tree_of(folder: Path) -> Tree:
     }
 
 
-def rows_of(database: Path) -> list[Json]:
+def rows_of(database: Path) -> list[JsonObject]:
     """The memories in a database, without their vectors. An empty column that only a newer database has is no
     difference."""
     with closing(sqlite3.connect(database)) as connection:

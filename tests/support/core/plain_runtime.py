@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.adapter_defaults import AdapterDefaults
 from lifeboat_adapters.contract import (
     Adapter,
     CaptureRoot,
@@ -19,6 +18,7 @@ from lifeboat_adapters.contract import (
     MemorySection,
     NextStep,
     Placement,
+    PlacementSupport,
     RenderedFile,
 )
 from lifeboat_adapters.errors import NotAWorkspace
@@ -29,7 +29,36 @@ from lifeboat_core.home.context import Context
 RUNTIME = "openclaw"
 
 
-class PlainAdapter(AdapterDefaults):
+class PlainPlacement(PlacementSupport):
+    """Puts an agent into any folder."""
+
+    def __init__(self, adapter: PlainAdapter) -> None:
+        self.adapter = adapter
+
+    def install_into(
+        self,
+        state_dir: Path,
+        workspace: Path,
+        state: Any,
+        environment: Mapping[str, str],
+        user_home: Path,
+        version: str,
+    ) -> Installation:
+        return Installation(RUNTIME, workspace, "main", "Ada", state_dir=state_dir, program=self.adapter.program)
+
+    def missing_on_host(self, identity: dict[str, Any]) -> list[dict[str, Any]]:
+        found = identity.get("structured", {}).get("capabilities", [])
+        return [
+            {"name": each["name"], "host_requirements": each.get("host_requirements"), "reason": "not here"}
+            for each in found
+            if each.get("portability") == "host_dependent"
+        ]
+
+    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
+        return self.adapter.steps
+
+
+class PlainAdapter(Adapter):
     """Every file is the runtime's own; `steps` is what a restore is told to run."""
 
     runtime = RUNTIME
@@ -39,6 +68,7 @@ class PlainAdapter(AdapterDefaults):
         self.steps = list(steps)
         self.program = program
         self.rendered: list[RenderedFile] = []
+        self.placement = PlainPlacement(self)
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
         state_dir = self._state_dir(environment)
@@ -83,28 +113,6 @@ class PlainAdapter(AdapterDefaults):
 
     def render(self, state: Any) -> Iterator[RenderedFile]:
         return iter(self.rendered)
-
-    def install_into(
-        self,
-        state_dir: Path,
-        workspace: Path,
-        state: Any,
-        environment: Mapping[str, str],
-        user_home: Path,
-        version: str,
-    ) -> Installation:
-        return Installation(RUNTIME, workspace, "main", "Ada", state_dir=state_dir, program=self.program)
-
-    def missing_on_host(self, identity: dict[str, Any]) -> list[dict[str, Any]]:
-        found = identity.get("structured", {}).get("capabilities", [])
-        return [
-            {"name": each["name"], "host_requirements": each.get("host_requirements"), "reason": "not here"}
-            for each in found
-            if each.get("portability") == "host_dependent"
-        ]
-
-    def next_steps(self, installation: Installation, state: Any) -> list[NextStep]:
-        return self.steps
 
 
 class PlainContext(Context):

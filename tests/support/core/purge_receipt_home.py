@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import RECORDS, ByteEdit, LeafReplacement, Redaction
 from lifeboat_alf.states import merkle
@@ -19,11 +20,10 @@ from lifeboat_core.state.state_db import delete_cache
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from lifeboat_keys.signed import redaction_signatures
 from lifeboat_keys.signed import vault_receipts as vault_receipts
+from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from lifeboat_keys.signed.vault_receipts import ReceiptAudit, ReceiptHead, VaultReceipt
 from lifeboat_vault.vault import Vault
 from support.core.protected import Protected, SteadyClock
-
-Json = dict[str, Any]
 
 ENDPOINT, WAITING = "11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"
 WAITS_UNTIL = "2026-11-13T12:00:00.000Z"
@@ -104,18 +104,18 @@ class Purged(Protected):
             "state": receipt_signing.DONE,
             "receipt": signed.to_json(),
         }
-        receipt_signing.note_vault(context, redaction.id, signed.vault_id, **own)
+        receipt_signing.note_vault(context, redaction.id, VaultPurgeNote(id=signed.vault_id, since="", **own))
         theirs = vault_receipts.sign_with_endpoint(self.of_endpoint(redaction), self.key).to_json()
         done = {"name": "home", "kind": "endpoint", "state": receipt_signing.DONE, "receipt": theirs}
-        receipt_signing.note_vault(context, redaction.id, ENDPOINT, **done)
+        receipt_signing.note_vault(context, redaction.id, VaultPurgeNote(id=ENDPOINT, since="", **done))
         waits = {"name": "office", "kind": "endpoint", "state": receipt_signing.WAITING, "applies_at": WAITS_UNTIL}
-        made = receipt_signing.note_vault(context, redaction.id, WAITING, **waits)
+        made = receipt_signing.note_vault(context, redaction.id, VaultPurgeNote(id=WAITING, since="", **waits))
         assert made is not None
         return made
 
     def of_endpoint(self, redaction: Redaction, **changes: Any) -> VaultReceipt:
         """What the endpoint `home` says, not signed yet."""
-        fields: Json = {
+        fields: JsonObject = {
             "vault_id": ENDPOINT,
             "kind": "endpoint",
             "name": "home",
@@ -132,11 +132,11 @@ class Purged(Protected):
         }
         return VaultReceipt(**(fields | changes))
 
-    def document(self) -> Json:
+    def document(self) -> JsonObject:
         """The receipt as JSON, to be changed at will."""
         return copy.deepcopy(self.receipt.to_json())
 
-    def sign_again(self, document: Json) -> Json:
+    def sign_again(self, document: JsonObject) -> JsonObject:
         """What somebody can do who has this machine's device key, or a program that is wrong."""
         statement = {name: value for name, value in document.items() if name != "signature"}
         return {**statement, "signature": vault_receipts.sign_purge(statement, self.context.keys().device)}

@@ -10,8 +10,8 @@ from lifeboat_alf.purging.purge_items import PurgeOptions
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_alf.states.agent_state import BodyAbsent, State
 from lifeboat_core.purge import purge_run
-from lifeboat_core.purge.purge_request import PurgeRequest
 from lifeboat_core.purge.purge_run import PurgeResult
+from lifeboat_core.purge.purge_search import PurgeRequest
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.vault import Vault
 from support.adapters.canaries import HEAD, TAIL, Canary

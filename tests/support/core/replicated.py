@@ -15,7 +15,7 @@ import pytest
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import purge_run, receipt_signing
-from lifeboat_core.purge.purge_request import PurgeRequest
+from lifeboat_core.purge.purge_search import PurgeRequest
 from lifeboat_core.remotes import acknowledged_states, agent_replication, remote_kinds
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote

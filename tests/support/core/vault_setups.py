@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.purge import receipt_signing
 from lifeboat_core.remotes import vault_bundles
 from lifeboat_core.remotes.remote_kinds import open_remote
@@ -23,8 +24,6 @@ from support.core.machines import Machine
 from support.core.purged import owner_token
 from support.core.replicated import Replicated, in_this_process
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
-
-Json = dict[str, Any]
 
 THIS_DISK = "this disk"
 IN_PROCESS, HTTP, SEALED_ENDPOINT = "process", "http", "sealed"
@@ -117,7 +116,7 @@ class SetUps:
                         data = content.read()
                 yield from SCANNER.data(data, f"{name} {stored.name}")
 
-    def audit(self, name: str, redaction: str) -> Json:
+    def audit(self, name: str, redaction: str) -> JsonObject:
         """The audit record of a purge as this place has it. What can read nothing keeps none: there the machine that
         wrote the files anew does, and has the list of purges and its receipt of this place."""
         if name in ENDPOINTS:
@@ -136,7 +135,7 @@ class SetUps:
         assert found == kept.audit
         return found
 
-    def _of(self, rows: Any, redaction: str) -> Json:
+    def _of(self, rows: Any, redaction: str) -> JsonObject:
         found = [row.details for row in rows if row.kind == "purge" and row.subject == redaction]
         assert len(found) == 1
         return {field: value for field, value in found[0].items() if field != "tenant"}

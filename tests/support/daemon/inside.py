@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents.agent import Agent
@@ -29,7 +30,6 @@ from lifeboat_daemon.work.worker_messages import JobFailure, JobProgress, JobRes
 from lifeboat_daemon.work.worker_pool import WorkerPool
 from lifeboat_daemon.work.worker_process import WorkerProcess
 
-Json = dict[str, Any]
 T = TypeVar("T")
 RELEASE = "1.0.0"
 OK, BUSY, FAILED, UNSTABLE, CRASH, HANG, NONSENSE = "ok", "busy", "failed", "unstable", "crash", "hang", "nonsense"
@@ -103,7 +103,7 @@ class Notebook:
     """The log: what was said, and errors that nobody foresaw."""
 
     def __init__(self) -> None:
-        self.kinds: list[tuple[str, Json]] = []
+        self.kinds: list[tuple[str, JsonObject]] = []
         self.mistakes: list[BaseException] = []
 
     def event(self, kind: str, /, level: str = "info", **fields: object) -> None:
@@ -130,10 +130,10 @@ class Remote:
     takes: float = 1.0
     has: dict[str, int] = field(default_factory=dict)
     verified: dict[str, str] = field(default_factory=dict)
-    answers: list[Json] = field(default_factory=list)
+    answers: list[JsonObject] = field(default_factory=list)
     pushes: list[tuple[float, str, bool]] = field(default_factory=list)
     reads: list[tuple[float, str]] = field(default_factory=list)
-    known: dict[str, Json] = field(default_factory=dict)
+    known: dict[str, JsonObject] = field(default_factory=dict)
     purges: dict[str, datetime | None] = field(default_factory=dict)
 
     def hears_of_purges(self, agent: str, now: datetime) -> None:
@@ -170,7 +170,7 @@ class World:
         self.takes: dict[str, float] = defaultdict(lambda: 0.1)
         self.doing: list[WorkerJob] = []
         self.done: list[WorkerJob] = []
-        self.notices: list[Json] = []
+        self.notices: list[JsonObject] = []
         self.violations: list[str] = []
         self.release = RELEASE
         self.immortal = False
@@ -217,7 +217,7 @@ class World:
             return JobResult(job.number, {"capture": found, "facts": {"sequence": "x"}})
         return JobResult(job.number, self._answer(job, place, seen, unstable=outcome == UNSTABLE))
 
-    def _answer(self, job: WorkerJob, place: Place, seen: int, *, unstable: bool) -> Json:
+    def _answer(self, job: WorkerJob, place: Place, seen: int, *, unstable: bool) -> JsonObject:
         if job.operation == "capture":
             changed = place.kept != seen and not unstable
             if not unstable:
@@ -231,14 +231,14 @@ class World:
         if job.operation == "notify":
             self.notices += job.parameters["notices"]
             return {"told": [{"desktop": None} for _ in job.parameters["notices"]]}
-        fixed: dict[str, Json] = {
+        fixed: dict[str, JsonObject] = {
             "standing": self._standing(place, job.agent),
             "discover": {"offers": [], "new": [], "watch_names": []},
             "key": {"key": {"state": self.key, "note": "" if self.key == "ok" else "it is locked"}},
         }
         return fixed.get(job.operation, {})
 
-    async def _transfer(self, job: WorkerJob, place: Place) -> Json:
+    async def _transfer(self, job: WorkerJob, place: Place) -> JsonObject:
         """What a remote answers. A push takes what there is when it begins."""
         assert job.agent is not None
         remote = next(each for each in self.remotes if each.name == job.parameters["remote"])
@@ -267,7 +267,7 @@ class World:
         retry_after = answer.get("retry_after")
         return {"remote": {**document, **answer}, "retry_after": retry_after, **self._standing(place, job.agent)}
 
-    def _of_remote(self, remote: Remote, place: Place, agent: str) -> Json:
+    def _of_remote(self, remote: Remote, place: Place, agent: str) -> JsonObject:
         target = place.kept if place.held is None else place.held
         has, known = remote.has.get(agent), remote.known.get(agent, {})
         pending = 0 if target is None else target - (-1 if has is None else has)
@@ -291,7 +291,7 @@ class World:
             "tries": known.get("tries", 0),
         }
 
-    def _standing(self, place: Place, agent: str | None) -> Json:
+    def _standing(self, place: Place, agent: str | None) -> JsonObject:
         facts = {
             "sequence": place.kept,
             "last_captured_at": None if place.kept is None else self.now(),
@@ -439,12 +439,12 @@ class Inside:
         environment = {"HOME": str(folder / "user"), "LIFEBOAT_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}
         (folder / "user").mkdir()
         self.context = Context.open(environment, QuickFiles(), self.clock)
-        self.events: list[Json] = []
+        self.events: list[JsonObject] = []
         self.ended: asyncio.Task[str] | None = None
         if start:
             self.start()
 
-    def _went_wrong(self, loop: asyncio.AbstractEventLoop, found: Json) -> None:
+    def _went_wrong(self, loop: asyncio.AbstractEventLoop, found: JsonObject) -> None:
         self.log.mistakes.append(found.get("exception") or AssertionError(found["message"]))
 
     def start(self, seconds: float = 5.0) -> None:
@@ -467,7 +467,7 @@ class Inside:
         publish = self.service.parts.publish
         self.service.parts.workers._release = RELEASE
 
-        def published(event: Json) -> None:
+        def published(event: JsonObject) -> None:
             self.events.append(event)
             publish(event)
 
@@ -513,12 +513,12 @@ class Inside:
             self.loop.call_soon(self.world.tell, WatchSignal(agent_id, kind))
             self.passes(0)
 
-    def ask(self, method: str, **parameters: Any) -> asyncio.Task[Json]:
+    def ask(self, method: str, **parameters: Any) -> asyncio.Task[JsonObject]:
         """Somebody asks; the answer may take."""
         handler = self.service.answers.handlers()[method]
-        return self.loop.create_task(cast(Coroutine[Any, Any, Json], handler(parameters)))
+        return self.loop.create_task(cast(Coroutine[Any, Any, JsonObject], handler(parameters)))
 
-    def answer(self, method: str, **parameters: Any) -> Json:
+    def answer(self, method: str, **parameters: Any) -> JsonObject:
         return self.run(self.ask(method, **parameters))
 
     def state(self, agent: Agent) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams import crash_points
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.seams.file_operations import SystemFiles
@@ -28,8 +29,6 @@ from support.paths import TESTS
 from support.patience import patience
 from support.preloaded import Call
 from support.waiting import until
-
-Json = dict[str, Any]
 
 
 class Daemon:
@@ -66,12 +65,12 @@ class Daemon:
         given = (dies, worker_dies, self._listing, self._skew, list(options))
         keyring = None if self._keyring is None else self._keyring.plain
         by_exec = bool(self._before) or self._listing is not None
-        settings: Json = {"keyring": keyring, "tick": self._tick, "forks_workers": not by_exec}
+        settings: JsonObject = {"keyring": keyring, "tick": self._tick, "forks_workers": not by_exec}
         program = Call("support.daemon.serving", "be_daemon", given, settings)
         environment = {**os.environ, **self.context.environment, "PYTHONPATH": str(TESTS)}
         output = self.context.home.folder.parent / "daemon.out"
         with output.open("ab") as out:
-            surroundings: Json = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": out, "stderr": out}
+            surroundings: JsonObject = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": out, "stderr": out}
             if by_exec:
                 command = [*self._before, *program.command]
                 self.process = subprocess.Popen(command, start_new_session=True, **surroundings)
@@ -96,13 +95,13 @@ class Daemon:
     def client(self) -> DaemonClient:
         return DaemonClient.connect(self.context.home, SystemFiles(), timeout=patience())
 
-    def ask(self, method: str, **parameters: object) -> Json:
+    def ask(self, method: str, **parameters: object) -> JsonObject:
         with self.client() as client:
             return client.call(method, **parameters)
 
-    def agent(self) -> Json:
+    def agent(self) -> JsonObject:
         """How the first agent stands."""
-        found: Json = self.ask("status")["agents"][0]
+        found: JsonObject = self.ask("status")["agents"][0]
         return found
 
     def is_settled(self) -> bool:
@@ -269,14 +268,14 @@ class Keyring:
         from lifeboat_keys.stores import keyring_store
 
         keyring_store.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
-        keyring_store.key_programs = SimpleNamespace(run=self._run)  # type: ignore[assignment]
+        keyring_store.child_processes = SimpleNamespace(run_child=self._run)  # type: ignore[assignment]
 
     def _run(self, command: Sequence[str], **options: Any) -> Any:
         """Wait `seconds` for a keyring that is slow, and long enough for any other one."""
-        from lifeboat_keys.stores import key_programs
+        from lifeboat_keys import child_processes
 
         seconds = self.seconds if self.behaviour.read_text() == "slow" else patience()
-        return key_programs.run_key_program(command, **{**options, "seconds": seconds})
+        return child_processes.run_child(command, **{**options, "seconds": seconds})
 
 
 class Skew:

@@ -1,4 +1,4 @@
-"""The pages of the documentation that follow from the code: commands, errors, screens, formats, the example of an
+"""The pages of the documentation that follow from the code: commands, errors, JSON, screens, formats, the example of an
 adapter.
 
     PYTHONPATH=tests python -m support.docs.doc_pages      writes them to docs/ again (`make docs`)
@@ -27,6 +27,7 @@ from lifeboat_tui.screens import screen_registry
 from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
 from lifeboat_tui.screens.screen_registry import OF_AN_AGENT
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, UserAction
+from support.docs import json_page
 from support.packages import HEADLESS
 from support.paths import ROOT
 
@@ -215,6 +216,7 @@ def main() -> None:
     (DOCS / "interchange.md").write_text(interchange_page())
     (DOCS / "commands.md").write_text(commands_page())
     (DOCS / "errors.md").write_text(errors_page())
+    json_page.PAGE.write_text(json_page.json_page())
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import psutil
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams import crash_points
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
@@ -24,9 +25,6 @@ from support.killing import ending_at
 from support.paths import TESTS
 from support.patience import patience
 from support.preloaded import Call
-
-Json = dict[str, Any]
-
 
 _SERVER = ("lifeboat_cli.endpoint.endpoint_serve", "lifeboat_endpoint.server.asgi_app")
 
@@ -99,7 +97,7 @@ class RunningEndpoint(Process):
     def _log(self) -> Path:
         return self.data.parent / f"{self.data.name}.err"
 
-    def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> Json:
+    def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> JsonObject:
         """Start it and wait until it answers; return its output.
 
         With `dies`, the process that reaches the crash point for the nth time (from 1) is killed, and the endpoint with
@@ -110,7 +108,7 @@ class RunningEndpoint(Process):
         plain_dies = None if dies is None else (dies[0].value, dies[1])
         program = Call("support.endpoint.endpoint_servers", "be_endpoint", (given, plain_dies), imports=_SERVER)
         with self._log.open("ab") as err:
-            surroundings: Json = {
+            surroundings: JsonObject = {
                 "env": {**os.environ, "PYTHONPATH": str(TESTS), "XDG_CONFIG_HOME": str(self.data.parent / "config")},
                 "stdin": subprocess.DEVNULL,
                 "stdout": subprocess.PIPE,
@@ -124,7 +122,7 @@ class RunningEndpoint(Process):
         assert self.process.stdout is not None
         told = self.process.stdout.readline()
         assert told, f"the endpoint did not start: {self.log[-2000:]}"
-        found: Json = json.loads(told)
+        found: JsonObject = json.loads(told)
         assert "url" in found, f"the endpoint did not start: {found}"
         self.url, self.pin = found["url"], found["pin"] or ""
         self.token = self.token or found["token"]
@@ -138,7 +136,7 @@ class RunningEndpoint(Process):
         verify: Any = True if self._plain else _trusting(self.ca)
         return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=patience(), **options)
 
-    def restart(self, *, dies: tuple[CrashPoint, int] | None = None) -> Json:
+    def restart(self, *, dies: tuple[CrashPoint, int] | None = None) -> JsonObject:
         """End it in any state, and start it again on the same port."""
         self.kill()
         return self.start(dies=dies)

@@ -13,12 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from lifeboat_alf.common import times
-
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 KEY = "alf_sk_hosted"
 
@@ -27,10 +25,10 @@ KEY = "alf_sk_hosted"
 class HostedAgent:
     """`latest` is None before the first snapshot."""
 
-    info: Json
+    info: JsonObject
     latest: int | None = None
-    snapshot: Json | None = None
-    deltas: list[Json] = field(default_factory=list)
+    snapshot: JsonObject | None = None
+    deltas: list[JsonObject] = field(default_factory=list)
 
 
 @dataclass
@@ -69,7 +67,7 @@ class HostedServiceFake:
             return _json(200, {"snapshot": agent.snapshot, "deltas": agent.deltas})
         return _json(200, {**agent.info, "latest_sequence": agent.latest or 0})
 
-    def _register(self, info: Json) -> tuple[int, dict[str, str], bytes]:
+    def _register(self, info: JsonObject) -> tuple[int, dict[str, str], bytes]:
         if info["id"] in self.agents:
             return _json(409, {"error": "exists"})
         self.agents[info["id"]] = HostedAgent({**info, "created_at": "2026-03-01T10:00:00Z"})
@@ -130,5 +128,5 @@ def hosted_service() -> Iterator[HostedServiceFake]:
         thread.join()
 
 
-def _json(status: int, document: Json) -> tuple[int, dict[str, str], bytes]:
+def _json(status: int, document: JsonObject) -> tuple[int, dict[str, str], bytes]:
     return status, {"Content-Type": "application/json"}, json.dumps(document).encode()

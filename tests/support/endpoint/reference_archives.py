@@ -16,9 +16,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 AGENT_FILE = ".alf-agent-id"
 ROOT_FILES = ("SOUL", "IDENTITY", "AGENTS", "USER", "TOOLS", "HEARTBEAT", "BOOTSTRAP", "MEMORY")
@@ -34,10 +33,10 @@ _LISTS = ("tags", "entities", "embeddings", "related_records")
 class Archive:
     """A snapshot as that client has it in memory."""
 
-    manifest: Json
-    records: list[Json] = field(default_factory=list)
+    manifest: JsonObject
+    records: list[JsonObject] = field(default_factory=list)
     raw: dict[str, bytes] = field(default_factory=dict)
-    documents: dict[str, Json] = field(default_factory=dict)
+    documents: dict[str, JsonObject] = field(default_factory=dict)
 
 
 def agent_id(workspace: Path) -> str:
@@ -86,7 +85,7 @@ def _name(workspace: Path) -> str:
     return workspace.name
 
 
-def _documents(workspace: Path, number: str) -> dict[str, Json]:
+def _documents(workspace: Path, number: str) -> dict[str, JsonObject]:
     """Return the root documents. Ids and times are random or the present time in every export."""
     now, documents = _text(datetime.now(UTC)), {}
     prose = {key: (workspace / name).read_text() for name, key in _PROSE.items() if (workspace / name).exists()}
@@ -104,7 +103,7 @@ def _documents(workspace: Path, number: str) -> dict[str, Json]:
     return documents
 
 
-def _records_of(workspace: Path, path: str, number: str) -> list[Json]:
+def _records_of(workspace: Path, path: str, number: str) -> list[JsonObject]:
     text = (workspace / path).read_bytes().decode()
     modified = _text_of_nanoseconds((workspace / path).stat().st_mtime_ns)
     return [
@@ -113,7 +112,7 @@ def _records_of(workspace: Path, path: str, number: str) -> list[Json]:
     ]
 
 
-def _sections(path: str, text: str) -> list[tuple[Json, str]]:
+def _sections(path: str, text: str) -> list[tuple[JsonObject, str]]:
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if lines[-1] == "":
         lines.pop()
@@ -129,7 +128,7 @@ def _sections(path: str, text: str) -> list[tuple[Json, str]]:
     return found
 
 
-def _record(path: str, index: int, place: Json, content: str, number: str, modified: str) -> Json:
+def _record(path: str, index: int, place: JsonObject, content: str, number: str, modified: str) -> JsonObject:
     day = _DAY.fullmatch(path)
     memory_type, namespace = _kind(path.lower())
     midnight = f"{day[1]}T00:00:00Z" if day else None
@@ -168,10 +167,10 @@ def _kind(path: str) -> tuple[str, str]:
 
 def write_snapshot(archive: Archive) -> bytes:
     """Write root documents, quarters by `observed_at` else `created_at`, the raw tree, and the manifest last."""
-    quarters: dict[str, list[Json]] = defaultdict(list)
+    quarters: dict[str, list[JsonObject]] = defaultdict(list)
     for record in sorted(archive.records, key=lambda record: str(record["temporal"]["created_at"])):
         quarters[_quarter(record)].append(record)
-    layers: Json = {}
+    layers: JsonObject = {}
     if "identity.json" in archive.documents:
         layers["identity"] = {"version": 1, "file": "identity.json"}
     if "principals.json" in archive.documents:
@@ -184,7 +183,7 @@ def write_snapshot(archive: Archive) -> bytes:
     return _zipped({**entries, **archive.raw, "manifest.json": _pretty(manifest)})
 
 
-def _memory_layer(quarters: dict[str, list[Json]], has_raw: bool) -> Json:
+def _memory_layer(quarters: dict[str, list[JsonObject]], has_raw: bool) -> JsonObject:
     parts = [
         {"file": name, **_days(name), "record_count": len(found), "sealed": False}
         for name, found in sorted(quarters.items())
@@ -194,7 +193,7 @@ def _memory_layer(quarters: dict[str, list[Json]], has_raw: bool) -> Json:
     return {"record_count": total, "index_file": "memory/index.json", "partitions": parts, **flags}
 
 
-def write_delta(manifest: Json, changes: list[tuple[str, Json]], base: int) -> bytes:
+def write_delta(manifest: JsonObject, changes: list[tuple[str, JsonObject]], base: int) -> bytes:
     """Write only memory: an operation and a whole record in each line. The service finds the new number."""
     document = {
         "alf_version": "1.0.0",
@@ -207,7 +206,7 @@ def write_delta(manifest: Json, changes: list[tuple[str, Json]], base: int) -> b
     return _zipped({"memory/delta.jsonl": lines, "delta-manifest.json": _pretty(document)})
 
 
-def compare(old: list[Json], new: list[Json]) -> list[tuple[str, Json]]:
+def compare(old: list[JsonObject], new: list[JsonObject]) -> list[tuple[str, JsonObject]]:
     """Compare by id. Any different field is an update, and a delete carries the old record, still alive."""
     before, after = ({record["id"]: record for record in records} for records in (old, new))
     created = [("create", record) for number, record in after.items() if number not in before]
@@ -215,12 +214,12 @@ def compare(old: list[Json], new: list[Json]) -> list[tuple[str, Json]]:
     return [*created, *updated, *(("delete", record) for number, record in before.items() if number not in after)]
 
 
-def _quarter(record: Json) -> str:
+def _quarter(record: JsonObject) -> str:
     moment = str(record["temporal"].get("observed_at") or record["temporal"]["created_at"])
     return f"memory/{moment[:4]}-Q{(int(moment[5:7]) + 2) // 3}.jsonl"
 
 
-def _days(name: str) -> Json:
+def _days(name: str) -> JsonObject:
     year, quarter = name.removeprefix("memory/").removesuffix(".jsonl").split("-Q")
     first, last = 3 * int(quarter) - 2, {"1": "03-31", "2": "06-30", "3": "09-30", "4": "12-31"}[quarter]
     return {"from": f"{year}-{first:02}-01", "to": f"{year}-{last}"}
@@ -234,11 +233,11 @@ def _zipped(entries: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def _pretty(document: Json) -> bytes:
+def _pretty(document: JsonObject) -> bytes:
     return json.dumps(document, indent=2, ensure_ascii=False).encode()
 
 
-def _lines(records: list[Json]) -> bytes:
+def _lines(records: list[JsonObject]) -> bytes:
     return b"".join(
         json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for record in records
     )
@@ -252,7 +251,7 @@ def read(data: bytes) -> Archive:
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         entries = {name: file.read(name) for name in file.namelist()}
         assert {item.compress_type for item in file.infolist()} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-    manifest: Json = json.loads(entries["manifest.json"])
+    manifest: JsonObject = json.loads(entries["manifest.json"])
     for name in ("alf_version", "created_at", "agent", "layers"):
         assert name in manifest, name
     for name in ("id", "name", "source_runtime"):
@@ -266,14 +265,14 @@ def read(data: bytes) -> Archive:
     return Archive(manifest, records, raw, _read_documents(manifest["layers"], entries))
 
 
-def _read_documents(layers: Json, entries: dict[str, bytes]) -> dict[str, Json]:
+def _read_documents(layers: JsonObject, entries: dict[str, bytes]) -> dict[str, JsonObject]:
     assert isinstance(layers.get("identity", {"version": 1})["version"], int)
     for name in ("principals", "credentials", "attachments"):
         assert name not in layers or type(layers[name]["count"]) is int
     return {layer["file"]: json.loads(entries[layer["file"]]) for name, layer in layers.items() if name != "memory"}
 
 
-def _read_partition(part: Json, entries: dict[str, bytes]) -> list[Json]:
+def _read_partition(part: JsonObject, entries: dict[str, bytes]) -> list[JsonObject]:
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", part["from"]) and type(part["sealed"]) is bool
     records = [json.loads(line) for line in entries[part["file"]].splitlines()]
     assert len(records) == part["record_count"]
@@ -282,7 +281,7 @@ def _read_partition(part: Json, entries: dict[str, bytes]) -> list[Json]:
     return records
 
 
-def _check(record: Json) -> None:
+def _check(record: JsonObject) -> None:
     for name in ("id", "agent_id", "content", "memory_type", "source", "temporal", "status", "namespace"):
         assert record[name] is not None, name
     uuid.UUID(record["id"])

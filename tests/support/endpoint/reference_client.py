@@ -12,13 +12,11 @@ import tomllib
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
+from lifeboat_alf.common.json_types import JsonObject
 from support.endpoint import reference_archives as archives
 from support.patience import patience
-
-Json = dict[str, Any]
 
 DIRECT_LIMIT = 6_000_000
 """Bytes of a body that goes in one request."""
@@ -48,7 +46,7 @@ class ReferenceClient:
 
     # Commands -----------------------------------------------------------------------------------------------------
 
-    def sync(self, workspace: Path) -> Json:
+    def sync(self, workspace: Path) -> JsonObject:
         """`alf sync`: send everything at first, later the difference from the last export. Raises ClientError."""
         now = archives.export(workspace)
         number = now.manifest["agent"]["id"]
@@ -66,7 +64,7 @@ class ReferenceClient:
         self._keep(number, answer["sequence"], archives.write_snapshot(now))
         return {"ok": True, "sequence": answer["sequence"], "delta": True, "no_changes": False, "changes": len(changes)}
 
-    def restore(self, number: str, workspace: Path) -> Json:
+    def restore(self, number: str, workspace: Path) -> JsonObject:
         """`alf restore`: write the snapshot's files into the workspace; deltas are fetched and discarded."""
         answer = self._json("GET", f"/agents/{number}/restore")
         snapshot, deltas = answer.get("snapshot"), answer["deltas"]
@@ -86,13 +84,13 @@ class ReferenceClient:
         """Delete the state file, as its users do when nothing else helps."""
         self._state_file(number).unlink()
 
-    def agent(self, number: str) -> Json:
+    def agent(self, number: str) -> JsonObject:
         """`alf check`."""
         return _agent(self._json("GET", f"/agents/{number}"))
 
     # Sending ------------------------------------------------------------------------------------------------------
 
-    def _first(self, now: archives.Archive, number: str) -> Json:
+    def _first(self, now: archives.Archive, number: str) -> JsonObject:
         self._register(now.manifest["agent"])
         data = archives.write_snapshot(now)
         if len(data) <= self._limit:
@@ -104,7 +102,7 @@ class ReferenceClient:
         self._keep(number, _integer(answer, "sequence"), data)
         return {"ok": True, "sequence": answer["sequence"], "delta": False, "no_changes": False}
 
-    def _register(self, agent: Json) -> None:
+    def _register(self, agent: JsonObject) -> None:
         """Accept only 201 and 409; after a 409 check that the agent exists."""
         status, _, body = self._ask("POST", "/agents", json.dumps(agent).encode(), "application/json")
         if status == 201:
@@ -114,7 +112,7 @@ class ReferenceClient:
         else:
             raise ClientError(f"register agent: HTTP {status}: {body.decode()}")
 
-    def _send_delta(self, number: str, data: bytes, base: int) -> Json:
+    def _send_delta(self, number: str, data: bytes, base: int) -> JsonObject:
         path, query = f"/agents/{number}/deltas", f"?base_sequence={base}"
         if len(data) > self._limit:
             answer = self._in_three_steps(f"{path}/upload", query, data, "delta_id")
@@ -124,7 +122,7 @@ class ReferenceClient:
         assert type(answer["size_bytes"]) is int
         return {"sequence": _integer(answer, "sequence")}
 
-    def _in_three_steps(self, path: str, query: str, data: bytes, name: str) -> Json:
+    def _in_three_steps(self, path: str, query: str, data: bytes, name: str) -> JsonObject:
         begun = self._json("POST", path + query, b"", "application/json", conflict=True)
         status, _, _ = _exchange("PUT", begun["upload_url"], data, {"Content-Type": _OCTETS})
         if not 200 <= status < 300:
@@ -135,7 +133,7 @@ class ReferenceClient:
 
     def _json(
         self, method: str, path: str, body: bytes | None = None, kind: str = "", *, conflict: bool = False
-    ) -> Json:
+    ) -> JsonObject:
         """Accept any response with JSON, whatever its status, except 401, 404 and, if told so, 409."""
         status, headers, data = self._ask(method, path, body, kind)
         if status in (401, 404):
@@ -164,7 +162,7 @@ class ReferenceClient:
 
     # What it keeps --------------------------------------------------------------------------------------------------
 
-    def _state(self, number: str) -> Json | None:
+    def _state(self, number: str) -> JsonObject | None:
         file = self._state_file(number)
         return tomllib.loads(file.read_text()) if file.exists() else None
 
@@ -186,14 +184,14 @@ class ReferenceClient:
         return self._home / "state" / f"{number}-snapshot.alf"
 
 
-def _agent(answer: Json) -> Json:
+def _agent(answer: JsonObject) -> JsonObject:
     uuid.UUID(answer["id"])
     assert isinstance(answer["name"], str) and isinstance(answer["created_at"], str)
     _integer(answer, "latest_sequence")
     return answer
 
 
-def _integer(answer: Json, name: str) -> int:
+def _integer(answer: JsonObject, name: str) -> int:
     value = answer[name]
     assert type(value) is int and value >= 0, name
     return value

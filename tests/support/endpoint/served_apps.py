@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server.asgi_app import make_app
 from lifeboat_endpoint.server.call import ServerContext
@@ -26,7 +27,6 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from starlette.testclient import TestClient
 
-Json = dict[str, Any]
 PUBLIC = "https://endpoint.example.com"
 MACHINE = "laptop"
 
@@ -55,9 +55,9 @@ class ServedApp:
         return self
 
     @property
-    def document(self) -> Json:
+    def document(self) -> JsonObject:
         """Return the OpenAPI document."""
-        found: Json = json.loads(self.server.document)
+        found: JsonObject = json.loads(self.server.document)
         return found
 
     def new_token(self, *scopes: str, tenant: str = "home") -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import rfc8785
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 PRODUCER = "alf-test"
 TENANT = "11111111-1111-1111-1111-111111111111"
@@ -29,7 +29,7 @@ class _Absent:
 ABSENT = _Absent()
 
 
-def _without_absent(members: Json) -> Json:
+def _without_absent(members: JsonObject) -> JsonObject:
     return {name: value for name, value in members.items() if value is not ABSENT}
 
 
@@ -45,7 +45,7 @@ def packed(*numbers: float) -> str:
     return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
 
 
-def chunk(local: str = "c1", content: Any = "Prefers tea in the morning.", **changes: Any) -> Json:
+def chunk(local: str = "c1", content: Any = "Prefers tea in the morning.", **changes: Any) -> JsonObject:
     """A chunk with every member; ABSENT leaves one out. The hash follows the content unless it is given."""
     members = {
         "id": urn(local),
@@ -61,7 +61,7 @@ def chunk(local: str = "c1", content: Any = "Prefers tea in the morning.", **cha
     return _without_absent({**members, **changes})
 
 
-def edge(source: str = "c1", target: str = "c2", **changes: Any) -> Json:
+def edge(source: str = "c1", target: str = "c2", **changes: Any) -> JsonObject:
     members = {
         "source_id": urn(source),
         "target_id": urn(target),
@@ -72,26 +72,26 @@ def edge(source: str = "c1", target: str = "c2", **changes: Any) -> Json:
     return _without_absent({**members, **changes})
 
 
-def entity(local: str = "e1", name: str = "PostgreSQL", **changes: Any) -> Json:
+def entity(local: str = "e1", name: str = "PostgreSQL", **changes: Any) -> JsonObject:
     members = {"id": urn(local), "name": name, "kind": "technology", "created_at": "2026-04-01T09:30:00Z"}
     return _without_absent({**members, **changes})
 
 
-def link(chunk_local: str = "c1", entity_local: str = "e1", **changes: Any) -> Json:
+def link(chunk_local: str = "c1", entity_local: str = "e1", **changes: Any) -> JsonObject:
     return _without_absent({"chunk_id": urn(chunk_local), "entity_id": urn(entity_local), **changes})
 
 
-def checksum(bundle: Json) -> str:
+def checksum(bundle: JsonObject) -> str:
     covered = {name: value for name, value in bundle.items() if name != "checksum"}
     return "sha256:" + hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
 
 
-def sealed(bundle: Json) -> Json:
+def sealed(bundle: JsonObject) -> JsonObject:
     """The bundle with the checksum that fits it."""
     return {**bundle, "checksum": checksum(bundle)}
 
 
-def bundle(**changes: Any) -> Json:
+def bundle(**changes: Any) -> JsonObject:
     """A bundle with four empty arrays and a checksum that fits; ABSENT leaves a member out."""
     members = {
         "format": "aimem-bundle",
@@ -109,7 +109,7 @@ def bundle(**changes: Any) -> Json:
     return changed if "checksum" in changes else sealed(changed)
 
 
-def sample() -> Json:
+def sample() -> JsonObject:
     """Something of everything, an embedding too."""
     return bundle(
         embedding_dim=3,
@@ -131,7 +131,7 @@ def sample() -> Json:
     )
 
 
-def many(count: int) -> Json:
+def many(count: int) -> JsonObject:
     """A bundle of `count` chunks, each with an edge to the next and a link to one of seven entities."""
     chunks = [chunk(f"c{number}", f"Memory number {number}.") for number in range(count)]
     edges = [edge(f"c{number}", f"c{number + 1}", weight=number % 100 / 100) for number in range(count - 1)]
@@ -140,32 +140,32 @@ def many(count: int) -> Json:
     return bundle(chunks=chunks, edges=edges, entities=entities, chunk_entities=links)
 
 
-def document(bundle: Json) -> bytes:
+def document(bundle: JsonObject) -> bytes:
     """A bundle as a JSON document."""
     return json.dumps(bundle, ensure_ascii=False).encode()
 
 
-def stream(bundle: Json) -> bytes:
+def stream(bundle: JsonObject) -> bytes:
     """A bundle as a stream: the envelope, then every record with its kind."""
     head = {name: value for name, value in bundle.items() if name not in ARRAYS}
     records = [{"_kind": kind, **record} for name, kind in ARRAYS.items() for record in bundle.get(name, [])]
     return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in (head, *records))
 
 
-def with_chunk(**changes: Any) -> Json:
+def with_chunk(**changes: Any) -> JsonObject:
     """A bundle of one chunk that is changed so."""
     return bundle(chunks=[chunk(**changes)])
 
 
-def with_edge(**changes: Any) -> Json:
+def with_edge(**changes: Any) -> JsonObject:
     return bundle(chunks=[chunk("c1"), chunk("c2")], edges=[edge(**changes)])
 
 
-def with_entity(**changes: Any) -> Json:
+def with_entity(**changes: Any) -> JsonObject:
     return bundle(entities=[entity(**changes)])
 
 
-INVALID: dict[str, tuple[Json, str, int]] = {
+INVALID: dict[str, tuple[JsonObject, str, int]] = {
     "another format": (bundle(format="other-bundle"), "bad_format", 422),
     "version two": (bundle(version="2"), "unsupported_version", 422),
     "no producer": (bundle(producer=ABSENT), "missing_field", 422),
@@ -187,7 +187,7 @@ INVALID: dict[str, tuple[Json, str, int]] = {
 }
 """Bundles that are wrong in one way: what is wrong -> the bundle, the code, the HTTP status."""
 
-ODD: dict[str, Json] = {
+ODD: dict[str, JsonObject] = {
     "empty": bundle(),
     "no optional arrays": bundle(edges=ABSENT, entities=ABSENT, chunk_entities=ABSENT),
     "the longest content that everybody takes": with_chunk(content="ä" * 65_536),

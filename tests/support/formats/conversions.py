@@ -12,11 +12,11 @@ import pytest
 
 from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_core.exchange.conversion_report import ConversionReport
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ConversionSource
 from lifeboat_core.home.context import Context
 from lifeboat_formats.interchange import format_registry
+from lifeboat_formats.interchange.conversion_report import ConversionReport
 from support.core.protected import Protected
 from support.formats import fake_aionforge
 

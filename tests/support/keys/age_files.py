@@ -1,7 +1,7 @@
-"""Files in the age format that are encrypted with a passphrase, made without a library for age.
+"""Make age files encrypted with a passphrase without a library for age.
 
-The library chooses a work factor that takes this machine a second or more. Files made here take as little work as the
-format allows, and are made by an independent implementation: https://age-encryption.org/v1
+The library chooses a work factor that takes this machine a second or more. Files made here need the minimum work, and
+come from an independent implementation: https://age-encryption.org/v1
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 WORK_FACTOR = 1
-"""Base-2 logarithm of the work of scrypt: the least that the format allows."""
+"""Base-2 logarithm of the work of scrypt: the minimum of the format."""
 PIECE_SIZE = 64 * 1024
 _FILE_KEY, _SALT, _NONCE = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 48))
 

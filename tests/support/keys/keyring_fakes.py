@@ -1,4 +1,4 @@
-"""Keyrings that misbehave, in the process of the keyring, where they belong: programs for `keyring.PROGRAM`."""
+"""Misbehaving keyrings for the keyring process: programs for `keyring_store.PROGRAM`."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def choose():
 keyring_process.main(choose)
 """
 ANOTHER = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-"""The key that a lying keyring gives, as it is kept."""
+"""The stored form of the key that a lying keyring gives."""
 
 
 def program(behaviour: str | Path, items: Path) -> tuple[str, ...]:
-    """A keyring that keeps its items in a file: `good`, `talking`, `forgetful`, `locked`, `absent`, `dying`, `gone`,
-    `slow`, `lying`, `garbled`; or what stands in a file when it is asked."""
+    """Return a keyring program that stores its items in a file: `good`, `talking`, `forgetful`, `locked`, `absent`,
+    `dying`, `gone`, `slow`, `lying`, `garbled`; or the behaviour named in a file when it is asked."""
     return (sys.executable, "-c", _PROGRAM.format(behaviour=str(behaviour), items=str(items), another=ANOTHER))

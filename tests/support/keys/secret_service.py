@@ -1,6 +1,6 @@
-"""A real Secret Service of a test's own: a bus and a gnome-keyring in a private home and runtime folder.
+"""A real Secret Service for one test: a bus and a gnome-keyring in a private home and runtime folder.
 
-Import the fixture where it is needed. Each has its own bus, so that tests run side by side.
+Import the fixture where it is needed. Each has its own bus, so that tests run in parallel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_keys.stores import key_programs, keyring_process, keyring_store
+from lifeboat_keys import child_processes
+from lifeboat_keys.stores import keyring_process, keyring_store
 from support.patience import patience
 from support.waiting import until
 
@@ -28,7 +29,7 @@ PASSWORD = "of the keyring"
 
 
 class SecretService:
-    """`environment` leads to it. It can be locked, die, and come again with what it kept."""
+    """A running Secret Service; `environment` leads to it. It can be locked, die, and restart with what it stored."""
 
     def __init__(self, folder: Path) -> None:
         self.home, self.runtime = folder / "home", folder / "run"
@@ -39,7 +40,7 @@ class SecretService:
 
     @property
     def environment(self) -> dict[str, str]:
-        """No display: a prompt would have nowhere to appear."""
+        """Return an environment without a display, so that no prompt can appear."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -49,7 +50,7 @@ class SecretService:
         }
 
     def start(self, password: str = PASSWORD) -> None:
-        """The bus and the keyring, unlocked. Returns when it can be used."""
+        """Start the bus and the unlocked keyring; return when they are usable."""
         self._run(["dbus-daemon", "--session", "--nofork", "--nopidfile", f"--address={self.address}"])
         self._wait(lambda: (self.runtime / "bus").exists(), "the bus")
         keyring = self._run(
@@ -61,7 +62,7 @@ class SecretService:
         self._wait(self._is_owned, "gnome-keyring")
 
     def stop(self) -> None:
-        """Bus and keyring die; what was kept stays on the disk."""
+        """Kill bus and keyring; stored items stay on disk."""
         for process in reversed(self._processes):
             with suppress(ProcessLookupError):
                 process.kill()
@@ -98,7 +99,7 @@ class SecretService:
 
 @pytest.fixture
 def secret_service() -> Iterator[SecretService]:
-    """Running and unlocked. Skips where its programs are missing."""
+    """Yield a running, unlocked service. Skips where its programs are missing."""
     with _service() as service:
         service.start()
         yield service
@@ -106,7 +107,7 @@ def secret_service() -> Iterator[SecretService]:
 
 @pytest.fixture
 def secret_service_to_come() -> Iterator[SecretService]:
-    """The same, not started yet."""
+    """Yield a service that is not started yet."""
     with _service() as service:
         yield service
 
@@ -127,14 +128,14 @@ def _service() -> Iterator[SecretService]:
 
 @pytest.fixture
 def forked_keyring_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answer each question to the keyring in a fork of this process instead of a new interpreter.
+    """Answer each keyring request in a fork of this process instead of a new interpreter.
 
-    A new one imports the keyring each time, which takes 0.15 CPU seconds.
+    A new one imports the keyring library each time, which takes 0.15 CPU seconds.
     """
     for place, _, _ in keyring_process._KNOWN:
         with suppress(Exception):  # the backend of another system
             importlib.import_module(place.rpartition(".")[0])
-    monkeypatch.setattr(key_programs, "run_key_program", _run_forked)
+    monkeypatch.setattr(child_processes, "run_child", _run_forked)
 
 
 def _run_forked(
@@ -144,7 +145,7 @@ def _run_forked(
     seconds: float,
     input: bytes = b"",
     folder: str | None = None,
-) -> key_programs.KeyProgramResult:
+) -> child_processes.ChildResult:
     assert command == keyring_store.PROGRAM, "only the process of the keyring can be forked"
     reading, writing = os.pipe()
     process = os.fork()
@@ -161,4 +162,4 @@ def _run_forked(
     os.close(writing)
     with open(reading, "rb") as answers:
         output = answers.read()
-    return key_programs.KeyProgramResult(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), output)
+    return child_processes.ChildResult(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), output)

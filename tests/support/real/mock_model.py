@@ -14,19 +14,18 @@ import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from lifeboat_alf.common.json_types import JsonObject
 
 
-def text_of(message: Json) -> str:
+def text_of(message: JsonObject) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
     return " ".join(part.get("text", "") for part in content or [] if isinstance(part, dict))
 
 
-def last_user_text(messages: list[Json]) -> str:
+def last_user_text(messages: list[JsonObject]) -> str:
     """The text of the trailing user messages (a runtime may split one turn into several)."""
     texts: list[str] = []
     for message in reversed(messages):
@@ -36,7 +35,7 @@ def last_user_text(messages: list[Json]) -> str:
     return "\n".join(texts)
 
 
-def tool_call(text: str) -> Json | None:
+def tool_call(text: str) -> JsonObject | None:
     query = re.search(r"MEMQ:([^|\n]+)", text)
     if query is None:
         return None
@@ -45,7 +44,7 @@ def tool_call(text: str) -> Json | None:
     return {"index": 0, "id": "call_1", "type": "function", "function": function}
 
 
-def answer(messages: list[Json]) -> tuple[Json, str]:
+def answer(messages: list[JsonObject]) -> tuple[JsonObject, str]:
     """The assistant's message and why it stopped."""
     text = last_user_text(messages)
     call = tool_call(text)
@@ -74,7 +73,7 @@ class Model(BaseHTTPRequestHandler):
         else:
             self._send(_completion(body, "chat.completion", {"message": message, "finish_reason": reason}))
 
-    def _send(self, value: Json) -> None:
+    def _send(self, value: JsonObject) -> None:
         data = json.dumps(value).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
@@ -82,7 +81,7 @@ class Model(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def _stream(self, body: Json, message: Json, reason: str) -> None:
+    def _stream(self, body: JsonObject, message: JsonObject, reason: str) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("connection", "close")
@@ -94,7 +93,7 @@ class Model(BaseHTTPRequestHandler):
         self.close_connection = True
 
 
-def _completion(body: Json, kind: str, choice: Json) -> Json:
+def _completion(body: JsonObject, kind: str, choice: JsonObject) -> JsonObject:
     return {
         "id": "chatcmpl-1",
         "object": kind,

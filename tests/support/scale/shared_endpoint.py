@@ -34,7 +34,6 @@ from support.patience import patience
 from support.scale import object_faults, swift_server
 from support.scale.balancing import Balancer, balancing, is_ready, wait_until_ready
 
-Json = dict[str, Any]
 OBJECT_SECONDS = 5
 """How long a request to the object store may take."""
 DATABASE = "lifeboat"

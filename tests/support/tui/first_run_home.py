@@ -1,4 +1,4 @@
-"""An invented machine for the first run: what its commands say, and the first run on it."""
+"""An invented machine for the first run: the answers of its commands, and a driver for the wizard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.tui.pilots import press, settled
 NOW = "2026-11-22T12:00:00Z"
 KEY_ID = "4a55f53b7ae122c8b37e71b844475c78"
 WORDS = [f"quay{letter}" for letter in "abcdefghijklmnopqrstuvwx"]
-"""Nothing of a real list: a test sees them wherever they would leak."""
+"""Invented words: tests find them wherever they leak."""
 REVEAL = ("keys", "init", "--words-to", "-", "--no-prove")
 ADA = "/srv/ada/.openclaw/workspace"
 ROVER = "/srv/ada/.openclaw/workspace-rover"
@@ -38,7 +38,7 @@ RESTORE = (
 
 
 def driven(run: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """An asynchronous test."""
+    """Turn an asynchronous test into a synchronous one."""
 
     @functools.wraps(run)
     def test(*arguments: Any, **named: Any) -> None:
@@ -63,7 +63,7 @@ def key(**more: Any) -> JsonObject:
 
 
 def steps(**states: str) -> JsonObject:
-    """`setup --json`; the command of the service is the one of a machine with a service manager."""
+    """Return the answer of `setup --json`; the service command is that of a machine with a service manager."""
     command = {"service": "lifeboat service install", "words": "lifeboat keys init"}
     names = ("find", "protect", "key", "words", "second_copy", "service")
     rows = [
@@ -123,7 +123,7 @@ RESTORED = {
 
 
 def machine(*answers: tuple[tuple[str, ...], JsonObject]) -> RecordedLink:
-    """A machine with two agents, a key whose words nobody has, no second copy and no service."""
+    """Return a link with two agents, a key whose words are not written down, no remote and no service."""
     known = [
         (("status",), status()),
         (("agents", "discover"), {"found": [found("ada", ADA), found("rover", ROVER)]}),
@@ -153,24 +153,24 @@ def knows_stick() -> tuple[tuple[str, ...], JsonObject]:
 
 
 def asked(link: RecordedLink, *words: str) -> list[str]:
-    """What commands that begin with these words were given on standard input, in order."""
+    """Return the standard input of each command that begins with these words, in order."""
     return [text for command, text in link.asked if command[: len(words)] == words]
 
 
 async def choose(pilot: Pilot[None], way: str) -> None:
-    """The first page: `protect` or `return`."""
+    """Choose `protect` or `return` on the first page."""
     await press(pilot, *(["down"] if way == "return" else []), "enter")
 
 
 async def go_to(pilot: Pilot[None], way: str, step: int) -> None:
-    """The step of a way, counted from 1; those before it are left for later."""
+    """Go to a step of a purpose, counted from 1, and skip the steps before it."""
     await choose(pilot, way)
     for _ in range(step - 1):
         await press(pilot, "ctrl+l" if way == "protect" else "ctrl+n")
 
 
 async def fill(pilot: Pilot[None], name: str, text: str) -> None:
-    """Type into a field as a person does."""
+    """Type into a field key by key."""
     pilot.app.screen.query_one(f"#{name}", Input).focus()
     await pilot.pause()
     await pilot.press(*(_key(character) for character in text))

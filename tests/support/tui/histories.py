@@ -1,4 +1,4 @@
-"""An invented history of the agent ada: five sequences, and what each changed."""
+"""An invented history of the agent ada: five sequences with their changes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from support.tui.pilots import recorded
 
 
 def ada_of(link: RecordedLink) -> str:
-    """The id of ada."""
+    """Return the id of ada."""
     status = link.remembered()
     assert status is not None
     return str(next(one["id"] for one in status["agents"] if one["name"] == "ada"))
 
 
 def entry(link: RecordedLink, sequence: int, hours_ago: float, **more: object) -> JsonObject:
-    """A sequence as `timeline` tells it."""
+    """Return a sequence as `timeline` reports it."""
     document: JsonObject = {
         "sequence": sequence,
         "created_at": times.to_text(link.now() - timedelta(hours=hours_ago)),
@@ -54,7 +54,7 @@ def timeline(link: RecordedLink, entries: list[JsonObject], **more: object) -> J
 
 
 def file(path: str, operation: str = "changed", *lines: str, **more: object) -> JsonObject:
-    """A changed file, with the lines of its diff from `@@` on."""
+    """Return a changed file with the lines of its diff from `@@` on."""
     diff = "\n".join((f"--- a/{path}", f"+++ b/{path}", *lines))
     return {"path": f"raw/openclaw/{path}", "operation": operation, "diff": diff, "cut": False, **more}
 
@@ -67,7 +67,7 @@ def difference(link: RecordedLink, first: int, second: int | None, **more: objec
 
 
 def history(**more: object) -> RecordedLink:
-    """Five sequences of three days; the workspace is one file ahead."""
+    """Return a link with five sequences of three days; the workspace is one file ahead."""
     link = recorded()
     ada = ada_of(link)
     entries = [
@@ -92,10 +92,10 @@ def _days(link: RecordedLink) -> JsonObject:
 
 
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[JsonObject]:
-    """What the restore wizard was opened with: it has tests of its own."""
+    """Replace the restore wizard, which has separate tests, and return how it was opened."""
     calls: list[JsonObject] = []
 
-    class Restore(LifeboatScreen):
+    class RestoreWizard(LifeboatScreen):
         NAME = "Restore"
 
         def __init__(self, agent_id: str, **of: object) -> None:
@@ -106,6 +106,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[JsonObject]:
             return ("restore",)
 
     module = ModuleType("lifeboat_tui.screens.restore.restore_wizard")
-    module.Restore = Restore  # type: ignore[attr-defined]
+    module.RestoreWizard = RestoreWizard  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "lifeboat_tui.screens.restore.restore_wizard", module)
     return calls

@@ -1,4 +1,4 @@
-"""The dashboard over a real home, the real command server, and a real daemon where a test starts one."""
+"""The dashboard with a real home and command server, and a daemon if a test starts one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from support.tui.pilots import text_of, until
 
 @contextlib.asynccontextmanager
 async def live(*, size: tuple[int, int] = (120, 36), **options: object) -> AsyncIterator[Pilot[None]]:
-    """A dashboard of the home that the environment names."""
+    """Run the dashboard for the home of the environment."""
     app = LifeboatApp(LiveLink(HomeAccess(), CommandRunner()), DashboardOptions(**options))  # type: ignore[arg-type]
     async with app.run_test(size=size, tooltips=False, notifications=True) as pilot:
         yield pilot
 
 
 async def shows(pilot: Pilot[None], text: str) -> None:
-    """Wait until a text stands on the screen."""
+    """Wait until a text is on the screen."""
     await until(pilot, lambda: text in text_of(pilot), repr(text))

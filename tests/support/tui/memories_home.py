@@ -1,4 +1,4 @@
-"""An invented agent's memories, as `records list` and `records show` tell of them."""
+"""Invented memories of an agent, as `records list` and `records show` report them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from support.tui.pilots import recorded
 
 
 def agent_id(link: RecordedLink) -> str:
-    """The id of ada."""
+    """Return the id of ada."""
     agents = link._answers[("status",)].document["agents"]
     return str(next(each["id"] for each in agents if each["name"] == "ada"))
 
 
 def memory(number: int, **more: Any) -> JsonObject:
-    """The memory `m<number>`; the larger the number, the older it is."""
+    """Return the memory `m<number>`; a larger number is older."""
     return {
         "id": f"m{number}",
         "memory_type": "semantic",
@@ -51,7 +51,8 @@ def page(records: Iterable[JsonObject], **more: Any) -> JsonObject:
 
 
 def shown(memory_id: str = "m0", text: str = "All of it.", **about: Any) -> JsonObject:
-    """`records show`; `status`, `pinned` and `forgotten` are the record's, everything else is about it."""
+    """Return the answer of `records show`. `status`, `pinned` and `forgotten` belong to the record, all other arguments
+    to the answer."""
     record = {name: about.pop(name) for name in ("status", "pinned", "forgotten") if name in about}
     return {
         "records": [
@@ -88,7 +89,7 @@ def shown(memory_id: str = "m0", text: str = "All of it.", **about: Any) -> Json
 
 
 def remembering(count: int = 3, **more: Any) -> RecordedLink:
-    """A link whose agent ada has so many memories."""
+    """Return a link whose agent ada has `count` memories."""
     link = recorded()
     link.answers(["records", "list"], page([memory(number) for number in range(count)], **more))
     link.answers(["records", "show"], shown())

@@ -1,6 +1,6 @@
-"""A monkey at the keyboard: it presses whatever keys, answers fail, events rain, the terminal changes its size.
+"""Random use of the dashboard: arbitrary keys, failing answers, events, and changes of the terminal size.
 
-No traceback, no screen that cannot be left, nothing that is asked with a secret among its words.
+There must be no traceback, no screen that cannot be closed, and no secret among the words of a command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEYS = (
     "enter", "escape", "space", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown", "home", "end",
     "slash", "question_mark", "ctrl+p", "ctrl+o", "ctrl+r", "backspace", "delete", "ctrl+u",
 )  # fmt: skip
-"""All but `q`, which closes the dashboard."""
+"""All keys except `q`, which closes the dashboard."""
 SIZES = ((80, 24), (120, 36), (200, 50), (60, 15), (40, 8))
 HAPPENS = (
     {"event": "tick"},
@@ -35,12 +35,12 @@ EVENTS = tuple(f"event {number}" for number in range(len(HAPPENS)))
 RESIZES = tuple(f"size {number}" for number in range(len(SIZES)))
 OTHERS = ("daemon goes", "daemon comes", "fails", "works")
 STEPS = (*KEYS, *KEYS, *EVENTS, *RESIZES, *OTHERS)
-"""What the monkey can do; keys twice as often."""
+"""Possible steps; keys are twice as likely."""
 
 
 async def plays(steps: Sequence[str], *, readonly: bool = False) -> int:
-    """Let it play on the demonstration; how many steps it did. Where it finds the way out (the palette has one), it
-    begins anew. Raises whatever the dashboard raises."""
+    """Play random steps on the demo recording, and return how many were done. When the dashboard is closed through the
+    palette, start it again. Raises any error of the dashboard."""
     done = 0
     while done < len(steps):
         link = recorded()

@@ -1,4 +1,5 @@
-"""PNGs of the pictures that the tests compare, for docs/screenshots: `make pictures` (chromium; pngquant if there)."""
+"""PNG versions of the pictures that the tests compare, for docs/screenshots: `make pictures` (needs chromium; uses
+pngquant if installed)."""
 
 from __future__ import annotations
 

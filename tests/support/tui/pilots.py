@@ -14,13 +14,14 @@ from support.waiting import until_async
 SIZES = ((80, 24), (120, 36), (200, 50))
 _SHIPPED = load_demo_recording()
 _WAITING = frozenset({"follow", "act"})
-"""Groups of workers that may wait for a person or for what happens."""
+"""Groups of workers that may wait for the user or for an event."""
 _ROUNDS = 200
-"""Rounds of the event loop, not a time: recorded answers need no more, and some tests let a worker hang."""
+"""Maximum rounds of the event loop, not a time: recorded answers need no more, and some tests leave a worker
+hanging."""
 
 
 def recorded(recording: Recording | None = None, *, is_demo: bool = False) -> RecordedLink:
-    """A link whose answers are those of the demonstration, until a test gives others."""
+    """Return a link with the answers of the demo recording, which a test can replace."""
     return RecordedLink(recording or _SHIPPED, is_demo=is_demo)
 
 
@@ -28,7 +29,7 @@ def recorded(recording: Recording | None = None, *, is_demo: bool = False) -> Re
 async def dashboard(
     link: RecordedLink | None = None, *, size: tuple[int, int] = (120, 36), **options: object
 ) -> AsyncIterator[Pilot[None]]:
-    """A running app; `options` are those of `app.Options`."""
+    """Run the app; `options` are the fields of `DashboardOptions`."""
     app = LifeboatApp(link or recorded(), DashboardOptions(**options))  # type: ignore[arg-type]
     async with app.run_test(size=size, tooltips=False, notifications=True) as pilot:
         await settled(pilot)
@@ -36,7 +37,7 @@ async def dashboard(
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """Wait until all that was asked is answered and drawn. A dialog that waits for the user is settled, too."""
+    """Wait until all answers are drawn. A dialog that waits for the user counts as settled."""
     for _ in range(_ROUNDS):
         await pilot.pause()
         if not any(each.is_running and each.group not in _WAITING for each in pilot.app.workers):
@@ -45,25 +46,25 @@ async def settled(pilot: Pilot[None]) -> None:
 
 
 async def until(pilot: Pilot[None], is_so: Callable[[], object], what: str = "") -> None:
-    """Wait until `is_so()` is true and drawn. If it never is, fail with the text of the screen."""
+    """Wait until `is_so()` is true and drawn. If that never happens, fail with the text of the screen."""
     await until_async(is_so, lambda: f"{what}:\n{notes(pilot)}\n{text_of(pilot)}")
     await pilot.pause()
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
-    """Press keys, and wait for what comes of them."""
+    """Press keys and wait for the effect."""
     for key in keys:
         await pilot.press(key)
         await settled(pilot)
 
 
 def notes(pilot: Pilot[None]) -> list[str]:
-    """What was said in the corner, the newest last."""
+    """Return the notifications, newest last."""
     return [str(each.message) for each in pilot.app._notifications]
 
 
 def text_of(pilot: Pilot[None]) -> str:
-    """What stands on the screen, line by line."""
+    """Return the text of the screen, line by line."""
     screen = pilot.app.screen
     _width, height = screen.size
     lines = screen._compositor.render_strips()

@@ -13,7 +13,7 @@ from lifeboat_tui.link.recorded_link import RecordedLink, load_demo_recording
 from support.tui.pilots import press, recorded, settled
 
 CANARY = "kingfisher-0042-Xq"
-"""What is to go; it may stand nowhere but on standard input."""
+"""The text to purge. It may appear only on standard input."""
 TOKEN = "purge-token-77Zz"
 RECEIPT = "01a1f95a-7f20-709c-83ec-44fdd97a0001"
 _STATUS = next(each.document for each in load_demo_recording().answers if each.words == ("status",))
@@ -23,7 +23,8 @@ LOOK, PURGE = ("purge", ADA, "--dry-run"), ("purge", ADA, "--yes")
 
 
 def plan(**more: Any) -> JsonObject:
-    """What a dry run says: three versions of a file, one memory, a second copy where it waits."""
+    """Return the answer of a dry run: three versions of a file, one memory, and a remote where the purge would be
+    pending."""
     return {
         "receipt": None,
         "agent": {"id": ADA, "name": "ada"},
@@ -61,14 +62,14 @@ def plan(**more: Any) -> JsonObject:
 
 
 def done(**more: Any) -> JsonObject:
-    """What the purge says."""
+    """Return the answer of the purge."""
     searched = {"bodies": 60, "files": 9, "hits": 0, "live": 1}
     remotes = [{"name": "office", "state": "waiting", "applies_at": "2026-11-21T15:00:00Z", "message": ""}]
     return plan(receipt=RECEIPT, dry_run=False, remotes=remotes, objects=4, searched=searched) | more
 
 
 def shown(*, office: str = "waiting", **more: Any) -> JsonObject:
-    """What `receipts show` says."""
+    """Return the answer of `receipts show`."""
     vault: JsonObject = {"id": "v", "since": "2026-11-20T15:00:00Z", "applies_at": None, "message": "", "receipt": None}
     waits = {"applies_at": "2026-11-21T15:00:00Z"} if office == "waiting" else {}
     receipt = {
@@ -85,7 +86,7 @@ def shown(*, office: str = "waiting", **more: Any) -> JsonObject:
 
 
 def link() -> RecordedLink:
-    """Everything that the wizard asks, answered."""
+    """Return a link with all answers that the wizard needs."""
     made = recorded()
     made.answers(LOOK, plan())
     made.answers(PURGE, done())
@@ -97,7 +98,7 @@ def link() -> RecordedLink:
 
 
 def asked(made: RecordedLink, *words: str) -> list[tuple[tuple[str, ...], str]]:
-    """Commands that begin with these words, and what each was given on standard input."""
+    """Return commands that begin with these words, and their standard input."""
     return [each for each in made.asked if each[0][: len(words)] == words]
 
 
@@ -111,26 +112,26 @@ async def fill(pilot: Pilot[None], name: str, text: str) -> None:
 
 
 async def preview(pilot: Pilot[None], text: str = CANARY) -> None:
-    """As far as the second step."""
+    """Go to the second step."""
     await fill(pilot, "text", text)
     await press(pilot, "enter")
 
 
 async def confirm(pilot: Pilot[None], words: str = "purge 4") -> None:
-    """As far as the third step, with its words typed."""
+    """Go to the third step and type its phrase."""
     await preview(pilot)
     await press(pilot, "ctrl+n")
     await fill(pilot, "phrase", words)
 
 
 async def destroy(pilot: Pilot[None]) -> None:
-    """All of it."""
+    """Carry out all steps."""
     await confirm(pilot)
     await press(pilot, "enter", "enter")
 
 
 class SlowLink(RecordedLink):
-    """A link whose purge waits until it is stopped or let go."""
+    """Link whose purge runs until it is stopped or released."""
 
     def __init__(self, made: RecordedLink, words: tuple[str, ...]) -> None:
         self.__dict__.update(made.__dict__)

@@ -27,24 +27,24 @@ from support.paths import ROOT
 
 TARGET = ROOT / "tui/lifeboat_tui/demo/recording.json"
 HOME = "/srv/ada"
-"""Where the invented user lives."""
+"""Home directory of the invented user."""
 MACHINE = "harbour"
-"""What the invented machine is called."""
+"""Name of the invented machine."""
 BEGIN = datetime(2026, 11, 8, 8, tzinfo=UTC)
 
 
 class Story:
-    """An invented home in `folder`, its clock, and what was recorded of it."""
+    """An invented home in `folder`, its clock, and the recorded answers about it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.clock = SteadyClock(BEGIN)
         self.answers: list[JsonObject] = []
 
-    # Living -----------------------------------------------------------------------------------------------------
+    # Events of the story ----------------------------------------------------------------------------------------
 
     def write(self, path: str, text: str) -> None:
-        """A file of a minute ago."""
+        """Write a file with a modification time one minute ago."""
         file = self.folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
@@ -62,7 +62,7 @@ class Story:
         self.clock.advance(**span)
 
     def run(self, *words: str, text: str = "", expect: int | None = 0) -> JsonObject:
-        """Run a command, record nothing."""
+        """Run a command without recording it."""
         status, said = self._run(words, text)
         assert expect is None or status == expect, (words, status, said)
         return json.loads(said) if said.strip().startswith("{") else {"text": said}
@@ -72,7 +72,7 @@ class Story:
     def record(
         self, *words: str, text: str = "", as_words: Sequence[str] = (), progress: Sequence[JsonObject] = ()
     ) -> JsonObject:
-        """Run a command and keep what it said, for `words` (or for other ones, where ids stand in them)."""
+        """Run a command and record its answer for `words` (or for `as_words` if the words contain ids)."""
         status, said = self._run(words, text)
         document = json.loads(said)
         answer: JsonObject = {"words": list(as_words or words), "status": status}
@@ -86,7 +86,7 @@ class Story:
         return document
 
     def record_text(self, *words: str, text: str) -> None:
-        """Keep a text that nobody's command said, where a real one would be a secret."""
+        """Record an invented text where the answer of the real command would contain a secret."""
         self.answers.append({"words": list(words), "status": 0, "text": text})
 
     def _run(self, words: Sequence[str], text: str) -> tuple[int, str]:
@@ -97,7 +97,7 @@ class Story:
         return status, out.getvalue()
 
     def written(self) -> str:
-        """The recording as it is kept, with the invented user's folder instead of the temporary one."""
+        """Return the recording as stored, with the invented user's home in place of the temporary directory."""
         document = {
             "now": self.clock.now().isoformat().replace("+00:00", "Z"),
             "started_at": (self.clock.now() - timedelta(days=3, hours=4)).isoformat().replace("+00:00", "Z"),
@@ -108,7 +108,7 @@ class Story:
 
 @contextlib.contextmanager
 def story() -> Iterator[Story]:
-    """A home of its own, on invented time."""
+    """Yield a separate home with an invented clock."""
     with tempfile.TemporaryDirectory() as place:
         made = Story(Path(place).resolve() / "ada")
         made.folder.mkdir()

@@ -1,4 +1,4 @@
-"""An invented machine for the restore wizard: what its commands say, and the wizard on it."""
+"""An invented machine for the restore wizard: the answers of its commands, and the opened wizard."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _away(**more: Any) -> JsonObject:
 async def wizard(
     link: RecordedLink, *, size: tuple[int, int] = (120, 36), readonly: bool = False, **more: Any
 ) -> AsyncIterator[Pilot[None]]:
-    """The wizard over the dashboard, as the other screens open it."""
+    """Open the wizard over the dashboard, as other screens do."""
     async with dashboard(link, size=size, readonly=readonly) as pilot:
         await pilot.app.push_screen(RestoreWizard(ADA, **more))
         await settled(pilot)
@@ -113,7 +113,7 @@ def screen(pilot: Pilot[None]) -> RestoreWizard:
 
 
 async def say(pilot: Pilot[None], text: str) -> None:
-    """Type into the field of a dialog, and press its button."""
+    """Type into the field of a dialog and press its button."""
     await until(pilot, lambda: pilot.app.screen.query("#answer, #phrase"))
     field = pilot.app.screen.query("#answer, #phrase").first()
     field.value = text  # type: ignore[attr-defined]

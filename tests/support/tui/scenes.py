@@ -1,4 +1,4 @@
-"""What pictures are taken of: every screen, and the steps of the wizards, each with the keys that lead there."""
+"""Scenes for pictures: every screen and the steps of the wizards, with the keys that lead there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from support.tui.pilots import dashboard, press, recorded
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`keys` are pressed on `screen` (of the agent ada); "type:..." types a text. `is_down`: the service is away."""
+    """A scene: `keys` are pressed on `screen` (of the agent ada); "type:..." types a text. `is_down`: the service does
+    not run."""
 
     name: str
     screen: str = "dashboard"
@@ -49,7 +50,7 @@ SCENES = (
 
 
 async def drawn(scene: Scene, size: str) -> str:
-    """The scene as an SVG."""
+    """Return the scene as an SVG."""
     link = recorded()
     if scene.is_down:
         link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")

@@ -1,4 +1,4 @@
-"""What happens in the invented home, and which commands tell of it at the end.
+"""The events in the invented home, and the commands that are recorded at the end.
 
 A screen that shows the answer of another command adds a line to `record_everything`.
 """
@@ -25,7 +25,7 @@ NOTES = (
 
 
 PURGED = "passport of the canary"
-"""Of the last note. It can be guessed, so the wizard offers to keep a print of it."""
+"""Text of the last note. It can be guessed, so the wizard offers to keep a fingerprint of it."""
 
 
 def live_and_record(story: Story) -> None:
@@ -75,7 +75,7 @@ def _live(story: Story) -> None:
         story.run("verify", name)
     story.run("label", "ada", "20", "before the spring plans")
     story.wait(minutes=20)
-    story.write(f"{RESEARCHER}/MEMORY.md", "# Memory\n")  # a template over the memory: held
+    story.write(f"{RESEARCHER}/MEMORY.md", "# Memory\n")  # a template overwrites the memory: the capture is held
     story.run("sync", "researcher")
     story.run("agents", "pause", "courier")
     story.wait(minutes=4)
@@ -87,7 +87,7 @@ def _live(story: Story) -> None:
 
 
 def record_everything(story: Story) -> None:
-    """Every command that a screen shows."""
+    """Record every command that a screen shows."""
     status = story.record("status")
     ids = {each["name"]: each["id"] for each in status["agents"]}
     for agent_id in ids.values():
@@ -121,7 +121,7 @@ READING = [{"text": "Reading every byte back", "done": done, "total": 8, "rate":
 
 
 def _record_timeline(story: Story, ada: str) -> None:
-    """The timeline, what can be done on it, and the comparison of two moments."""
+    """Record the timeline, the actions on it, and the comparison of two sequences."""
     story.record("timeline", ada, "--days", "60")
     story.record("diff", ada, "20", "44")
     story.record("diff", ada, "44", "workspace")
@@ -130,7 +130,7 @@ def _record_timeline(story: Story, ada: str) -> None:
 
 
 def record_timeline_acts(story: Story) -> None:
-    """What is done on a timeline."""
+    """Record the actions on a timeline."""
     for agent in story.run("status")["agents"]:
         sequence = str(agent["sequence"])
         sync = ("sync", agent["id"])
@@ -140,7 +140,7 @@ def record_timeline_acts(story: Story) -> None:
 
 
 def record_purges(story: Story) -> None:
-    """The purge wizard and the receipts: last of all, for it really destroys."""
+    """Record the purge wizard and the receipts. They come last because they really destroy data."""
     ids = [each["id"] for each in story.run("status")["agents"]]
     for agent_id in ids:
         words = ("purge", agent_id, "--dry-run")
@@ -163,7 +163,7 @@ def record_purges(story: Story) -> None:
 
 
 def _record_receipt(story: Story, agent_id: str, receipt: str) -> None:
-    """What can be done with one."""
+    """Record the actions on a receipt."""
     file = str(story.folder / "receipt.json")
     story.record("receipts", "list")
     story.record("receipts", "show", receipt, "--audit")
@@ -173,7 +173,7 @@ def _record_receipt(story: Story, agent_id: str, receipt: str) -> None:
     story.record("purge", agent_id, "--kept-out", "--yes")
 
 
-# Keys, second copies, settings ----------------------------------------------------------------------------------------
+# Keys, remotes, settings ----------------------------------------------------------------------------------------------
 
 A_MOMENT = [
     {"text": "Asking it who it is", "done": done, "total": 4, "rate": 2.0, "seconds_left": 2 - done / 2}
@@ -182,7 +182,7 @@ A_MOMENT = [
 
 
 def _record_places(story: Story, ids: dict[str, str]) -> None:
-    """What those screens show, but for `keys status`, `remote list` and `config list`."""
+    """Record the content of these screens except `keys status`, `remote list` and `config list`."""
     for agent_id in ids.values():
         story.record("config", "list", agent_id)
     story.record("agents", "list", "--remote", "stick")
@@ -192,7 +192,7 @@ def _record_places(story: Story, ids: dict[str, str]) -> None:
 
 
 def record_care(story: Story) -> None:
-    """What those screens do. After everything else: keys, second copies and settings are others then."""
+    """Record the actions of these screens after everything else, because they change keys, remotes and settings."""
     share = story.folder / "media/share"
     share.mkdir()
     add = ("remote", "add", "share", share.as_uri())
@@ -223,7 +223,7 @@ def record_care(story: Story) -> None:
 
 
 INVENTED_WORDS = "\n".join(f"{place:>6}. {'abandon' if place < 24 else 'art'}" for place in range(1, 25))
-"""Words of nobody's key."""
+"""Words that belong to no key."""
 
 
 # Memories, activity, doctor -------------------------------------------------------------------------------------------
@@ -237,11 +237,11 @@ NOTED = (
     ("error", "capture_failed", {"agent": "researcher", "code": "busy"}),
     ("info", "verified", {"agent": "ada", "whole": False, "deferred": False}),
 )
-"""What the service noted: level, kind, fields; `agent` by name."""
+"""Events of the service: level, kind, fields; `agent` by name."""
 
 
 def _record_memories(story: Story, ids: dict[str, str]) -> None:
-    """The memories of each agent, by what narrows them down, and each of them."""
+    """Record the memories of each agent with every filter, and each single memory."""
     for agent_id in ids.values():
         words = ("records", "list", agent_id)
         page = story.record(*words)
@@ -258,7 +258,7 @@ def _record_memories(story: Story, ids: dict[str, str]) -> None:
 
 
 def _record_logs(story: Story) -> None:
-    """What was done, by kind, and what the service noted."""
+    """Record the log by kind, and the events of the service."""
     everything = story.record("log", "--limit", "300")
     for kind in dict.fromkeys(entry["kind"] for entry in everything["entries"]):
         story.record("log", "--limit", "300", "--kind", kind)
@@ -272,7 +272,7 @@ def _record_logs(story: Story) -> None:
 
 
 def _note(story: Story) -> None:
-    """The log of a service that never ran: the story's time is invented."""
+    """Write the log of a service that never ran, because the story's time is invented."""
     ids = {each["name"]: each["id"] for each in story.run("status")["agents"]}
     lines = []
     for back, (level, kind, fields) in zip(range(70, 0, -10), NOTED, strict=True):
@@ -286,7 +286,7 @@ def _note(story: Story) -> None:
 
 
 def record_changed_memories(story: Story) -> None:
-    """What can be done with one memory, and taken back."""
+    """Record the actions on one memory and their reversal."""
     ada = next(each["id"] for each in story.run("status")["agents"] if each["name"] == "ada")
     memory = story.run("records", "list", ada, "--limit", "1")["records"][0]["id"]
     for command in ("pin", "unpin", "forget", "restore"):
@@ -301,11 +301,11 @@ RESTORING = (
       for done in range(0, 20, 3)),
     {"text": "Putting files in place", "done": 1, "total": 2, "rate": 4.0, "seconds_left": 0.25},
 )  # fmt: skip
-"""What a restore tells while it runs."""
+"""Progress of a restore."""
 
 
 def _record_previews(story: Story, ids: dict[str, str]) -> None:
-    """What a restore would do, for each agent and for the newest sequences of one."""
+    """Record the previews of a restore, for each agent and for the newest sequences of one."""
     story.record("agents", "list")
     story.record("agents", "list", "--remote", "stick")
     for agent_id in ids.values():
@@ -317,7 +317,7 @@ def _record_previews(story: Story, ids: dict[str, str]) -> None:
 
 
 def record_restores(story: Story) -> None:
-    """Restores that are really done, and taken back."""
+    """Record real restores and their undo."""
     ids = {each["name"]: each["id"] for each in story.run("status")["agents"]}
     for name, agent_id in ids.items():
         numbers = [entry["sequence"] for entry in story.run("timeline", agent_id)["entries"]]

@@ -1,5 +1,5 @@
-"""AWS KMS as a key source meets it: the JSON protocol over HTTP, requests that must be signed (checked with the
-library's own signer), keys that are disabled, denied, throttled, slow or gone."""
+"""A fake AWS KMS: the JSON protocol over HTTP with signed requests (checked by the library's own signer), and keys that
+are disabled, denied, throttled, slow or gone."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def arn(name: str = "customer") -> str:
 
 @dataclass
 class FakeKms:
-    """`fails` names the error that every question gets while it is set: a code, and a status. `answer` takes the place
-    of everything while it is set. `keys` by ARN: destroy one by removing it."""
+    """Fake service. `fails` is the error of every request while it is set: a code and a status. `answer` replaces
+    everything while it is set. `keys` by ARN: remove one to destroy it."""
 
     server: TalkingServer
     keys: dict[str, bytes] = field(default_factory=lambda: {arn(): os.urandom(32)})
@@ -45,7 +45,7 @@ class FakeKms:
     operations: list[str] = field(default_factory=list)
 
     def spec(self, key: str | None = None, **options: object) -> str:
-        """Of a key here; `options` are more of the specification."""
+        """Return the specification of a key here; `options` are further options."""
         more = "".join(f"&{name}={value}" for name, value in options.items())
         return f"aws-kms:{key or arn()}?endpoint={self.server.address}{more}"
 
@@ -93,7 +93,7 @@ class FakeKms:
 
 @contextmanager
 def fake_kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
-    """On a free port, with credentials in the environment that it takes."""
+    """Yield a service on a free port, with valid credentials in the environment."""
     pytest.importorskip("boto3", reason="boto3 is not installed: pip install 'agent-lifeboat[aws-kms]'")
     for name in list(os.environ):
         if name.startswith("AWS_"):
@@ -122,7 +122,7 @@ def _shared_loader(data_path: str | None = None) -> Any:
 
 
 def _is_signed(asked: Asked) -> bool:
-    """Whether the signature (version 4) of a request is the one that the secret key gives."""
+    """Return whether the signature (version 4) of a request matches the secret key."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials

@@ -1,5 +1,5 @@
-"""The transit engine of OpenBao or Vault as a key source meets it: tokens, versions of a key, policies, a login by
-certificate; sealed, throttled, slow or gone."""
+"""A fake transit engine of OpenBao or Vault: tokens, key versions, policies, certificate login; sealed, throttled, slow
+or gone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOKEN = "s.an-example-of-a-token"
 
 @dataclass
 class FakeKey:
-    """Versions, oldest first. Texts of versions below `oldest` are opened no more."""
+    """Versions, oldest first. Texts of versions below `oldest` cannot be opened any more."""
 
     versions: list[bytes] = field(default_factory=lambda: [os.urandom(32)])
     oldest: int = 1
@@ -37,8 +37,8 @@ class FakeKey:
 
 @dataclass
 class FakeTransit:
-    """`fails` is the status that every question gets while it is set. `answer` takes the place of everything while it
-    is set. `tokens` count; `login` is what a certificate gets."""
+    """Fake service. `fails` is the status of every request while it is set. `answer` replaces everything while it is
+    set. `tokens` are valid; `login` is what a certificate gets."""
 
     server: TalkingServer
     keys: dict[str, FakeKey] = field(default_factory=lambda: {"customer": FakeKey()})
@@ -52,7 +52,7 @@ class FakeTransit:
     operations: list[str] = field(default_factory=list)
 
     def spec(self, name: str = "customer", /, **options: object) -> str:
-        """Of a key here; `options` are more of the specification, with "_" for "-"."""
+        """Return the specification of a key here; `options` are further options, with "_" for "-"."""
         more = "&".join(f"{option.replace('_', '-')}={value}" for option, value in options.items())
         return f"transit:{self.server.address}/{self.mount}/keys/{name}{'?' + more if more else ''}"
 
@@ -104,7 +104,7 @@ class FakeTransit:
 
 @contextmanager
 def fake_transit(monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext | None = None) -> Iterator[FakeTransit]:
-    """On a free port, with a token in the environment that it takes."""
+    """Yield a service on a free port, with a valid token in the environment."""
     pytest.importorskip("hvac", reason="hvac is not installed: pip install 'agent-lifeboat[transit]'")
     for name in list(os.environ):
         if name.startswith("VAULT_"):

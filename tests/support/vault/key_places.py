@@ -1,5 +1,4 @@
-"""Places where the key lies that protects data keys, one of each kind, for tests: the key can be taken away and given
-back."""
+"""One key place of each kind for tests, whose key can be revoked and given back."""
 
 from __future__ import annotations
 
@@ -19,9 +18,11 @@ KINDS = ["file", "aws-kms", "transit"]
 
 
 class KeyPlace(Protocol):
+    """A place that holds the key of a source."""
+
     spec: str
     told: str
-    """A pattern of what is said when the key is not there."""
+    """Pattern of the error while the key is revoked."""
 
     def take_away(self) -> None: ...
 
@@ -29,6 +30,8 @@ class KeyPlace(Protocol):
 
 
 class FilePlace:
+    """A key in a file."""
+
     told = r"file:.*endpoint\.key gives no key"
 
     def __init__(self, folder: Path) -> None:
@@ -43,6 +46,8 @@ class FilePlace:
 
 
 class KmsPlace:
+    """A key in the fake AWS KMS."""
+
     told = "does not decrypt"
 
     def __init__(self, kms: FakeKms) -> None:
@@ -57,6 +62,8 @@ class KmsPlace:
 
 
 class TransitPlace:
+    """A key in the fake transit engine."""
+
     told = "does not decrypt"
 
     def __init__(self, transit: FakeTransit) -> None:
@@ -72,7 +79,7 @@ class TransitPlace:
 
 @contextmanager
 def key_place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyPlace]:
-    """A place of a kind. What it refused is not believed for longer than the refusal."""
+    """Yield a place of a kind. Refusals are not cached after the key is given back."""
     monkeypatch.setattr(key_service, "REFUSED_SECONDS", 0.0)
     if kind == "file":
         yield FilePlace(folder)
@@ -85,7 +92,7 @@ def key_place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever heeds the environment asks a proxy that does not answer, also for what is on this machine."""
+    """Set an environment whose proxy does not answer, even for this machine."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("no_proxy", "NO_PROXY"):

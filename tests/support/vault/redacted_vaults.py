@@ -1,4 +1,4 @@
-"""Redactions for the tests of vaults: signed, and made from what a vault holds."""
+"""Signed redactions for the tests of vaults, made from what a vault holds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TRUSTED = TrustedKeys(USER.public)
 def signed(
     leaves: Mapping[bytes, LeafReplacement | None], *, device: DeviceKey = DEVICE, record_ids: tuple[str, ...] = ()
 ) -> Redaction:
-    """A redaction of these leaves, as a machine of the user signs it."""
+    """Return a redaction of these leaves, signed by a machine of the user."""
     made = Redaction(
         id=ids.make_id(TIME),
         agent_id=AGENT_ID,
@@ -52,7 +52,7 @@ def signed(
 
 
 def cuts(body: bytes, *texts: bytes) -> list[ByteEdit]:
-    """What has to go from a body, so that none of the texts stands in it; they do not overlap."""
+    """Return disjoint edits that remove all the texts from a body."""
     found = []
     for text in texts:
         at = body.find(text)
@@ -63,8 +63,8 @@ def cuts(body: bytes, *texts: bytes) -> list[ByteEdit]:
 
 
 def purge_of(vault: Vault, *texts: bytes, passage: bool = False) -> Redaction:
-    """A redaction of everything in a vault's history that holds one of the texts: it is cut out of files; records go
-    whole, or with `passage` lose the text alone."""
+    """Return a redaction of everything in a vault's history that contains one of the texts: files are cut; records go
+    whole or, with `passage`, lose only the text."""
     leaves: dict[bytes, LeafReplacement | None] = {}
     gone: list[str] = []
     for item in vault.history():
@@ -89,11 +89,11 @@ def body_of(vault: Vault, item: HistoryItem) -> bytes:
 
 
 CANARY = f"{HEAD}-of-the-vault-{TAIL}".encode()
-"""What is purged in these tests."""
+"""The text that these tests purge."""
 
 
 def leaks(folder: Path) -> list[Leak]:
-    """Where the canary stands in any file below a folder, in whatever spelling, stream or page."""
+    """Return where the canary occurs in any file below a folder, in any spelling, stream or page."""
     return Scanner.of(()).folders(folder)
 
 
@@ -104,7 +104,7 @@ BIG = "artifacts/chart.bin"
 LARGE = {"attachment": {"id": "a", "media_type": "image/png", "tier": 3}}
 
 either = pytest.mark.parametrize("sealer", [PLAIN, new_sealer()], ids=["plain", "sealed"])
-"""What is kept may be sealed."""
+"""Run with plain and with sealed vaults."""
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def sealer() -> Sealer:
 
 @pytest.fixture(autouse=True)
 def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies in a file of its own need not be large: looking for a canary in noise takes long."""
+    """Move small bodies to files too, because searching large noise for a canary takes long."""
     monkeypatch.setattr(disk_blobs, "LARGEST_INLINE", 2_000)
 
 
@@ -128,7 +128,7 @@ def line(number: int) -> bytes:
 
 
 def note(days: int, *, holding: range) -> bytes:
-    """A note that grows; on some days a line of it holds the canary."""
+    """Return a growing note; on some days a line contains the canary."""
     lines = [line(number) for number in range(days * 5)]
     if days in holding:
         lines.insert(3, b"- the passport has the number " + CANARY + b"\n")
@@ -136,7 +136,7 @@ def note(days: int, *, holding: range) -> bytes:
 
 
 def live(vault: Vault, days: int = 8) -> None:
-    """A history in which the canary comes and goes: in a note, in a large file and in records."""
+    """Make a history in which the canary comes and goes: in a note, in a large file and in records."""
     telling, other = create(f"The passport has the number {CANARY.decode()}."), create("Likes tea.")
     noise = os.urandom(3_000)
     for day in range(days):
@@ -162,7 +162,7 @@ def digests(vault: Vault) -> list[bytes]:
 
 
 def check(vault: Vault, expected: list[bytes]) -> None:
-    """Every sequence is the one that was digested and signed."""
+    """Check that every sequence still is the one that was digested and signed."""
     assert digests(vault) == expected
     assert [merkle.state_digest(vault.state(row.number)) for row in vault.sequences()] == expected
     assert vault.verify(trusted=TRUSTED).findings == []

@@ -1,4 +1,4 @@
-"""Vaults, drafts and edits for the endpoint's tests."""
+"""Vaults, drafts and edits for tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUARTER = "memory/partitions/2026-Q4.jsonl"
 
 
 class ManualClock:
-    """A clock that stands still until it is moved."""
+    """A clock that only moves when told to."""
 
     def __init__(self, moment: datetime = START) -> None:
         self.moment = moment
@@ -44,7 +44,7 @@ def new_vault(folder: Path, **options: object) -> Vault:
 
 
 def put(vault: Vault, path: str, body: bytes, **meta: object) -> SequenceRow:
-    """Commit one entry that changes."""
+    """Commit a change of one entry."""
     made = commit(vault, Draft({path: EntryPut(dict(meta), body)}))
     assert made is not None
     return made
@@ -65,11 +65,11 @@ def edit(old: RecordPut, operation: str = "update", **fields: object) -> RecordP
 
 
 def content_of(state: State) -> tuple[dict[str, tuple[JsonObject, bytes]], list[tuple[str, str, int, bytes]]]:
-    """Everything a state says, for comparison."""
+    """Return everything a state says, for comparison."""
     entries = {entry.path: (entry.meta, state.body(entry.path)) for entry in state.entries()}
     return entries, [(item.id, item.partition, item.position, item.line) for item in state.records()]
 
 
 def file_key(body: bytes) -> FileKey:
-    """By what a log is asked for a large file, which does not look at the leaf."""
+    """Return the key of a large file for a sealed log, which ignores the leaf."""
     return FileKey(Leaf(b"\x01" * 32, b"\x01" * 16), hashlib.sha256(body).hexdigest())

@@ -1,4 +1,4 @@
-"""A customer's own key, as clients of a served endpoint meet it: taken away, out of reach, given back."""
+"""A customer's own key, as clients of an endpoint see it: revoked, unreachable, given back."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def place(
 
 
 class Tenants:
-    """`home` with the endpoint's key, `office` with its own; an agent of each."""
+    """`home` with the endpoint's key, `office` with its own; one agent each."""
 
     def __init__(self, folder: Path, spec: str, **options: Any) -> None:
         self.served = ServedApp(folder, office_key=spec, **options)
@@ -55,7 +55,7 @@ class Tenants:
         assert client.put(path, content=file, headers=self.office).status_code == 201
 
     def office_answers(self, client: Any) -> list[tuple[int, str]]:
-        """Status and code of a read, of a restore and of a push of `office`."""
+        """Return status and code of a read, of a restore and of a push of `office`."""
         path = f"/agents/{self.theirs.agent_id}"
         answers = [
             client.get(path, headers=self.office),
@@ -68,7 +68,7 @@ class Tenants:
         ]
 
     def read(self, client: Any) -> int:
-        """The status of a read of `office`."""
+        """Return the status of a read of `office`."""
         status: int = client.get(f"/agents/{self.theirs.agent_id}", headers=self.office).status_code
         return status
 

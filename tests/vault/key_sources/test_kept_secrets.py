@@ -1,4 +1,4 @@
-"""Secrets that the processes of an endpoint keep together, wrapped by its key source."""
+"""Secrets shared by the processes of an endpoint, wrapped by its key source."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ OUTSIDE = Path("/srv/lifeboat")
 
 
 class Notes:
+    """Notes in memory."""
+
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}
 

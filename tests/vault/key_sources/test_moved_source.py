@@ -1,4 +1,4 @@
-"""Where a key was moved to stands in the database; who can write there names no key source of their own."""
+"""The database records where a key was moved; a writer of the database cannot name its own key source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def transit(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeTransit]:
 
 @pytest.fixture(params=["file", "transit"])
 def spec_of(request: pytest.FixtureRequest, transit: FakeTransit, tmp_path: Path) -> Specs:
-    """The specification of a source by a name; it has a key."""
+    """Return the specification of a source by a name; it has a key."""
 
     def made(name: str) -> str:
         if request.param == "transit":
@@ -45,7 +45,7 @@ def opened(spec: str) -> KeySource:
 
 
 def noted(*specs: str) -> Any:
-    """The note after some moves."""
+    """Return the note after some moves."""
     note = None
     for before, after in itertools.pairwise(specs):
         note = moved_key_source.note_move(note, opened(before), after)
@@ -53,7 +53,7 @@ def noted(*specs: str) -> Any:
 
 
 def forged(note: Any, spec: str) -> Any:
-    """The last step leads elsewhere, with a checksum that is right."""
+    """Return a note whose last step leads elsewhere, with a valid checksum."""
     *steps, last = note["steps"]
     return {"source": spec, "steps": [*steps, {**last, "after": spec}]}
 

@@ -17,7 +17,7 @@ SPEC = "transit:https://vault.example.com/transit/keys/customer"
 
 
 class Service:
-    """Turns secrets round. `decrypts` takes the place of its answers while it is set."""
+    """A service that reverses secrets. `decrypts` replaces its answers while it is set."""
 
     def __init__(self) -> None:
         self.asked: list[bytes] = []
@@ -32,6 +32,8 @@ class Service:
 
 
 class Now:
+    """A clock that is moved by hand."""
+
     seconds = 1000.0
 
     def __call__(self) -> float:

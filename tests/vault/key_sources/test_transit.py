@@ -217,7 +217,7 @@ def test_a_namespace_goes_along(transit: FakeTransit, monkeypatch: pytest.Monkey
 
 
 class Certificates:
-    """An authority, what the service shows, and a client's certificate in files below `folder`."""
+    """An authority, the service's certificate, and a client's certificate, in files below `folder`."""
 
     def __init__(self, folder: Path) -> None:
         authority = trustme.CA()

@@ -1,4 +1,4 @@
-"""The join line: what is written is read again, and what was cut off is found."""
+"""Join lines are parsed as they were written, and truncated ones are detected."""
 
 from __future__ import annotations
 

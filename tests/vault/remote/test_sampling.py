@@ -1,4 +1,4 @@
-"""Which items of a state are read back, and what is said of what came."""
+"""Which items of a state are read back, and how the result is judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sample is asked for in parts that stand in memory."""
+"""A sample is requested in parts that fit in memory."""
 
 from __future__ import annotations
 

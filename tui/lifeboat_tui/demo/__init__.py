@@ -1,1 +1,1 @@
-"""What `lifeboat tui --demo` shows: `recording.json`, what real commands said of an invented home."""
+"""Data of `lifeboat tui --demo`: `recording.json` holds answers of real commands about an invented home."""

@@ -1,4 +1,4 @@
-"""Who answers the dashboard: the daemon and the command line of this machine (`live`), or a recording (`recorded`)."""
+"""Sources of answers for the dashboard: the daemon and command line of this machine, or a recording."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tell = Callable[[CommandProgress], None]
 
 
 class LinkStage(StrEnum):
-    """How the connection to the daemon stands."""
+    """State of the connection to the daemon."""
 
     CONNECTING = "connecting"
     UP = "up"
@@ -24,8 +24,8 @@ class LinkStage(StrEnum):
 
 
 class LinkStatus(msgspec.Struct, frozen=True):
-    """`message` and `fix` say why it is not up, and the command that helps; `since` when that was found out;
-    `release`, `pid` and `started_at` are the daemon's."""
+    """Connection to the daemon. `message` and `fix` give the reason and the command that helps while it is down,
+    `since` the time when that was noticed. `release`, `pid` and `started_at` describe the daemon."""
 
     stage: LinkStage = LinkStage.CONNECTING
     message: str = ""
@@ -37,25 +37,25 @@ class LinkStatus(msgspec.Struct, frozen=True):
 
 
 CONNECTION = "connection"
-"""The event by which a link says that `connection` is another one now."""
+"""Name of the event with which a link reports that its `connection` changed."""
 
 
 class DashboardLink(Protocol):
-    """What every screen may ask. Commands work without a daemon too."""
+    """Interface to commands, status and events that every screen uses. Commands work without a daemon too."""
 
     connection: LinkStatus
     is_demo: bool
 
     def now(self) -> datetime:
-        """The time, for ages."""
+        """Return the time against which ages are shown."""
         ...
 
     def remembered(self) -> JsonObject | None:
-        """The status that was seen last, also by an earlier dashboard; None while there is none."""
+        """Return the last seen status, also one of an earlier dashboard, or None."""
         ...
 
     async def status(self) -> JsonObject:
-        """What `lifeboat status --json` says: from the daemon where it runs. Raises LifeboatError."""
+        """Return the answer of `lifeboat status --json`, from the daemon if it runs. Raises LifeboatError."""
         ...
 
     async def run(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
@@ -68,9 +68,9 @@ class DashboardLink(Protocol):
         ...
 
     def events(self) -> AsyncIterator[JsonObject]:
-        """What happens from now on: the daemon's events (docs/control.md), and `connection`. One listener."""
+        """Yield new events of the daemon (docs/control.md), and `connection`. Supports one listener."""
         ...
 
     async def close(self) -> None:
-        """End everything. Commands at work are seen through."""
+        """Close the link after the running commands have finished."""
         ...

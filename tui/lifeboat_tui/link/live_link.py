@@ -1,4 +1,4 @@
-"""The daemon and the command line of this machine."""
+"""Link to the daemon and the command line of this machine."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from lifeboat_daemon.control.home_access import HomeAccess
 from lifeboat_tui.link import CONNECTION, LinkStage, LinkStatus, Tell
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
-"""Seconds between two tries to find a daemon that is away. While it is there nothing is tried and nothing is polled."""
+"""Shortest and longest pause in seconds between two attempts to find a missing daemon. A connected daemon is not
+polled."""
 
 
 class LiveLink:
-    """See `Link`. The daemon may come and go: commands go on without it."""
+    """Link to this machine. Commands keep working while the daemon starts and stops."""
 
     is_demo = False
 
@@ -39,7 +40,7 @@ class LiveLink:
         return self._door.remembered()
 
     async def status(self) -> JsonObject:
-        """From the daemon, which knows more and answers at once; else from the command."""
+        """Ask the daemon, which knows more and answers faster; ask the command if there is no daemon."""
         client = self._client
         if client is not None and client.connected:
             document = (await client.ask(control_methods.STATUS)).document
@@ -82,7 +83,7 @@ class LiveLink:
                 yield {"event": CONNECTION}
 
     def _is_news(self, error: LifeboatError) -> bool:
-        """Take down why there is no daemon; whether that is another reason than before."""
+        """Record why there is no daemon, and return whether the reason changed."""
         message = "" if isinstance(error, NotRunning) else error.message
         before = self.connection
         since = times.to_text(self.now()) if before.stage is LinkStage.UP else before.since
@@ -90,7 +91,7 @@ class LiveLink:
         return self.connection != before
 
     async def _warm(self) -> None:
-        """Once the daemon was asked, get ready for commands; what fails here is said by the first command."""
+        """Prepare the command runner once the daemon has been asked. The first command reports what fails here."""
         with contextlib.suppress(LifeboatError, OSError):
             await self._commands.warm()
 

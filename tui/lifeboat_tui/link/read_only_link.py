@@ -1,4 +1,4 @@
-"""A link that only looks, for `--readonly`: whatever a screen, a dialog or a button asks, nothing is changed."""
+"""Read-only link for `--readonly`: it refuses every command that changes something."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ _LOOKING = (
     *(("config", "list"), ("config", "check"), ("remote", "list"), ("daemon", "log"), ("service", "status")),
     *(("receipts", "list"), ("receipts", "show"), ("receipts", "verify")),
 )
-"""Commands that change nothing of the user's. All others do, unless they only show what they would do."""
+"""Commands that never change user data. Any other command is refused unless it has `--dry-run`."""
 _WRITING = frozenset({"--yes", "--bundle"})
 
 
 class ReadOnlyRefusal(LifeboatError):
-    """Something would have been changed."""
+    """The command would change something in a read-only dashboard."""
 
     title = "Only looking"
 
 
 class ReadOnlyLink:
-    """See `DashboardLink`. The acts of screens say themselves what they do not do; this holds where one of them
-    forgets."""
+    """Link that refuses changes. Screens already refuse their writing actions; this link is the second barrier."""
 
     def __init__(self, link: DashboardLink) -> None:
         self._link = link
@@ -68,7 +67,7 @@ class ReadOnlyLink:
 
 
 def _check(words: tuple[str, ...]) -> None:
-    """Raises OnlyLooking."""
+    """Refuse a command that may write. Raises ReadOnlyRefusal."""
     only_shows = "--dry-run" in words or any(words[: len(each)] == each for each in _LOOKING)
     if not only_shows or _WRITING.intersection(words):
         raise ReadOnlyRefusal(READ_ONLY)

@@ -1,5 +1,4 @@
-"""Recorded answers: for demonstrations, pictures and tests. What a person does is answered as it was then, and nothing
-is changed anywhere."""
+"""Link with recorded answers, for demonstrations, pictures and tests. It changes nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ from lifeboat_tui.link import LinkStage, LinkStatus, Tell
 
 
 class RecordedAnswer(msgspec.Struct, frozen=True):
-    """What a command said. `words` name the command; `error` is the error it ended with; `progress` was told before."""
+    """Recorded answer to the command `words`. `error` is the error with which it ended, `progress` the reports before
+    the answer."""
 
     words: tuple[str, ...]
     document: JsonObject = {}
@@ -33,7 +33,7 @@ class RecordedAnswer(msgspec.Struct, frozen=True):
 
 
 class Recording(msgspec.Struct, frozen=True):
-    """`now` is when it was made, `started_at` since when the daemon ran then."""
+    """Recorded answers. `now` is the time of the recording, `started_at` the start of the daemon at that time."""
 
     now: str
     started_at: str = ""
@@ -41,7 +41,7 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 def load_demo_recording() -> Recording:
-    """The recording that comes with the program."""
+    """Load the demo recording that is part of the package."""
     folder = resources.files("lifeboat_tui.demo")
     return msgspec.json.decode(folder.joinpath("recording.json").read_bytes(), type=Recording)
 
@@ -51,8 +51,8 @@ def load_recording(path: Path) -> Recording:
 
 
 class RecordedLink:
-    """See `Link`. The answer to a command is that with the same words, else the one whose words are the longest
-    beginning of them that was recorded. `asked` are all commands that were run, with their input."""
+    """Link that answers a command with the recording of the same words, or of their longest recorded prefix. `asked`
+    lists all commands that were run, with their input."""
 
     def __init__(self, recording: Recording, *, pause: float = 0.0, is_demo: bool = True) -> None:
         self._answers: dict[tuple[str, ...], RecordedAnswer] = {each.words: each for each in recording.answers}
@@ -63,17 +63,17 @@ class RecordedLink:
         self.is_demo = is_demo
         self.asked: list[tuple[tuple[str, ...], str]] = []
         self.failing: LifeboatError | None = None
-        """While it is set, every command fails with it."""
+        """While set, every command fails with this error."""
         self.connection = LinkStatus(LinkStage.UP, started_at=recording.started_at or None, release="demo")
 
     # For tests and demonstrations -------------------------------------------------------------------------------
 
     def answers(self, words: Sequence[str], document: JsonObject, **more: object) -> None:
-        """From now on this is the answer to every command that begins so, but for longer ones that were given, too."""
+        """Answer every command that begins with `words` from now on, except those with a longer given prefix."""
         self._give(RecordedAnswer(tuple(words), document, **more))  # type: ignore[arg-type]
 
     def fails(self, words: Sequence[str], error: LifeboatError) -> None:
-        """From now on every command that begins so fails, but for longer ones that were given an answer."""
+        """Let every command that begins with `words` fail from now on, except those with a longer given prefix."""
         self._give(RecordedAnswer(tuple(words), error=error_documents.describe_error(error)))
 
     def _give(self, answer: RecordedAnswer) -> None:
@@ -84,7 +84,7 @@ class RecordedLink:
         self._answers = {**kept, answer.words: answer}
 
     def happens(self, event: Mapping[str, object]) -> None:
-        """Something happened."""
+        """Send an event to the listener."""
         self._events.put_nowait(dict(event))
 
     # The link ---------------------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""One file a screen. `base.LifeboatScreen` says what all have in common."""
+"""Screens of the dashboard, in one file or folder each. `lifeboat_screen.LifeboatScreen` holds their common parts."""

@@ -1,4 +1,4 @@
-"""The dashboard: one sentence on everything, every agent, and what is known of the one under the cursor."""
+"""The first screen: a sentence on everything, the list of agents, and details of the selected agent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from textual.content import Content
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.log_documents import Entry, Log
+from lifeboat_core.documents.status_documents import Agent, Remote, Status
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
-from lifeboat_tui.cell_text import format_local_time, format_short_age, format_size, make_plain
-from lifeboat_tui.documents.log_documents import Entry, Log
-from lifeboat_tui.documents.status_documents import Agent, Remote, Status
+from lifeboat_tui.cell_text import format_local_time, format_pair, format_short_age, format_size, make_plain
 from lifeboat_tui.glyphs import STYLES
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen, attempted
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
@@ -35,13 +34,14 @@ COLUMNS = (
     TableColumn("NOTE", 16, grow=4, rank=5),
 )
 CHANGES = 12
-"""Lines of the last changes."""
+"""Number of recent entries shown for an agent."""
 ASKING = "Asking how your agents stand..."
 NOBODY = "No agent is protected yet. Press a to look for agents on this machine and protect them."
 
 
 class DashboardScreen(LifeboatScreen):
     NAME = "Dashboard"
+    ENTER = "open"
     ACTS = (
         UserAction(
             "sync", "s", "sync", "Capture the agent now, and send it to every second copy", footer=True, writes=True
@@ -90,7 +90,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
                 yield StableStatic("", id="changes-text")
 
     def _hints(self) -> Iterator[KeyHint]:
-        """Where there is no agent yet, what leads to one comes first."""
+        """Yield the hints of the footer. Without agents, the keys that lead to one come first."""
         status = self.lifeboat.status
         if status is not None and not status.agents:
             yield KeyHint("a", "add agents", "screen.act('add')")
@@ -115,14 +115,9 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             self.follow_cursor()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#agents", FilteredTable).table
-
-    @property
     def chosen(self) -> Agent | None:
-        """The agent under the cursor."""
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self.lifeboat.find_agent(row.key)
+        """Return the agent under the cursor."""
+        return self.lifeboat.find_agent(self.row_key)
 
     def _show(self) -> None:
         status = self.lifeboat.status
@@ -172,13 +167,13 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     @work(exclusive=True, group="changes", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """What was done last with the agent under the cursor."""
+        """Show the latest entries of the agent under the cursor."""
         agent = self.chosen
         if agent is None:
             return
         try:
-            said = await self.ask("log", agent.id, "--limit", str(CHANGES))
-            self._changes, self._changes_of = documents.decode_document(Log, said.document).entries, agent.id
+            log = await self.fetch(Log, "log", agent.id, "--limit", str(CHANGES))
+            self._changes, self._changes_of = log.entries, agent.id
         except LifeboatError as error:
             self.say_problem(error)
         self._show_changes()
@@ -197,23 +192,23 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             yield Content.styled(make_plain(reason), f"$text-{_colour(agent.state)}")
         if (helps := _helping_keys(agent)) is not None:
             yield Content.styled(helps, "bold")
-        yield _pair("workspace", agent.workspace)
+        yield format_pair("workspace", agent.workspace)
         kept = (
             "nothing yet"
             if agent.sequence is None
             else f"up to sequence {agent.sequence}, {format_size(agent.vault_bytes)}"
         )
-        yield _pair("kept", f"{kept}, captured {format_short_age(agent.last_captured_at, now)}")
+        yield format_pair("kept", f"{kept}, captured {format_short_age(agent.last_captured_at, now)}")
         where = (
             ""
             if agent.verified_in is None
             else f" in {'this disk' if agent.verified_in == 'local' else agent.verified_in}"
         )
-        yield _pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
+        yield format_pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
         if not agent.remotes:
-            yield _pair("second copy", "none: everything is on this disk only (7 adds one)")
+            yield format_pair("second copy", "none: everything is on this disk only (7 adds one)")
         for remote in agent.remotes:
-            yield _pair("second copy", self._remote(remote))
+            yield format_pair("second copy", self._remote(remote))
 
     def _remote(self, remote: Remote) -> str:
         waits = f", {count_text(remote.pending, 'sequence')} to send" if remote.pending else ""
@@ -235,7 +230,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         ]
         self.query_one("#changes-text", StableStatic).say(Content("\n").join(lines))
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         agent = self.chosen
@@ -244,10 +239,6 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         if act == "accept" and agent is not None and agent.held is None:
             return "nothing of this agent is held"
         return None
-
-    @on(RowTable.Chosen, "#agents-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
 
     def do_open(self) -> None:
         self.lifeboat.open("timeline")
@@ -278,9 +269,9 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         else:
             self.carry_out("Pausing", "agents", "pause", agent=agent)
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_accept(self) -> None:
-        """What is held goes to the second copies, once the user has seen what it is."""
+        """Release the held sequence to the remotes after the user has seen the reason."""
         agent = self.chosen
         assert agent is not None
         question = ConfirmDialog(
@@ -288,20 +279,19 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
             [*agent.reasons, "", "Yes passes it on to the second copies; earlier sequences stay. r restores instead."],
             yes="It is meant",
         )
-        if await self.app.push_screen_wait(question):
+        if await self.answer(question):
             self.carry_out("Accepting", "agents", "accept", agent=agent)
 
     @work(group="act", exit_on_error=False)
     async def carry_out(self, doing: str, *words: str, agent: Agent | None) -> None:
-        """Run a command about an agent, and say how it ended."""
+        """Run a command about an agent and report its result."""
         if agent is None:
             return
         self.tell_user(f"{doing} {agent.name}...")
         try:
             said = await self.ask(*words, agent.id)
         except LifeboatError as error:
-            self.say_problem(error)
-            self.tell_user(f"{error.title}: {error.message}", severity="error")
+            self.tell_failure(error)
         else:
             self.tell_user(f"{agent.name}: {describe_outcome(words, said.document)}")
             self.say_problem(None)
@@ -310,7 +300,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
 
 def describe_outcome(words: tuple[str, ...], document: JsonObject) -> str:
-    """How a command about one agent ended, in a few words."""
+    """Return the result of a command about one agent in a few words."""
     if words[0] == "sync":
         one: JsonObject = next(iter(document.get("agents", [])), {})
         if one.get("state") == "error":
@@ -341,7 +331,7 @@ def _nobody(status: Status) -> str:
 
 
 def _helping_keys(agent: Agent) -> str | None:
-    """Which key helps where something needs the user."""
+    """Return the hint for a state that needs the user, None for other states."""
     return {
         "held": "r restores what was there before; A says that it was meant",
         "overdue": "s syncs now; v verifies the copy here",
@@ -355,7 +345,3 @@ def _helping_keys(agent: Agent) -> str | None:
 def _colour(state: str) -> str:
     kind = STYLES.get(state, "muted")
     return kind if kind in ("success", "warning", "error", "accent") else "muted"
-
-
-def _pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))

@@ -1,4 +1,4 @@
-"""The doctor: what could go wrong, checked, the worst first; each finding with what helps."""
+"""Screen of the doctor: all findings, the worst first, each with its fix."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from lifeboat_core.documents.doctor_documents import Examination, Finding
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.doctor_documents import Examination, Finding
 from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.screens.finding_fixes import FindingFix, find_fix, is_command_choice
 from lifeboat_tui.screens.lifeboat_screen import FILTER
@@ -33,13 +32,14 @@ COLUMNS = (
     TableColumn("FOUND", 24, grow=5),
 )
 _HEADINGS = {"error": "BROKEN", "warning": "TO LOOK AT", "ok": "AS IT MUST BE"}
-"""Levels, the worst first. One that nobody knows stands between broken and what is only to be looked at."""
+"""Levels, the worst first. An unknown level is placed between errors and warnings."""
 _ORDER = ("error", "", "warning", "ok")
 CHECKING = "Checking the home, the key, every agent and its copies..."
 
 
 class DoctorScreen(ReportScreen):
     NAME = "Doctor"
+    ENTER = "go"
     ACTS = (
         UserAction("go", "enter", "go there", "The place where what was found is put right", footer=True),
         UserAction("again", "r", "check again", "Look at everything again", footer=True),
@@ -79,17 +79,13 @@ b writes a report for somebody who helps you: versions, counts and findings, and
     def twin(self) -> tuple[str, ...]:
         return ("doctor",)
 
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", "doctor")
-
     async def load(self) -> None:
-        """Check everything; it takes seconds. What was found before stays in sight meanwhile."""
+        """Run all checks, which takes seconds. The earlier findings stay visible meanwhile."""
         running = self.query_one(ProgressDisplay)
         self._checking(True)
         running.tell(CommandProgress(CHECKING))
         try:
-            said = await self.ask("doctor", tell=self._tell)
-            self._show(documents.decode_document(Examination, said.document))
+            self._show(await self.fetch(Examination, "doctor", tell=self._tell))
         except asyncio.CancelledError:
             if self.is_mounted and not self._findings:
                 self.table.empty = "Nothing was checked: r checks."
@@ -141,17 +137,12 @@ b writes a report for somebody who helps you: versions, counts and findings, and
     # The finding under the cursor -------------------------------------------------------------------------------
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#findings", FilteredTable).table
-
-    @property
     def finding(self) -> Finding | None:
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._findings.get(row.key)
+        return self._findings.get(self.row_key or "")
 
     @property
     def place(self) -> FindingFix | None:
-        """Where the finding under the cursor is put right."""
+        """Return the screen where the finding under the cursor can be fixed."""
         found = self.finding
         return None if found is None else find_fix(found)
 
@@ -162,8 +153,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
 
     def _describe(self) -> None:
         found = self.finding
-        lines = [] if found is None else list(self._lines(found))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.describe(() if found is None else self._lines(found))
 
     def _lines(self, found: Finding) -> Iterator[Content]:
         yield Content.styled(make_plain(f"{found.title}: {found.subject}"), "bold")
@@ -179,7 +169,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         goes = f"enter opens {place.label}; " if place is not None else ""
         yield Content.styled(f"{goes}y copies what helps", "$foreground 60%")
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act == "go":
@@ -192,10 +182,6 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         if act == "stop" and not self._is_checking:
             return "nothing runs"
         return None
-
-    @on(RowTable.Chosen, "#findings-table")
-    async def _chosen(self) -> None:
-        await self.action_act("go")
 
     async def do_go(self) -> None:
         place = self.place
@@ -219,7 +205,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         self.tell_user("Stopped.")
 
     def do_copy(self) -> None:
-        """What helps against the finding under the cursor; the screen's own command where nothing has to."""
+        """Copy the fix of the finding under the cursor, or the twin command if it has none."""
         found = self.finding
         if found is None or found.fix is None or is_command_choice(found.fix):
             super().do_copy()
@@ -233,7 +219,7 @@ def _known(level: str) -> str:
 
 
 def _keyed(findings: Iterable[Finding]) -> dict[str, Finding]:
-    """Findings by names that stay from one examination to the next."""
+    """Map findings to keys that stay the same in the next examination."""
     seen: Counter[str] = Counter()
     keyed: dict[str, Finding] = {}
     for one in findings:

@@ -1,17 +1,17 @@
-"""Where in the dashboard a finding of the doctor is put right."""
+"""Screens of the dashboard where findings of the doctor can be fixed."""
 
 from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
 
-from lifeboat_tui.documents.doctor_documents import Finding
+from lifeboat_core.documents.doctor_documents import Finding
 
 
 @dataclass(frozen=True, slots=True)
 class FindingFix:
-    """`screen` by its name in `screens.places`, or `receipts`, or the app's act `start_daemon`; `agent` by name where
-    the place is about one; `label` for people."""
+    """Place to fix a finding. `screen` is a name in `screen_registry.PLACES`, or `receipts`, or the app's action
+    `start_daemon`; `agent` is the agent's name if the screen is about one; `label` is the text for users."""
 
     screen: str
     label: str
@@ -33,15 +33,15 @@ _PLACES = (
     (("verify",), "timeline", "the timeline", True),
     (("purge",), "purge", "the purge", True),
 )
-"""First words of the command that helps, the longest first of those that begin alike: the screen, and whether it is an
-agent's."""
+"""First words of a fix command, with its screen, label, and whether the screen is about an agent. Longer beginnings
+come before shorter ones."""
 _PROGRAM = "lifeboat"
 
 
 def find_fix(found: Finding) -> FindingFix | None:
-    """The place of a finding, by the command that helps; None where only a shell does."""
+    """Return the screen for a fix command, None if only a shell can run it."""
     program, *words = split_fix_command(found.fix) or [""]
-    if program != _PROGRAM or tuple(words[:2]) == ("agents", "cut"):  # no screen cuts
+    if program != _PROGRAM or tuple(words[:2]) == ("agents", "cut"):  # no screen edits live files
         return None
     for beginning, screen, label, is_of_agent in _PLACES:
         rest = words[len(beginning) :]
@@ -52,12 +52,12 @@ def find_fix(found: Finding) -> FindingFix | None:
 
 
 def is_command_choice(fix: str | None) -> bool:
-    """Whether what helps is a choice of several commands, which cannot be pasted as one."""
+    """Return True if the fix lists several alternative commands, which cannot be pasted as one."""
     return split_fix_command(fix).count(_PROGRAM) > 1
 
 
 def split_fix_command(fix: str | None) -> list[str]:
-    """The words of what helps; none of what is no command line."""
+    """Return the words of a fix command, or [] if the fix is no command."""
     try:
         return shlex.split(fix or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""`?`: what a screen is for, every key of it, and the words that are used."""
+"""Help screen (`?`): the purpose of a screen, all its keys, and a short glossary."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, UserAction
+from lifeboat_tui.widgets.question_dialogs import Dialog
 
 if TYPE_CHECKING:
     from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
@@ -26,7 +26,7 @@ GLOSSARY = (
     ("purge", "destroying something in all history, with a receipt"),
     ("recovery words", "24 words that are your key: whoever has them has it, without them nobody has"),
 )
-"""Eight words, in the order in which people meet them."""
+"""The eight most important terms, in the order in which users meet them."""
 _MOVING = (
     ("↑ ↓  j k", "move"),
     ("pgup pgdn", "a page"),
@@ -37,18 +37,15 @@ _MOVING = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
-    """Of the screen it was opened over; the part that has the focus comes first where it has something to say."""
+class HelpScreen(Dialog[None]):
+    """Help on the screen below. The keys of the focused part come first if it has any."""
 
     CSS = """
-    HelpScreen { align: center middle; }
-    HelpScreen > Vertical {
-        width: 84; max-width: 96%; height: 90%; border: round $border; background: $surface; padding: 0 2;
-    }
+    HelpScreen > Vertical { width: 84; max-width: 96%; height: 90%; padding: 0 2; }
     HelpScreen Static { height: auto; margin-bottom: 1; }
     """
     BINDINGS = [
-        Binding("escape,question_mark,q", "close", "Close"),
+        Binding("question_mark,q", "cancel", "Close"),
         Binding("8", "doctor", "Doctor"),
     ]
 
@@ -74,16 +71,13 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
 
-    def action_close(self) -> None:
-        self.dismiss()
-
     def action_doctor(self) -> None:
         self.dismiss()
         self._screen.lifeboat.go("doctor")
 
 
 def _flowing(prose: str | None) -> str:
-    """Paragraphs without the line breaks of the source."""
+    """Return paragraphs without the line breaks of the source."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in (prose or "").strip().split("\n\n"))
 
 

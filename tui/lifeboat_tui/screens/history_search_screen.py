@@ -1,4 +1,4 @@
-"""Words in everything that is kept of an agent, also in what is not there any more."""
+"""Search screen: finds words in all sequences of an agent, also in removed content."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from lifeboat_core.documents.search_documents import Found, Hit
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.search_documents import Found, Hit
 from lifeboat_tui.glyphs import Glyphs
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.agent_screen import AgentScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
@@ -32,10 +32,12 @@ BEFORE = (
 )
 
 
-class HistorySearchScreen(LifeboatScreen):
-    """`found` is told the sequence that was chosen, once this screen is closed; without it the timeline is opened."""
+class HistorySearchScreen(AgentScreen):
+    """Search in one agent. `found` receives the chosen sequence after the screen has closed; without it the timeline
+    opens."""
 
     NAME = "Find in history"
+    ENTER = "open"
     ACTS = (
         UserAction("open", "enter", "go to the sequence", "The sequence in which it came, or stood last", footer=True),
         UserAction("restore", "r", "restore that", "Bring the file back as it was where it stood last", footer=True),
@@ -55,8 +57,7 @@ What was purged is never found.
     """
 
     def __init__(self, agent_id: str, *, found: Callable[[int], None] | None = None) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+        super().__init__(agent_id)
         self._tell_found = found
         self._words: tuple[str, ...] = ()
         self._hits: dict[str, Hit] = {}
@@ -69,22 +70,13 @@ What was purged is never found.
         with Vertical(id="detail"):
             yield Static("", id="detail-text", markup=False)
 
-    @property
-    def agent_name(self) -> str:
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
-
     def twin(self) -> tuple[str, ...]:
         return ("search", self.agent_name, *(self._words or ("WORDS",)), "--history", "--limit", str(LIMIT))
-
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", self.agent_name, "find in history")
 
     async def load(self) -> None:
         if not self._words:
             return
-        said = await self.ask("search", self.agent_id, *self._words, "--history", "--limit", str(LIMIT))
-        found = documents.decode_document(Found, said.document)
+        found = await self.fetch(Found, "search", self.agent_id, *self._words, "--history", "--limit", str(LIMIT))
         self._hits = {str(at): hit for at, hit in enumerate(found.hits)}
         self.table.empty = f"These words stand nowhere in what is kept of {make_plain(self.agent_name)}."
         self.table.show(_row(key, hit, self.glyphs) for key, hit in self._hits.items())
@@ -96,7 +88,7 @@ What was purged is never found.
 
     @on(Input.Submitted, "#words")
     def _entered(self, event: Input.Submitted) -> None:
-        # A dash in front would make an option of a word; to a search it means nothing.
+        # A leading dash would be read as an option; the search itself ignores it.
         self._words = tuple(word for word in (each.lstrip("-") for each in event.value.split()) if word)
         self._hits = {}
         self.table.empty = "Searching..." if self._words else BEFORE
@@ -105,14 +97,9 @@ What was purged is never found.
         self.reload()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#hits", FilteredTable).table
-
-    @property
     def chosen(self) -> Hit | None:
-        """The place under the cursor."""
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._hits.get(row.key)
+        """Return the place under the cursor."""
+        return self._hits.get(self.row_key or "")
 
     @on(RowTable.Moved, "#hits-table")
     def _moved(self) -> None:
@@ -124,16 +111,12 @@ What was purged is never found.
         text = "" if hit is None else "\n".join(map(make_plain, _detail(hit)))
         self.query_one("#detail-text", Static).update(text)
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act in ("open", "restore") and self.chosen is None:
             return "nothing is found yet"
         return None
-
-    @on(RowTable.Chosen, "#hits-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
 
     def do_open(self) -> None:
         hit = self.chosen
@@ -166,7 +149,7 @@ def _last(hit: Hit) -> int | None:
 
 
 def _telling(hit: Hit) -> int | None:
-    """The sequence that says most: where it came, or, of what is gone, where it stood last."""
+    """Return the most useful sequence: the first one with the match, or for removed content the last one."""
     return hit.first if hit.present and hit.first is not None else _last(hit)
 
 

@@ -1,4 +1,4 @@
-"""Jump mode: a letter over every part of the screen that takes keys; typing it goes there."""
+"""Jump mode: shows a letter over every focusable widget; typing the letter focuses the widget."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LETTERS = "asdfghjklqwertyuiopzxcvbnm"
 
 
 class JumpScreen(ModalScreen[None]):
-    """Any other key leaves it."""
+    """Letters over the focusable widgets. Any other key closes the screen."""
 
     CSS = """
     JumpScreen { background: transparent; }

@@ -1,51 +1,62 @@
-"""What all screens have in common: header, banner, footer; keys from one list of acts; asking a twin command.
+"""The base class of all screens: header, banner, footer, keys from one list of actions, and requests to the twin
+command.
 
-A screen is a face of a command, its twin: it asks `lifeboat ... --json`, shows the answer, and asks again when the
-daemon tells that something happened. A subclass says in `NAME` what it is called, in `ACTS` what can be done on it, in
-`HELP` what it is for; it gives `body`, `twin`, `load`, and a method `do_<name>` for each act of its own.
+A screen shows one command, its twin: it runs `lifeboat ... --json`, shows the answer, and repeats that when the daemon
+reports an event. A subclass sets `NAME`, `ACTS` (its actions) and `HELP` (its purpose). It implements `body`, `twin`,
+`load`, and a method `do_<name>` for each of its actions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, cast
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
-from textual import events, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import Document, decode_document
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_daemon.control.command_runner import CommandAnswer
-from lifeboat_tui.cell_text import make_plain, truncate_text
+from lifeboat_tui.cell_text import escape_title, make_plain, truncate_text
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import DashboardLink, Tell
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, READ_ONLY, UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
+from lifeboat_tui.widgets.row_table import RowTable
 from lifeboat_tui.widgets.screen_bars import ConnectionBanner, KeyHint, ScreenFooter, ScreenHeader
 
 if TYPE_CHECKING:
     from lifeboat_tui.dashboard_app import LifeboatApp
 
+Result = TypeVar("Result")
+ScreenType = TypeVar("ScreenType", bound="LifeboatScreen")
+Parameters = ParamSpec("Parameters")
 SMALLEST = (60, 15)
-"""Columns and lines; on less there is one sentence instead of the screen."""
+"""Smallest size in columns and lines; a smaller terminal shows one sentence in place of the screen."""
 LONGEST_NOTE = 1000
 FILTER = UserAction("filter", "slash", "filter", "Show only lines in which your words stand; esc clears it")
 
 
 class LifeboatScreen(Screen[None]):
-    """See the module. `AUTO_FOCUS` is the first thing that takes keys."""
+    """Screen with header, banner and footer. `AUTO_FOCUS` is the first widget that can take keys."""
 
     NAME: ClassVar[str] = ""
+    ENTER: ClassVar[str | None] = None
+    """Action for enter on a row of a table."""
     ACTS: ClassVar[tuple[UserAction, ...]] = ()
     IS_WIZARD: ClassVar[bool] = False
-    """Whether its footer has only the keys of the step that is shown; what is not possible now is in the help."""
+    """True if the footer shows only the keys of the current step, and the help those that do nothing now."""
     HELP: ClassVar[str] = ""
-    """Prose for `?`, a paragraph or two."""
+    """Text for the help screen, one or two paragraphs."""
     DEFAULT_CSS = """
     LifeboatScreen { background: $background; }
     LifeboatScreen > #body { height: 1fr; }
@@ -59,35 +70,36 @@ class LifeboatScreen(Screen[None]):
         cls.BINDINGS = [act.binding for act in (*cls.ACTS, *EVERYWHERE)]
         super().__init_subclass__(**options)
 
-    # What a subclass gives --------------------------------------------------------------------------------------
+    # What a subclass implements ---------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        """The widgets between header and footer."""
+        """Yield the widgets between header and footer."""
         yield from ()
 
     def twin(self) -> tuple[str, ...]:
-        """The words of the command that shows the same in a shell, without `lifeboat`; none: the dashboard itself."""
+        """Return the command that shows the same in a shell, without `lifeboat`; empty for the dashboard itself."""
         return ()
 
     def crumbs(self) -> tuple[str, ...]:
-        """Where one is, from left to right."""
+        """Return the breadcrumbs of the header, from left to right."""
         return ("lifeboat", self.NAME.lower())
 
     async def load(self) -> None:
-        """Ask the twin and show the answer. Raises LifeboatError, which is shown."""
+        """Run the twin command and show its answer. Raises LifeboatError, which the caller shows."""
 
     def happened(self, event: JsonObject) -> None:
-        """Something happened: `event` is one of docs/control.md. The default asks again for what is about `about`."""
+        """Handle an event of docs/control.md. By default reload if it concerns `about`."""
 
     def why_not(self, act: str) -> str | None:
-        """Why an act of this screen does nothing now, as a sentence that goes on after "Restore: "; None: it works."""
+        """Return why an action of this screen does nothing now, as a continuation of "Restore: ", or None if it
+        works."""
         return None
 
     # What a subclass uses ---------------------------------------------------------------------------------------
 
     @property
     def lifeboat(self) -> LifeboatApp:
-        """The app, by its own type."""
+        """Return the app with its own type."""
         return cast("LifeboatApp", self.app)
 
     @property
@@ -98,13 +110,28 @@ class LifeboatScreen(Screen[None]):
     def glyphs(self) -> Glyphs:
         return self.lifeboat.glyphs
 
+    @property
+    def table(self) -> RowTable:
+        """Return the first table of the screen."""
+        return self.query_one(FilteredTable).table
+
+    @property
+    def row_key(self) -> str | None:
+        """Return the key of the row under the cursor."""
+        row = self.table.current if self.is_mounted else None
+        return None if row is None else row.key
+
     async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
-        """Run a command with `--json`. Raises LifeboatError; inside of `attempt` and `load` that is shown."""
+        """Run a command with `--json`. Raises LifeboatError, which `attempt` and `load` show."""
         return await self.link.run(*words, text=text, tell=tell)
+
+    async def fetch(self, kind: type[Document], *words: str, text: str = "", tell: Tell | None = None) -> Document:
+        """Run a command like `ask`, and decode its answer."""
+        return decode_document(kind, (await self.ask(*words, text=text, tell=tell)).document)
 
     @work(exclusive=True, group="load", exit_on_error=False)
     async def reload(self) -> None:
-        """Ask the twin again; what fails is said in the banner, and what was shown stays."""
+        """Run the twin command again. On failure the banner shows the error and the screen keeps its content."""
         try:
             await self.load()
         except LifeboatError as error:
@@ -114,16 +141,16 @@ class LifeboatScreen(Screen[None]):
         self.refresh_bars()
 
     def say_problem(self, error: LifeboatError | None) -> None:
-        """One line under the header: what failed and what helps; None takes it away."""
+        """Show an error with its fix in the banner; None clears it."""
         self._problem = "" if error is None else format_problem(error)
         self.refresh_bars()
 
     def tell_user(self, text: str, *, severity: str = "information") -> None:
-        """A note in the corner. `severity`: information, warning or error."""
+        """Show a notification. `severity` is information, warning or error."""
         self.notify(truncate_text(make_plain(text), LONGEST_NOTE), severity=severity, markup=False)  # type: ignore[arg-type]
 
     def refresh_bars(self) -> None:
-        """Header, banner and footer as they are now; what is the same is not drawn again."""
+        """Update header, banner and footer. Unchanged parts are not drawn again."""
         if self.is_mounted and self.query(ScreenHeader):
             app = self.lifeboat
             self.query_one(ScreenHeader).say(self.crumbs(), *app.verdict(), separator=self.glyphs.sign("crumb"))
@@ -136,7 +163,47 @@ class LifeboatScreen(Screen[None]):
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         report_worker_failure(self.lifeboat, event)
 
-    # Composing --------------------------------------------------------------------------------------------------
+    def describe(self, lines: Iterable[Content], *, title: str | None = None) -> None:
+        """Show lines in the detail pane, optionally with another title."""
+        if self.is_mounted:
+            if title is not None:
+                self.query_one("#detail").border_title = escape_title(title)
+            self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+
+    async def answer(self, question: Screen[Result]) -> Result | None:
+        """Show a dialog and return the user's answer."""
+        return await self.app.push_screen_wait(question)
+
+    async def choose_one(self, title: str, choices: Sequence[tuple[str, str]]) -> str | None:
+        """Return the key of the only choice; ask the user if there are several."""
+        return choices[0][0] if len(choices) == 1 else await self.answer(ChoiceDialog(title, choices))
+
+    @work(group="act", exit_on_error=False)
+    async def attempt(self, action: Coroutine[object, object, None]) -> None:
+        """Run an action that may ask the user, and show its failure."""
+        try:
+            await action
+        except LifeboatError as error:
+            self.tell_failure(error)
+        else:
+            self.succeeded()
+
+    def succeeded(self) -> None:
+        """Handle the success of an action. By default nothing happens."""
+
+    def tell_failure(self, error: LifeboatError) -> None:
+        """Show a failure with its fix in the banner, and as a notification."""
+        self.say_problem(error)
+        self.tell_user(f"{error.title}: {error.message}", severity="error")
+
+    def leave(self) -> None:
+        """Return to the previous screen, or go to the dashboard from the first one."""
+        if len(self.app.screen_stack) > 2:
+            self.lifeboat.back()
+        else:
+            self.lifeboat.go("dashboard")
+
+    # Composition ------------------------------------------------------------------------------------------------
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,22 +231,22 @@ class LifeboatScreen(Screen[None]):
             said = f"{event.size.width}x{event.size.height} is too small: {SMALLEST[0]}x{SMALLEST[1]} is needed"
             self.query_one("#too-small", Static).update(said)
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def acts(self) -> Iterator[UserAction]:
-        """Everything that can be done here, the screen's own first."""
+        """Yield all actions available here, those of the screen first."""
         yield from self.ACTS
         yield from EVERYWHERE
         yield from PLACES
 
     def refusal(self, act: UserAction) -> str | None:
-        """Why an act does nothing now, None when it works."""
+        """Return why an action does nothing now, None if it works."""
         if act.writes and self.lifeboat.is_readonly:
             return READ_ONLY
         return self.why_not(act.name) or self.lifeboat.why_not(act.name)
 
     async def action_act(self, name: str) -> None:
-        """Do an act, or say why not."""
+        """Run an action, or show why it does nothing now."""
         act = next(act for act in self.acts() if act.name == name)
         refusal = self.refusal(act)
         if refusal is not None:
@@ -196,21 +263,26 @@ class LifeboatScreen(Screen[None]):
             if act.footer and not (refused and self.IS_WIZARD):
                 yield KeyHint(act.key_text, act.label, f"screen.act('{act.name}')", refused)
 
+    @on(RowTable.Chosen)
+    async def _enter_row(self) -> None:
+        if self.ENTER is not None:
+            await self.action_act(self.ENTER)
+
     def do_back(self) -> None:
-        """First a filter is cleared; then the screen before this one comes back."""
+        """Clear a filter if one is set; otherwise return to the previous screen."""
         if any(listing.clear_filter() for listing in self.query(FilteredTable)):
             return
         self.lifeboat.back()
 
     def do_filter(self) -> None:
-        """Open the filter of the listing that has the focus, else of the first one."""
+        """Open the filter of the focused table, or of the first one."""
         listings = list(self.query(FilteredTable))
         focused = [each for each in listings if each.has_focus_within]
         for listing in (focused or listings)[:1]:
             listing.open_filter()
 
     def do_copy(self) -> None:
-        """Copy the command that shows the same."""
+        """Copy the twin command."""
         command = " ".join(("lifeboat", *map(quote_argument, self.twin())))
         self.app.copy_to_clipboard(command)
         self.tell_user(f"Copied: {command}")
@@ -229,14 +301,26 @@ class LifeboatScreen(Screen[None]):
         self.app.push_screen(JumpScreen(self))
 
 
+def attempted(
+    action: Callable[Concatenate[ScreenType, Parameters], Coroutine[object, object, None]],
+) -> Callable[Concatenate[ScreenType, Parameters], None]:
+    """Decorate an action so that calling it runs it in the background with `LifeboatScreen.attempt`."""
+
+    @functools.wraps(action)
+    def start(screen: ScreenType, /, *given: Parameters.args, **named: Parameters.kwargs) -> None:
+        screen.attempt(action(screen, *given, **named))
+
+    return start
+
+
 def report_worker_failure(app: LifeboatApp, event: Worker.StateChanged) -> None:
-    """What nobody foresaw in what goes on beside the screen is no failure without a word."""
+    """Report an unexpected error of a background worker."""
     error = event.worker.error
     if event.state is WorkerState.ERROR and error is not None and not isinstance(error, LifeboatError):
         app.tell_mistake(error)
 
 
 def format_problem(error: LifeboatError) -> str:
-    """What failed and what helps, in one line."""
+    """Return what failed and what helps, in one line."""
     helps = f" What helps: {error.fix}" if error.fix else ""
     return f"{error.title}: {error.message}.{helps}".replace("..", ".")

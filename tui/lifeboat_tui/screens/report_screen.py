@@ -1,4 +1,4 @@
-"""A report for somebody who helps: where to, and what is in it. Nothing of it is the user's own."""
+"""Base class of screens that can write a support report, which contains no user content."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import os
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.doctor_documents import Bundle
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_size
-from lifeboat_tui.documents.doctor_documents import Bundle
 from lifeboat_tui.screens.command_screen import CommandScreen
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
@@ -26,18 +26,19 @@ _INTRO = (
 
 
 class ReportScreen(CommandScreen):
-    """A screen that can write a report."""
+    """Screen with the action that writes a support report."""
 
     @work(group="act", exit_on_error=False)
     async def do_bundle(self) -> None:
-        """Ask for a file, write it, and say what is in it."""
+        """Ask for a file name, write the report, and list what it contains."""
         try:
             await self._write_bundle(f"~/lifeboat-report-{self.link.now():%Y-%m-%d}.zip", "")
         except LifeboatError as error:
             self.tell_failure(error)
 
     async def _write_bundle(self, name: str, problem: str) -> None:
-        """Ask for a file and write it; one that is there already is never replaced: another name is asked for."""
+        """Ask for a file name and write the report. An existing file is never replaced: the user is asked for another
+        name."""
         lines = [*_INTRO, *(("", problem) if problem else ())]
         question = TextDialog("Where shall the report go?", lines, value=name, yes="Write it", problem=_problem)
         typed = await self.answer(question)
@@ -51,7 +52,7 @@ class ReportScreen(CommandScreen):
                 raise
             await self._write_bundle(typed, "There is a file of this name already: choose another one.")
             return
-        done = documents.decode_document(Bundle, said.document)
+        done = decode_document(Bundle, said.document)
         parts = [f"{part.name:<14} {part.what}" for part in done.parts]
         look = f"Look before you send it: unzip -p {quote_argument(done.path)}"
         await self.answer(

@@ -1,4 +1,4 @@
-"""Screens by name, for the keys of the places and for `lifeboat tui SCREEN`. A screen's module is imported when it is
+"""Screens by name, for number keys and for `lifeboat tui SCREEN`. The module of a screen is imported when the screen is
 opened."""
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PLACES = {
 }
 """{name: (module, class)}."""
 OF_AN_AGENT = frozenset({"timeline", "memories", "restore", "purge"})
-"""These are made with an agent's id."""
+"""Screens that are created with an agent's id."""
 
 
 def make_screen(name: str, agent_id: str | None) -> LifeboatScreen:
-    """A new screen; without an agent, one that is about an agent gives way to the dashboard."""
+    """Create a screen. A screen about an agent is replaced by the dashboard if there is no agent."""
     if name in OF_AN_AGENT and agent_id is None:
         name = "dashboard"
     screen: LifeboatScreen = load_screen_class(name)(agent_id) if name in OF_AN_AGENT else load_screen_class(name)()  # type: ignore[call-arg]
@@ -35,7 +35,7 @@ def make_screen(name: str, agent_id: str | None) -> LifeboatScreen:
 
 
 def load_screen_class(name: str) -> type[LifeboatScreen]:
-    """The class of a place."""
+    """Import and return the class of a screen."""
     module, called = PLACES[name]
     found: type[LifeboatScreen] = getattr(import_module(f"lifeboat_tui.screens.{module}"), called)
     return found

@@ -1,4 +1,5 @@
-"""Settings: each with its value, where that comes from and what it does; changed one at a time, tried out first."""
+"""Screen of the settings: value, source and effect of each. One setting is changed at a time, and checked before it is
+set."""
 
 from __future__ import annotations
 
@@ -11,16 +12,15 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
-from lifeboat_tui.cell_text import escape_title, make_plain
-from lifeboat_tui.documents.setting_documents import Setting, spell_value
-from lifeboat_tui.documents.setting_documents import Settings as Document
+from lifeboat_core.documents.setting_documents import Setting, spell_value
+from lifeboat_core.documents.setting_documents import Settings as Document
+from lifeboat_tui.cell_text import format_pair, make_plain
 from lifeboat_tui.screens.command_screen import CommandScreen
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.themes import BY_SETTING
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
 COLUMNS = (
@@ -30,7 +30,7 @@ COLUMNS = (
     TableColumn("EFFECT", 24, grow=5, rank=2),
 )
 EVERYBODY = ""
-"""The choice that is no agent."""
+"""Choice for all agents."""
 FIRST_GROUP = "general"
 THEME = "dashboard.theme"
 AT_NEXT_START = frozenset({"dashboard.ascii"})
@@ -49,6 +49,7 @@ EXPECTED = {
 
 class SettingsScreen(CommandScreen):
     NAME = "Settings"
+    ENTER = "edit"
     ACTS = (
         UserAction(
             "edit",
@@ -102,7 +103,7 @@ it: they are never shown.
 
     async def load(self) -> None:
         of_agent = () if self._agent_id is None else (self._agent_id,)
-        found = documents.decode_document(Document, (await self.ask("config", "list", *of_agent)).document)
+        found = await self.fetch(Document, "config", "list", *of_agent)
         self._settings = found.settings
         problem = self.query_one("#problem", Static)
         problem.set_class(found.problem is not None, "-shown")
@@ -111,7 +112,7 @@ it: they are never shown.
         self._show_detail()
 
     def _rows(self) -> Iterator[TableRow]:
-        """Those without a group first, then group after group in the order of the command."""
+        """Yield settings without a group first, then each group in the order of the command."""
         groups: dict[str, list[Setting]] = {"": []}
         for setting in self._settings:
             groups.setdefault(setting.group, []).append(setting)
@@ -134,37 +135,30 @@ it: they are never shown.
         )
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#settings", FilteredTable).table
-
-    @property
     def chosen(self) -> Setting | None:
-        """The setting under the cursor."""
-        current = self.table.current if self.is_mounted else None
-        return next((one for one in self._settings if current is not None and one.name == current.key), None)
+        """Return the setting under the cursor."""
+        return next((one for one in self._settings if one.name == self.row_key), None)
 
     @on(RowTable.Moved, "#settings-table")
     def _show_detail(self) -> None:
         one = self.chosen
-        self.query_one("#detail").border_title = "" if one is None else escape_title(one.name)
-        lines = [] if one is None else list(self._detail(one))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        self.describe(() if one is None else self._detail(one), title="" if one is None else one.name)
         self.refresh_bars()
 
     def _detail(self, one: Setting) -> Iterator[Content]:
         yield Content(make_plain(one.effect))
-        yield _pair("value", f"{one.shown}  ({one.source}{self._for_whom(one)})")
+        yield format_pair("value", f"{one.shown}  ({one.source}{self._for_whom(one)})")
         default = "not set" if one.private else spell_value(one.default)
         takes = " or ".join(one.choices) if one.choices else EXPECTED.get(one.kind, one.kind)
-        yield _pair("default", default)
-        yield _pair("takes", f"{takes}{f', like {one.example}' if one.example and not one.choices else ''}")
+        yield format_pair("default", default)
+        yield format_pair("takes", f"{takes}{f', like {one.example}' if one.example and not one.choices else ''}")
 
     def _for_whom(self, one: Setting) -> str:
         if self._agent_id is None:
             return ""
         return f"; for {self._agent_name}" if one.per_agent else "; the same for every agent"
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         one = self.chosen
@@ -183,29 +177,22 @@ it: they are never shown.
         status = self.lifeboat.status
         return [] if status is None else [(agent.id, agent.name) for agent in status.agents]
 
-    def do_agent(self) -> None:
-        self.attempt(self._choose_agent())
-
-    async def _choose_agent(self) -> None:
+    @attempted
+    async def do_agent(self) -> None:
         choices = [(EVERYBODY, "all agents"), *self._agents]
         chosen = await self.answer(ChoiceDialog("Settings of", choices, here=self._agent_id or EVERYBODY))
         if chosen is not None:
             self._agent_id = chosen or None
             self.refresh_bars()
 
-    @on(RowTable.Chosen, "#settings-table")
-    async def _chosen(self) -> None:
-        await self.action_act("edit")
-
-    def do_edit(self) -> None:
-        self.attempt(self._edit())
-
-    def do_default(self) -> None:
+    @attempted
+    async def do_default(self) -> None:
         one = self.chosen
         assert one is not None
-        self.attempt(self._set(one, None))
+        await self._set(one, None)
 
-    async def _edit(self) -> None:
+    @attempted
+    async def do_edit(self) -> None:
         one = self.chosen
         assert one is not None
         if one.is_switch:
@@ -219,14 +206,21 @@ it: they are never shown.
             await self._ask_value(one)
 
     async def _ask_value(self, one: Setting) -> None:
-        """Until the value is understood, or the user gives up."""
+        """Ask until the value is valid or the user cancels."""
         value, problem = "" if one.private else one.shown, ""
         while True:
             takes = f"It takes {EXPECTED.get(one.kind, 'a value')}{f', like {one.example}' if one.example else ''}."
             hidden = ["It is private, so it is not shown, now or later."] if one.private else []
             lines = [one.effect, takes, *hidden, *([f"Not that: {problem}"] if problem else [])]
             typed = await self.answer(
-                TextDialog(one.name, lines, value=value, secret=one.private, yes="Keep it", problem=_nothing_typed)
+                TextDialog(
+                    one.name,
+                    lines,
+                    value=value,
+                    secret=one.private,
+                    yes="Keep it",
+                    problem=require_text("type a value, or cancel (x takes the default)"),
+                )
             )
             if typed is None:
                 return
@@ -240,16 +234,15 @@ it: they are never shown.
             return
 
     def _words(self, command: str, one: Setting, value: str | None) -> tuple[str, ...]:
-        """`config check` or `config set`; None is the default. What is private, or looks like an option, comes on
-        standard input."""
+        """Return the words of `config check` or `config set`; None stands for the default. Private values, and values
+        that look like an option, are passed on standard input."""
         agent = () if self._agent_id is None else ("--agent", self._agent_id)
         given = "--default" if value is None else "--stdin" if _is_told(one, value) else value
         return ("config", command, one.name, given, *agent)
 
     async def _set(self, one: Setting, value: str | None) -> None:
-        """Change it, None takes its default, and say what that does."""
-        said = await self.ask(*self._words("set", one, value), text=_input(one, value))
-        now = documents.decode_document(Setting, said.document)
+        """Set a value, or the default for None, and report the effect."""
+        now = await self.fetch(Setting, *self._words("set", one, value), text=_input(one, value))
         whose = "" if self._agent_id is None else f" for {self._agent_name}"
         later = "; it counts from the next start of the dashboard" if one.name in AT_NEXT_START else ""
         self.tell_user(f"{now.name} = {now.shown} ({now.source}){whose}: {one.effect}{later}")
@@ -258,17 +251,9 @@ it: they are never shown.
 
 
 def _is_told(one: Setting, value: str) -> bool:
-    """Whether a value goes to standard input."""
+    """Return True if a value must be passed on standard input."""
     return one.private or value.startswith("-")
 
 
 def _input(one: Setting, value: str | None) -> str:
     return f"{value}\n" if value is not None and _is_told(one, value) else ""
-
-
-def _nothing_typed(text: str) -> str | None:
-    return None if text.strip() else "type a value, or cancel (x takes the default)"
-
-
-def _pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))

@@ -1,1 +1,1 @@
-"""What screens are made of. Widgets know rows, texts and figures, and nothing of agents."""
+"""Widgets that screens are made of. They handle rows, texts and figures, and know nothing of agents."""

@@ -1,4 +1,4 @@
-"""A chart of one line: bars, what they count, and since when."""
+"""One-line bar chart with a text on both sides."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.glyphs import Glyphs
 
 _FEWEST = 8
-"""Bars that are worth drawing."""
+"""Minimum number of bars worth drawing."""
 
 
 class BarChart(Widget):
-    """Where the line is too short for all bars, the newest are drawn; where it is long, each bar is wider."""
+    """Bar chart of one line. On a narrow line only the newest bars are drawn; on a wide one each bar is repeated."""
 
-    DEFAULT_CSS = "Chart { height: 1; padding: 0 1; }"
+    DEFAULT_CSS = "BarChart { height: 1; padding: 0 1; }"
 
     def __init__(self, glyphs: Glyphs | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -28,8 +28,8 @@ class BarChart(Widget):
         self._after: Callable[[int], str] = lambda count: ""
 
     def say(self, counts: Sequence[int], before: str, after: Callable[[int], str]) -> None:
-        """`before` stands on the left; `after` says what stands on the right where so many bars are drawn. What is the
-        same is not drawn again."""
+        """Set the counts. `before` is the text on the left; `after` returns the text on the right for a number of drawn
+        bars. Unchanged content is not drawn again."""
         old = (self._counts, self._before, self._after(len(self._counts)))
         self._counts, self._before, self._after = tuple(counts), before, after
         if old != (self._counts, before, after(len(counts))):
@@ -47,6 +47,6 @@ class BarChart(Widget):
 
 
 def fit_counts(counts: list[int], room: int) -> list[int]:
-    """The newest counts that fit; each twice or more often where there is room for that."""
+    """Return the newest counts that fit, each repeated as often as the room allows."""
     times = max(1, min(3, room // max(1, len(counts))))
     return [count for count in counts[-room:] for _ in range(times)]

@@ -1,15 +1,14 @@
-"""Over a screen: work that takes its time and can be stopped, and what has come of it."""
+"""Screens for long commands: progress with a stop key, and the result."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from textual import on, work
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
@@ -18,24 +17,17 @@ from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgres
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.progress_display import ProgressDisplay
+from lifeboat_tui.widgets.question_dialogs import Dialog
 
 Run = Callable[[Callable[[CommandProgress], None]], Awaitable[CommandAnswer]]
 STOPPING = "Stopping where it is safe..."
 
 
-class CommandProgressScreen(ModalScreen[CommandAnswer | LifeboatError]):
-    """Carries out a command while one looks on; esc stops it at its next safe point. The result is what it said, or
-    the error that it ended with."""
+class CommandProgressScreen(Dialog[CommandAnswer | LifeboatError]):
+    """Run a command while its progress is shown; escape stops it at its next safe point. The result is the answer, or
+    the error."""
 
-    CSS = """
-    CommandProgressScreen { align: center middle; }
-    CommandProgressScreen > Vertical {
-        width: 76; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
-    }
-    CommandProgressScreen .title { text-style: bold; margin-bottom: 1; }
-    CommandProgressScreen Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
-    """
-    BINDINGS = [Binding("escape", "stop", "Stop")]
+    CSS = "CommandProgressScreen .title { margin-bottom: 1; }"
 
     def __init__(self, title: str, run: Run, glyphs: Glyphs) -> None:
         super().__init__()
@@ -53,7 +45,7 @@ class CommandProgressScreen(ModalScreen[CommandAnswer | LifeboatError]):
 
     @work(exclusive=True, group="work", exit_on_error=False)
     async def carry_out(self) -> None:
-        """The command, until it ends or is stopped."""
+        """Run the command until it ends or is stopped."""
         try:
             said = await self._run(self._tell)
         except LifeboatError as error:
@@ -69,29 +61,22 @@ class CommandProgressScreen(ModalScreen[CommandAnswer | LifeboatError]):
         if self.is_mounted:
             self.query_one(ProgressDisplay).tell(progress)
 
-    @on(Button.Pressed)
-    def action_stop(self) -> None:
-        """Ask the command to stop; it is seen through to a safe point."""
+    def cancel(self) -> None:
+        """Ask the command to stop at its next safe point."""
         self.query_one(".title", Static).update(STOPPING)
         self.query_one("#stop", Button).disabled = True
         self.workers.cancel_group(self, "work")
 
 
-class OutcomeScreen(ModalScreen[None]):
-    """What has come of something, for as long as one wants to read it."""
+class OutcomeScreen(Dialog[None]):
+    """Result of an operation, shown until the user closes it."""
 
     CSS = """
-    OutcomeScreen { align: center middle; }
-    OutcomeScreen > Vertical {
-        width: 90; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
-        padding: 1 2;
-    }
-    OutcomeScreen .title { text-style: bold; }
+    OutcomeScreen > Vertical { width: 90; }
     OutcomeScreen VerticalScroll { height: auto; max-height: 55vh; margin: 1 0; }
-    OutcomeScreen Horizontal { height: auto; align-horizontal: right; }
+    OutcomeScreen Horizontal { margin-top: 0; }
     """
     BINDINGS = [
-        Binding("escape", "close", "Close"),
         Binding("up", "scroll(-1)", show=False),
         Binding("down", "scroll(1)", show=False),
     ]
@@ -107,11 +92,3 @@ class OutcomeScreen(ModalScreen[None]):
                 yield Static("\n".join(make_plain(line) for line in self._lines), markup=False)
             with Horizontal():
                 yield Button("Close", id="close")
-
-    def action_scroll(self, lines: int) -> None:
-        """What does not fit is read line by line."""
-        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
-
-    @on(Button.Pressed)
-    def action_close(self) -> None:
-        self.dismiss(None)

@@ -1,4 +1,4 @@
-"""Changed lines, of any number: only those that are seen are drawn. Long lines are wrapped."""
+"""View of changed lines in any number: only visible lines are drawn. Long lines are wrapped."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TITLE, PLACE, ADDED, REMOVED, NOTE, MUTED, TEXT = "title", "place", "added", "re
 KINDS = ("", TITLE, PLACE, ADDED, REMOVED, NOTE, MUTED, TEXT)
 _CHANGED = (ADDED, REMOVED)
 _SIGNS = {ADDED: "+ ", REMOVED: "- ", "": "  "}
-"""In front of a line, beside its colour. Other kinds begin at the left."""
+"""Prefix of a line in addition to its colour. Other kinds have none."""
 _NUMBERED = 60
-"""Columns from which on there is room for line numbers."""
+"""Minimum width in columns for showing line numbers."""
 
 
 class DiffLine(NamedTuple):
-    """`kind`: one of the above, or "" for a line that is the same on both sides. `number`: which line of its text it
-    is, None for none. `key`, of a title: what the part is called that begins here."""
+    """Line to show. `kind` is one of the constants above, or "" for an unchanged line. `number` is its line number or
+    None. `key`, on a title: the name of the part that begins here."""
 
     text: str
     kind: str = ""
@@ -37,7 +37,7 @@ class DiffLine(NamedTuple):
 
 
 class _ScreenLine(NamedTuple):
-    """A line of the screen: which line it belongs to, the piece of its text, and whether it is the first piece."""
+    """One line of the screen: the index of its line, the piece of the text, and whether it is the first piece."""
 
     line: int
     text: str
@@ -45,7 +45,7 @@ class _ScreenLine(NamedTuple):
 
 
 class DiffView(ScrollView, can_focus=True):
-    """Parts under titles. `here` is the line on which the last jump ended."""
+    """View of lines in titled parts. `here` is the line to which the last jump went."""
 
     COMPONENT_CLASSES = {
         "diff--title",
@@ -86,15 +86,16 @@ class DiffView(ScrollView, can_focus=True):
         self.here: int | None = None
         self._lines: Sequence[DiffLine] = ()
         self._drawn: list[int | _ScreenLine] = []
-        """The lines of the screen: a number where a line is drawn whole."""
+        """Lines of the screen. An unwrapped line is stored as its index only."""
         self._tops: list[int] = []
-        """Of each line the first line of the screen."""
+        """First screen line of each line."""
         self._titles: list[int] = []
         self._changes: list[int] = []
         self._highest = self._numbers = self._wrapped_for = 0
-        """The highest line number, the cells that numbers take, and the width for which lines are laid out."""
+        """The highest line number, the width of line numbers in cells, and the width for which the lines are laid
+        out."""
 
-    # What others do -------------------------------------------------------------------------------------------------
+    # Interface ------------------------------------------------------------------------------------------------------
 
     @property
     def lines(self) -> Sequence[DiffLine]:
@@ -102,13 +103,14 @@ class DiffView(ScrollView, can_focus=True):
 
     @property
     def part(self) -> str:
-        """The key of the part in which one is: that of the last jump while it is seen, else that of the first line."""
+        """Return the key of the current part: that of the last jump while it is visible, otherwise that of the first
+        visible line."""
         at = self._from_line()
         place = bisect_right(self._titles, at) - 1
         return self._lines[self._titles[place]].key if place >= 0 else ""
 
     def show(self, lines: Sequence[DiffLine]) -> None:
-        """Other lines, from the first on."""
+        """Replace all lines and scroll to the top."""
         self._lines, self.here = lines, None
         self._titles = [at for at, line in enumerate(lines) if line.kind == TITLE]
         self._changes = list(_beginnings(lines))
@@ -118,7 +120,7 @@ class DiffView(ScrollView, can_focus=True):
         self.refresh()
 
     def go_to_part(self, key: str) -> bool:
-        """Put the title of a part on top; whether there is such a part."""
+        """Scroll to the title of a part. Returns False if there is no such part."""
         at = next((at for at in self._titles if self._lines[at].key == key), None)
         if at is None:
             return False
@@ -126,7 +128,7 @@ class DiffView(ScrollView, can_focus=True):
         return True
 
     def go_to_change(self, step: int) -> bool:
-        """Go to the next change (step 1) or the one before (-1); False when there is none."""
+        """Go to the next change (step 1) or the previous one (-1). Returns False if there is none."""
         at = self._from_line()
         if step > 0:
             place = bisect_left(self._changes, at) if self.here is None else bisect_right(self._changes, at)
@@ -137,10 +139,11 @@ class DiffView(ScrollView, can_focus=True):
         self._go_to(self._changes[place], above=2)
         return True
 
-    # Where one is ---------------------------------------------------------------------------------------------------
+    # Position -------------------------------------------------------------------------------------------------------
 
     def _from_line(self) -> int:
-        """From where a jump goes on: the line of the last one while it is seen, else the first that is seen."""
+        """Return the line from which a jump starts: that of the last jump while it is visible, otherwise the first
+        visible line."""
         top, height = int(self.scroll_offset.y), max(1, self.size.height)
         if self.here is not None and self.here < len(self._tops) and top <= self._tops[self.here] < top + height:
             return self.here
@@ -177,7 +180,8 @@ class DiffView(ScrollView, can_focus=True):
             self.refresh()
 
     def _wrap(self) -> None:
-        """Lay the lines out for the width that there is. A line that fits is drawn whole, and made safe only then."""
+        """Lay out the lines for the current width. A line that fits is stored as its index, and made safe when it is
+        drawn."""
         self._wrapped_for = room = self._room
         self._numbers = 0 if room < _NUMBERED else len(str(self._highest)) + 1
         widths = {kind: max(8, room - 1 - self._numbers - len(_SIGNS.get(kind, ""))) for kind in KINDS}
@@ -221,7 +225,7 @@ class DiffView(ScrollView, can_focus=True):
 
 
 def _beginnings(lines: Sequence[DiffLine]) -> Iterator[int]:
-    """Where runs of changed lines begin."""
+    """Yield the index at which each run of changed lines begins."""
     was_changed = False
     for at, line in enumerate(lines):
         is_changed = line.kind in _CHANGED
@@ -231,7 +235,7 @@ def _beginnings(lines: Sequence[DiffLine]) -> Iterator[int]:
 
 
 def wrap_text(text: str, width: int) -> Iterator[str]:
-    """A text in pieces that are as wide as the screen at most, cut between words where that is not far."""
+    """Yield pieces of the text no wider than `width`, broken between words where a space is near."""
     if not text.isascii() and cell_len(text) != len(text):
         yield from chop_cells(text, width) or [""]
         return

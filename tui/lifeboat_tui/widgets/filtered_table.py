@@ -1,4 +1,4 @@
-"""A table with a filter under it: `/` opens it, it counts while one types, esc clears it."""
+"""A table with a filter: `/` opens the filter, rows are filtered while the user types, and escape clears it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lifeboat_tui.widgets.row_table import RowTable, TableColumn
 
 
 class FilteredTable(Vertical):
-    """`table` is the table; `id` is the listing's, its table has the id `<id>-table`."""
+    """Table and filter field. The table's id is this widget's id with `-table` appended."""
 
     DEFAULT_CSS = """
     FilteredTable { height: 1fr; }
@@ -44,12 +44,12 @@ class FilteredTable(Vertical):
         yield self._input
 
     def open_filter(self) -> None:
-        """Let the user type what has to stand in a row."""
+        """Let the user type words that rows must contain."""
         self.add_class("-filtering")
         self._input.focus()
 
     def clear_filter(self) -> bool:
-        """Show all rows again; False when there was no filter."""
+        """Show all rows again. Returns False if there was no filter."""
         if not self.has_class("-filtering"):
             return False
         self.remove_class("-filtering")

@@ -1,4 +1,4 @@
-"""A field for what nobody may see: it is not shown, and cannot be copied out."""
+"""Input field for secrets: its content is hidden and cannot be copied."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from textual.widgets import Input
 
 
 def take_first_line(text: str) -> str:
-    """A passphrase, a token, a join line: they have one."""
+    """Return the first line, for a passphrase, a token or a join line."""
     return text.strip("\n").partition("\n")[0]
 
 
 def drop_final_break(text: str) -> str:
-    """Looking for the first line of a text alone would be another question; only the line break at its end goes."""
+    """Return all lines without the final line break, for a text to search: its first line alone would be another
+    query."""
     return text.removesuffix("\n")
 
 
 def join_lines(text: str) -> str:
-    """Words, wherever their lines break."""
+    """Return the words on one line, wherever they were broken."""
     return " ".join(text.split())
 
 
 class HiddenInput(Input):
-    """What stands in it goes nowhere but where it is asked for. `pasted` says what is taken of a text that is pasted,
-    in which lines end as they do here. `takes_words`: the words of a key may stand in it."""
+    """Hidden field whose content is used only where it is asked for. `pasted` selects what to keep of pasted text,
+    whose lines end in a line feed. `takes_words`: recovery words are allowed here."""
 
     def __init__(
         self,
@@ -42,20 +43,20 @@ class HiddenInput(Input):
         self.takes_words = takes_words
 
     def take(self) -> str:
-        """What was typed; afterwards it is not here any more."""
+        """Return the typed text and clear the field."""
         text, self.value = self.value, ""
         return text
 
     def _on_paste(self, event: events.Paste) -> None:
-        """Terminals paste line breaks as they like."""
+        """Normalize line breaks, which terminals paste in different forms."""
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         self.replace(self._pasted(text), *self.selection)
         event.prevent_default()
         event.stop()
 
     def action_copy(self) -> None:
-        """Nothing: it would stand in the clipboard."""
+        """Do nothing: the secret would end up in the clipboard."""
 
     def action_cut(self) -> None:
-        """Only taken away."""
+        """Delete the selection without copying it."""
         self.delete_selection()

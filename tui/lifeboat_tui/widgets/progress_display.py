@@ -1,4 +1,4 @@
-"""Work that takes its time: what it does now, how far it is, how fast, and how long it still takes."""
+"""Progress of a long command: the current step, progress, rate and remaining time."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _WIDEST = 40
 
 
 class ProgressDisplay(Widget):
-    """Two lines: the step, and the bar with its figures. Drawn when there is news, never by a clock."""
+    """Two lines: the step, and a bar with figures. Drawn when progress is reported, not on a timer."""
 
-    DEFAULT_CSS = "Running { height: 2; padding: 0 1; }"
+    DEFAULT_CSS = "ProgressDisplay { height: 2; padding: 0 1; }"
 
     def __init__(self, glyphs: Glyphs | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -24,7 +24,7 @@ class ProgressDisplay(Widget):
         self._progress = CommandProgress("")
 
     def tell(self, progress: CommandProgress) -> None:
-        """How far it is."""
+        """Show a progress report."""
         self._progress = progress
         self.refresh()
 

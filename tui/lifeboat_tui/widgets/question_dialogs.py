@@ -1,8 +1,9 @@
-"""Questions over a screen. Cancel has the focus; what destroys is typed out."""
+"""Question dialogs. Cancel has the focus; a destructive action requires typing a phrase."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -15,27 +16,55 @@ from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 
-_CSS = """
-{name} {{ align: center middle; }}
-{name} > Vertical {{
-    width: 76; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
-    padding: 1 2;
-}}
-{name} .title {{ text-style: bold; }}
-{name} .text {{ height: auto; max-height: 30vh; margin: 1 0; }}
-{name} .problem {{ color: $text-error; text-style: bold; height: auto; }}
-{name} Horizontal {{ height: auto; align-horizontal: right; margin-top: 1; }}
-{name} Button {{ margin-left: 2; }}
-"""
+Result = TypeVar("Result")
 
 
-class ConfirmDialog(ModalScreen[bool]):
-    """Says what would happen and asks. `phrase`: what has to be typed before the button works, None where pressing it
-    is enough. The result is whether the user wants it."""
+class Dialog(ModalScreen[Result]):
+    """Box over a screen with a title, an optional text and buttons in a row. Cancel clears fields with secrets."""
 
-    CSS = _CSS.format(name="Confirm")
+    DEFAULT_CSS = """
+    Dialog { align: center middle; }
+    Dialog > Vertical {
+        width: 76; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
+        padding: 1 2;
+    }
+    Dialog .title { text-style: bold; }
+    Dialog .text { height: auto; max-height: 30vh; margin: 1 0; }
+    Dialog .problem { color: $text-error; text-style: bold; height: auto; }
+    Dialog Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
+    Dialog Button { margin-left: 2; }
+    """
+    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+
+    @on(Button.Pressed)
+    def _pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "yes":
+            self.accept()
+        else:
+            self.cancel()
+
+    def accept(self) -> None:
+        """Handle the button that agrees."""
+
+    def cancel(self) -> None:
+        """Close the dialog without a result."""
+        for field in self.query(HiddenInput):
+            field.take()
+        self.dismiss(None)
+
+    def action_cancel(self) -> None:
+        self.cancel()
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll a text that does not fit by lines."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False)
+
+
+class ConfirmDialog(Dialog[bool]):
+    """Dialog that describes an operation and asks for consent. With `phrase` the button works only after the phrase was
+    typed. Its result is whether the user agreed."""
+
     BINDINGS = [
-        Binding("escape", "cancel", "Cancel"),
         Binding("left", "app.focus_previous", show=False),
         Binding("right", "app.focus_next", show=False),
         Binding("up", "scroll(-1)", show=False),
@@ -65,12 +94,8 @@ class ConfirmDialog(ModalScreen[bool]):
     def on_mount(self) -> None:
         self.query_one("#cancel", Button).focus()
 
-    def action_scroll(self, lines: int) -> None:
-        """What does not fit is read line by line."""
-        self.query_one(".text", VerticalScroll).scroll_relative(y=lines, animate=False)
-
     def on_key(self, event: events.Key) -> None:
-        """What is typed goes into the field, although Cancel has the focus."""
+        """Pass typed letters to the field although Cancel has the focus."""
         if self._phrase is not None and event.is_printable and not isinstance(self.focused, Input):
             event.stop()
             event.prevent_default()
@@ -84,25 +109,21 @@ class ConfirmDialog(ModalScreen[bool]):
 
     @on(Input.Submitted, "#phrase")
     def _entered(self) -> None:
-        """Enter in the field goes on to the button, and does not press it: the last step is one of its own."""
+        """Move to the button on enter in the field without pressing it: the last step stays separate."""
         button = self.query_one("#yes", Button)
         if not button.disabled:
             button.focus()
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(event.button.id == "yes")
+    def accept(self) -> None:
+        self.dismiss(True)
 
-    def action_cancel(self) -> None:
+    def cancel(self) -> None:
         self.dismiss(False)
 
 
-class TextDialog(ModalScreen[str | None]):
-    """Asks for one line. `secret`: it is not shown. `problem` says what is wrong with a text, None when it will do. The
-    result is the text, None when the user does not want to."""
-
-    CSS = _CSS.format(name="Ask")
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+class TextDialog(Dialog[str | None]):
+    """Dialog that asks for one line. `secret`: the text is hidden. `problem` returns what is wrong with a text, or
+    None. Its result is the text, or None if the user cancels."""
 
     def __init__(
         self,
@@ -138,35 +159,26 @@ class TextDialog(ModalScreen[str | None]):
         self.query_one("#answer", Input).focus()
 
     @on(Input.Submitted, "#answer")
-    def _entered(self) -> None:
-        self._take()
-
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "yes":
-            self._take()
-        else:
-            self.dismiss(None)
-
-    def _take(self) -> None:
+    def accept(self) -> None:
         text = self.query_one("#answer", Input).value
         problem = self._problem(text)
         if problem is None:
             if self._secret:
-                self.query_one("#answer", Input).value = ""  # nothing of it stays on a dialog that is closed
+                self.query_one("#answer", Input).value = ""  # remove the text from the closed dialog
             self.dismiss(self._value if text == make_plain(self._value) else text)
         else:
             self.query_one("#problem", Static).update(make_plain(problem))
 
-    def action_cancel(self) -> None:
-        self.dismiss(None)
+
+def require_text(message: str) -> Callable[[str], str | None]:
+    """Return a check for `TextDialog` that answers `message` for a blank text."""
+    return lambda text: None if text.strip() else message
 
 
-class ChoiceDialog(ModalScreen[str | None]):
-    """One of several, by arrow keys and enter. `choices` are (key, text). The result is a key, None for none."""
+class ChoiceDialog(Dialog[str | None]):
+    """Dialog that asks for one of several choices (key, text). Its result is a key, or None."""
 
-    CSS = _CSS.format(name="Choose") + "Choose Table { height: auto; max-height: 14; }"
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+    CSS = "ChoiceDialog RowTable { height: auto; max-height: 14; }"
 
     def __init__(self, title: str, choices: Sequence[tuple[str, str]], *, here: str | None = None) -> None:
         super().__init__()
@@ -187,6 +199,3 @@ class ChoiceDialog(ModalScreen[str | None]):
 
     def on_row_table_chosen(self, event: RowTable.Chosen) -> None:
         self.dismiss(event.row.key)
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)

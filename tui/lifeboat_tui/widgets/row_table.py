@@ -1,6 +1,6 @@
-"""A table of any length: only the lines that are seen are drawn, and only those that changed are drawn again.
+"""A table of any length: only visible lines are drawn, and only changed lines are drawn again.
 
-Textual's own DataTable takes seconds for 10,000 rows; here rows are plain data, and a line is made when it is drawn.
+Textual's DataTable needs seconds for 10,000 rows. Here rows are plain data, and a line is built when it is drawn.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from lifeboat_tui.glyphs import Glyphs
 
 _GAP = 2
 _LONGEST = 2000
-"""Characters of a cell that are looked at: no terminal shows more, and to measure a megabyte takes a second."""
+"""Maximum number of characters of a cell that are measured. No terminal shows more, and measuring a megabyte takes a
+second."""
 _FLASH = 0.8
-"""Seconds that a changed row stands out."""
+"""Seconds for which a changed row is highlighted."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """`kind` names a style: success, warning, error, accent, muted, strong, added, removed, or "" for none."""
+    """Text of a cell. `kind` names a style: success, warning, error, accent, muted, strong, added, removed, or "" for
+    none."""
 
     text: str
     kind: str = ""
@@ -40,8 +42,8 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """`key` names it for ever; `search` is what a filter looks through (the cells' texts where it is ""); `heading`: a
-    line between rows, which the cursor skips."""
+    """Row of a table. `key` identifies it permanently; `search` is the text for filters (default: the cells' texts);
+    `heading`: a line between rows that the cursor skips."""
 
     key: str
     cells: tuple[TableCell | str, ...]
@@ -49,15 +51,15 @@ class TableRow:
     heading: bool = False
 
     def fits(self, words: Sequence[str]) -> bool:
-        """Whether every word stands in it, upper or lower case."""
+        """Return True if the row contains every word, ignoring case."""
         text = (self.search or " ".join(get_cell_text(cell) for cell in self.cells)).casefold()
         return all(word in text for word in words)
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """`width` in cells at least; `grow`: its share of what is left over; `rank`: where the terminal is narrow, columns
-    with the highest rank go first, 0 never goes."""
+    """Column of a table. `width` is its minimum in cells; `grow` its share of the remaining room; `rank`: on a narrow
+    terminal columns with the highest rank are dropped first, those with 0 never."""
 
     title: str
     width: int
@@ -76,14 +78,14 @@ def get_cell_kind(cell: TableCell | str) -> str:
 
 @dataclass(slots=True)
 class _ColumnLayout:
-    """Which columns are shown, and how wide."""
+    """The columns that are shown, with their widths."""
 
     shown: list[int] = field(default_factory=list)
     widths: list[int] = field(default_factory=list)
 
 
 def fit_columns(columns: Sequence[TableColumn], room: int) -> _ColumnLayout:
-    """As many columns as fit, those with the lowest rank first; what is left over goes to those that grow."""
+    """Return as many columns as fit, lowest rank first. Growing columns share the remaining room."""
     shown = list(range(len(columns)))
 
     def needed() -> int:
@@ -98,22 +100,12 @@ def fit_columns(columns: Sequence[TableColumn], room: int) -> _ColumnLayout:
 
 
 class RowTable(ScrollView, can_focus=True):
-    """Rows under a title line, with a cursor. Says `Moved` when the cursor is on another row, `Chosen` on enter or a
-    click on the cursor's row, `Marked` when a mark is set or taken (`markable`)."""
+    """Rows below a title line, with a cursor. Posts `Moved` when the cursor is on another row, `Chosen` on enter or a
+    click on the cursor's row, and `Marked` when a mark changes (`markable`)."""
 
     COMPONENT_CLASSES = {
-        "table--title",
-        "table--cursor",
-        "table--heading",
-        "table--flash",
-        "table--success",
-        "table--warning",
-        "table--error",
-        "table--accent",
-        "table--muted",
-        "table--strong",
-        "table--added",
-        "table--removed",
+        *("table--title", "table--cursor", "table--heading", "table--flash", "table--success", "table--warning"),
+        *("table--error", "table--accent", "table--muted", "table--strong", "table--added", "table--removed"),
     }
     DEFAULT_CSS = """
     RowTable { background: $surface; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }
@@ -148,7 +140,7 @@ class RowTable(ScrollView, can_focus=True):
 
     @dataclass
     class Moved(Message):
-        """The cursor is on another row; None: there is none."""
+        """The cursor is on another row, or on none."""
 
         table: RowTable
         row: TableRow | None
@@ -168,7 +160,7 @@ class RowTable(ScrollView, can_focus=True):
 
     @dataclass
     class Marked(Message):
-        """`keys` are all that are marked now."""
+        """The marks have changed; `keys` are all marked rows."""
 
         table: RowTable
         keys: frozenset[str]
@@ -201,21 +193,21 @@ class RowTable(ScrollView, can_focus=True):
         self._said_count = ""
         self.border_title = title.replace("[", r"\[")
 
-    # What others do -------------------------------------------------------------------------------------------------
+    # Interface ------------------------------------------------------------------------------------------------------
 
     @property
     def current(self) -> TableRow | None:
-        """The row under the cursor."""
+        """Return the row under the cursor."""
         return self._rows[self.cursor] if 0 <= self.cursor < len(self._rows) else None
 
     @property
     def rows(self) -> Sequence[TableRow]:
-        """Those that the filter lets through."""
+        """Return the rows that match the filter."""
         return self._rows
 
     def show(self, rows: Iterable[TableRow], *, flash: bool = False, flash_new: bool = False) -> None:
-        """Other rows. The cursor stays on the row with the same key; `flash`: rows that changed stand out for a
-        moment, `flash_new`: those that were not there before, too."""
+        """Replace the rows. The cursor stays on the row with the same key. `flash`: highlight changed rows for a
+        moment, `flash_new`: new rows too."""
         before = {row.key: row for row in self._all} if flash else {}
         here = self.current
         self._all = list(rows)
@@ -225,7 +217,7 @@ class RowTable(ScrollView, can_focus=True):
         self._refilter(None if here is None else here.key)
 
     def select(self, key: str) -> bool:
-        """Put the cursor on the row with this key; whether there is one."""
+        """Put the cursor on the row with this key. Returns False if there is none."""
         for at, row in enumerate(self._rows):
             if row.key == key and not row.heading:
                 self.cursor = at
@@ -233,13 +225,13 @@ class RowTable(ScrollView, can_focus=True):
         return False
 
     def filter(self, text: str) -> None:
-        """Show only rows in which every word of a text stands."""
+        """Show only rows that contain every word of the text."""
         here = self.current
         self._words = text.casefold().split()
         self._refilter(None if here is None else here.key)
 
     def mark(self, keys: Iterable[str]) -> None:
-        """These rows are marked, no others."""
+        """Mark exactly these rows."""
         self.marked = set(keys)
         self.refresh()
 
@@ -265,7 +257,7 @@ class RowTable(ScrollView, can_focus=True):
         self._scroll_to_cursor()
 
     def _redraw(self, old: list[TableRow], was_at: int) -> None:
-        """Draw again the lines that are others now, and where the cursor was and is."""
+        """Draw changed lines again, and the old and new line of the cursor."""
         first = int(self.scroll_offset.y)
         for line in range(first, min(first + self.size.height, max(len(old), len(self._rows)) + 1)):
             was = old[line] if line < len(old) else None
@@ -276,7 +268,7 @@ class RowTable(ScrollView, can_focus=True):
             self.refresh()
 
     def _landing(self, at: int, step: int = 1) -> int:
-        """The nearest row that is no heading, onwards first."""
+        """Return the nearest row that is not a heading, searching in the direction of `step` first."""
         if not self._rows:
             return 0
         at = max(0, min(at, len(self._rows) - 1))
@@ -285,7 +277,8 @@ class RowTable(ScrollView, can_focus=True):
         return next((place for place in (*onwards, *backwards) if not self._rows[place].heading), at)
 
     def _say(self, message: Message) -> None:
-        """Whoever caused it, it comes from here: a message of which a parent is the sender would end at that parent."""
+        """Post a message with this table as sender. Otherwise a parent that caused the change would be the sender, and
+        the message would not bubble beyond it."""
         self.post_message(message.set_sender(self))
 
     def _say_count(self) -> None:
@@ -293,7 +286,7 @@ class RowTable(ScrollView, can_focus=True):
         shown = sum(not row.heading for row in self._rows)
         count = f"{shown} of {total}" if self._words else str(total)
         said = escape_title(f"{self.title} [{count}]") if self.title else ""
-        if said != self._said_count:  # setting it draws everything again
+        if said != self._said_count:  # setting the title draws everything again
             self._said_count = self.border_title = said
 
     def _resize(self) -> None:
@@ -310,7 +303,7 @@ class RowTable(ScrollView, can_focus=True):
 
     @property
     def _lead(self) -> int:
-        """Cells in front of a row, for cursor and mark."""
+        """Return the width in cells of cursor and mark before a row."""
         return 2 + (cell_len(self.glyphs.sign("marked")) + 1 if self.markable else 0)
 
     def watch_cursor(self, before: int, now: int) -> None:
@@ -368,7 +361,7 @@ class RowTable(ScrollView, can_focus=True):
         self._say(self.Marked(self, frozenset(self.marked)))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Space is the screen's where nothing can be marked."""
+        """Leave the space key to the screen if rows cannot be marked."""
         return self.markable if action == "mark" else True
 
     def on_click(self, event: events.Click) -> None:
@@ -426,7 +419,7 @@ class RowTable(ScrollView, can_focus=True):
         *,
         plain_colours: bool = False,
     ) -> Strip:
-        if self._fitted_for != width - self._lead:  # a scrollbar came or went: no resize tells of that
+        if self._fitted_for != width - self._lead:  # no resize event is sent when a scrollbar appears or disappears
             self._fitted_for = width - self._lead
             self._layout = fit_columns(self.columns, self._fitted_for)
         segments = [Segment(set_cell_size(lead or "", self._lead), style)]
@@ -440,14 +433,14 @@ class RowTable(ScrollView, can_focus=True):
         return Strip(segments).adjust_cell_length(width, style)
 
     def _kind_style(self, kind: str, *, plain_colours: bool) -> Style:
-        """On the cursor's row a colour would not be readable; the sign and the word stay."""
+        """Return the style of a kind. On the cursor's row colours would be unreadable; the sign and the word remain."""
         if not kind:
             return Style.null()
-        found = self.get_component_rich_style(f"table--{kind}")  # blended with what lies under it
+        found = self.get_component_rich_style(f"table--{kind}")  # blended with the background
         return Style(bold=found.bold) if plain_colours and self.has_focus else Style(color=found.color, bold=found.bold)
 
     def _empty_line(self, y: int, width: int, base: Style) -> Strip:
-        """What to do where there is nothing."""
+        """Return a line of the text for an empty table."""
         text = "Nothing fits the filter; esc clears it." if self._words else self.empty
         lines = [part for line in text.split("\n") for part in _wrapped(line, max(10, width - 4))]
         said = lines[y - 1] if 0 <= y - 1 < len(lines) else ""
@@ -456,7 +449,7 @@ class RowTable(ScrollView, can_focus=True):
 
 
 def _placed(text: str, room: int, *, right: bool) -> str:
-    """A text in exactly so many cells; one that is too long ends with `…`."""
+    """Return a text in exactly `room` cells; longer text ends with `…`."""
     length = cell_len(text)
     if length > room:
         return set_cell_size(text, max(0, room - 1)) + "…" if room > 0 else ""

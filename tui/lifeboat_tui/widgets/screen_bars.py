@@ -1,4 +1,4 @@
-"""The lines around a screen: where one is, what is wrong with the connection, and the keys that matter now."""
+"""Bars around a screen: breadcrumbs, connection problems, and the keys that are useful now."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from textual.widgets import Static
 from lifeboat_tui.cell_text import make_plain, truncate_text
 
 _LONGEST = 1000
-"""Characters of what somebody else wrote: no line here shows more."""
+"""Maximum number of characters shown of foreign text."""
 
 
 class ScreenHeader(Widget):
-    """Breadcrumbs on the left, one word on everything on the right."""
+    """Header with breadcrumbs on the left and one word on everything on the right."""
 
     DEFAULT_CSS = """
     ScreenHeader { height: 1; background: $panel; color: $foreground; }
@@ -29,7 +29,7 @@ class ScreenHeader(Widget):
         self._right, self._kind, self._separator = "", "", "›"
 
     def say(self, crumbs: Sequence[str], right: str, kind: str, *, separator: str = "›") -> None:
-        """Draw again only if something is different."""
+        """Set the content; draw again only if it changed."""
         new = (tuple(crumbs), right, kind, separator)
         if new != (self._crumbs, self._right, self._kind, self._separator):
             self._crumbs, self._right, self._kind, self._separator = new
@@ -44,7 +44,7 @@ class ScreenHeader(Widget):
 
 
 class ConnectionBanner(Static):
-    """One line under the header, hidden while there is nothing to say."""
+    """One line below the header, hidden while there is no text."""
 
     DEFAULT_CSS = """
     ConnectionBanner {
@@ -60,7 +60,7 @@ class ConnectionBanner(Static):
         self._said = ""
 
     def say(self, text: str, *, calm: bool = False) -> None:
-        """Show a line, or hide for ""."""
+        """Show a line, or hide the banner for ""."""
         self.set_class(bool(text), "-shown")
         self.set_class(calm, "-calm")
         if text != self._said:
@@ -70,7 +70,7 @@ class ConnectionBanner(Static):
 
 @dataclass(frozen=True, slots=True)
 class KeyHint:
-    """A key in the footer. `refused`: it would say why it does nothing now, so it is drawn faint."""
+    """Key in the footer. `refused`: the action does nothing now, so the key is drawn faint."""
 
     key: str
     label: str
@@ -79,7 +79,7 @@ class KeyHint:
 
 
 class ScreenFooter(Widget):
-    """The keys that matter now, as many as fit, and what stands on the right. Each can be clicked."""
+    """Footer with as many keys as fit, and a text on the right. Keys can be clicked."""
 
     DEFAULT_CSS = """
     ScreenFooter {
@@ -94,7 +94,7 @@ class ScreenFooter(Widget):
         self._right = ""
 
     def say(self, hints: Sequence[KeyHint], right: str) -> None:
-        """Draw again only if something is different."""
+        """Set the content; draw again only if it changed."""
         if (tuple(hints), right) != (self._hints, self._right):
             self._hints, self._right = tuple(hints), right
             self.refresh()

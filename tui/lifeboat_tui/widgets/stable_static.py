@@ -1,4 +1,4 @@
-"""Text that is drawn again only when it is another one: `Static.update` lays out and draws everything each time."""
+"""Static text that is drawn again only when it changes; `Static.update` always lays out and draws everything."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from textual.widgets import Static
 
 
 class StableStatic(Static):
-    """A Static for what is said again and again."""
+    """Static for text that is often set to the same value."""
 
     _said: tuple[object, ...] = ()
 
     def say(self, text: Content | str) -> None:
-        """Show a text; nothing happens when it is there already."""
+        """Show a text; do nothing if it is shown already."""
         said = (text,) if isinstance(text, str) else (text.plain, *text.spans)
         if said != self._said:
             self._said = said
@@ -21,6 +21,6 @@ class StableStatic(Static):
 
 
 def set_border_title(widget: Widget, title: str) -> None:
-    """Give a widget another border title; setting the same one would draw it again."""
+    """Set the title of a border; do nothing if it is set already, because that would draw it again."""
     if widget.border_title != title:
         widget.border_title = title

@@ -1,4 +1,4 @@
-"""Things to tick, and one of several: Textual's own tell by their colour alone whether they are ticked."""
+"""Checkbox and radio button that show their state as text. Those of Textual show it by colour alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from textual.widgets import Checkbox, RadioButton
 
 
 class TextCheckbox(Checkbox):
-    """`[x]` or `[ ]`."""
+    """Checkbox drawn as `[x]` or `[ ]`."""
 
     @property
     def _button(self) -> Content:
@@ -15,7 +15,7 @@ class TextCheckbox(Checkbox):
 
 
 class TextRadioButton(RadioButton):
-    """`(o)` or `( )`, in a RadioSet."""
+    """Radio button drawn as `(o)` or `( )`."""
 
     @property
     def _button(self) -> Content:

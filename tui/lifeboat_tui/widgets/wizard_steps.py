@@ -1,4 +1,4 @@
-"""Where in a wizard one is: `1 Point ● ─ 2 What ● ─ 3 Preview ◉ ─ 4 Run ○`."""
+"""Line of wizard steps: `1 Point ● ─ 2 What ● ─ 3 Preview ◉ ─ 4 Run ○`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from lifeboat_tui.glyphs import Glyphs
 
 
 class WizardSteps(Widget):
-    """`here` counts from 0; a wizard that is through has `here == len(names)`."""
+    """Line of steps. `here` counts from 0; a completed wizard has `here == len(names)`."""
 
-    DEFAULT_CSS = "Steps { height: 1; padding: 0 1; background: $surface; }"
+    DEFAULT_CSS = "WizardSteps { height: 1; padding: 0 1; background: $surface; }"
 
     def __init__(self, names: Sequence[str], glyphs: Glyphs | None = None, *, here: int = 0) -> None:
         super().__init__()
         self._names, self._glyphs, self._here = tuple(names), glyphs or Glyphs(), here
 
     def go(self, here: int) -> None:
-        """Another step is the one at hand."""
+        """Make another step the current one."""
         self._here = here
         self.refresh()
 

@@ -1,1 +1,1 @@
-"""Everything an endpoint keeps is encrypted: data keys per tenant or agent, and the sources that wrap them."""
+"""Encrypt what an endpoint stores: data keys per tenant or agent, and the key sources that wrap them."""

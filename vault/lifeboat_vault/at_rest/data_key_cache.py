@@ -1,7 +1,7 @@
-"""Data keys as their source unwrapped them, in the memory of this process, for a while.
+"""Cache unwrapped data keys in this process's memory for a limited time.
 
-When a source refuses a key, all that it ever gave is let go of at once, for every tenant of this process: it was taken
-away. What is let go of is overwritten where it can be; the keys that follow from it are dropped.
+When a source refuses a key, all its keys are dropped at once, for every tenant of this process, because the source may
+have been revoked. Dropped keys are overwritten where possible, and the keys derived from them are dropped too.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from lifeboat_vault.at_rest.keyed_sealer import SealingKeys, sealing_keys
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway
 
 _PATIENCE = 2.0
-"""Seconds that a thread waits for another one, which asks for the same key."""
+"""Seconds that a thread waits for another thread that asks for the same key."""
 _SWEEP = 10.0
-"""Seconds between two looks for what nobody used until its time was over."""
+"""Seconds between two sweeps for expired keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnwrappedKey:
-    """A data key that the source of this specification gave, and how many seconds it is believed."""
+    """A data key unwrapped by the source with this specification, and how many seconds it may be cached."""
 
     key: bytes = field(repr=False)
     source: str
@@ -32,7 +32,7 @@ class UnwrappedKey:
 
 
 class _CachedKey:
-    """One data key until a moment (monotonic seconds), with the keys that followed from it so far, by agent."""
+    """One data key until a moment (monotonic seconds), with the agent keys derived from it so far."""
 
     def __init__(self, given: UnwrappedKey, until: float) -> None:
         self.source = given.source
@@ -42,7 +42,7 @@ class _CachedKey:
         self._guard = threading.Lock()
 
     def following(self, key_id: str, tenant: str, agent: str) -> SealingKeys | None:
-        """The keys of an agent, None once the data key was let go of."""
+        """Return the derived keys of an agent; None after the data key was dropped."""
         found = self._following.get(agent)
         if found is None:
             with self._guard:
@@ -59,8 +59,11 @@ class _CachedKey:
 
 
 class DataKeyCache:
-    """Those of one tenant, for many threads. `ask` gives a key by its id; it raises KeyRevoked, KeySourceAway,
-    KeySourceRefused, and lets go of what is held when it raises the first (`drop_when_refused`)."""
+    """Cache of one tenant's data keys. Thread-safe. `ask` unwraps a key by its id.
+
+    `ask` raises KeyRevoked, KeySourceAway and KeySourceRefused, and drops cached keys on the first
+    (`drop_when_refused`).
+    """
 
     def __init__(self, tenant: str, ask: Callable[[str], UnwrappedKey], clock: Clock) -> None:
         self._tenant = tenant
@@ -74,8 +77,8 @@ class DataKeyCache:
             _EVERY.add(self)
 
     def of(self, key_id: str, agent: str) -> SealingKeys:
-        """What an agent ("" for the tenant as a whole) seals with, asked for when it is not held any more. To be called
-        before every use. Raises KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged."""
+        """Return the sealing keys of an agent ("" for the tenant as a whole), asking the source when they are not
+        cached. Call it before every use. Raises KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged."""
         while True:
             held = self._held.get(key_id)
             if held is None or self._clock.monotonic() >= held.until:
@@ -85,18 +88,18 @@ class DataKeyCache:
                 return found
 
     def drop(self, ids: Collection[str]) -> None:
-        """Let go of some keys."""
+        """Drop some keys."""
         with self._guard:
             gone = [self._held.pop(key_id) for key_id in ids if key_id in self._held]
         for held in gone:
             held.wipe()
 
     def drop_of(self, source: str) -> None:
-        """Let go of whatever a source gave."""
+        """Drop all keys from a source."""
         self.drop([key_id for key_id, held in list(self._held.items()) if held.source == source])
 
     def drop_ended(self) -> None:
-        """Let go of what nobody used until its time was over."""
+        """Drop expired keys."""
         now = self._clock.monotonic()
         self._swept = now
         self.drop([key_id for key_id, held in list(self._held.items()) if now >= held.until])
@@ -108,7 +111,7 @@ class DataKeyCache:
         return self._clock.monotonic() >= self._swept + _SWEEP
 
     def _asked(self, key_id: str) -> _CachedKey:
-        """One thread asks; the others wait for it."""
+        """Ask the source in one thread while the others wait for the answer."""
         with self._guard:
             asking = self._asking.setdefault(key_id, threading.Lock())
         if not asking.acquire(timeout=_PATIENCE):
@@ -134,7 +137,7 @@ _EVERY_GUARD = threading.Lock()
 
 @contextlib.contextmanager
 def drop_when_refused(source: str) -> Iterator[None]:
-    """While a source is asked: what it gave to any tenant of this process is let go of when it refuses."""
+    """While asking a source: if it refuses, drop its keys of every tenant in this process."""
     try:
         yield
     except KeyRevoked as error:
@@ -145,8 +148,7 @@ def drop_when_refused(source: str) -> Iterator[None]:
 
 
 def drop_ended() -> None:
-    """Let go of what nobody of this process used until its time was over. Where no key is asked for any more, somebody
-    has to call it now and then."""
+    """Drop expired keys of this process. Call it periodically where no further key is requested."""
     for each in _every():
         if each.is_sweep_due:
             each.drop_ended()

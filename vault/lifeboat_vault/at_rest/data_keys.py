@@ -1,8 +1,8 @@
-"""The data keys of one tenant: 32 random bytes each, in one document, wrapped by a key source (ALF §8.5.3.2).
+"""Manage the data keys of one tenant: 32 random bytes each, in one document, wrapped by a key source (ALF §8.5.3.2).
 
-A key belongs to a scope: "" for the tenant as a whole, or the id of an agent that has a key of its own. The newest of
+A key belongs to a scope: "" for the tenant as a whole, or the id of an agent that has its own key. The newest of
 a scope is the current one. Tenant, scope and id are wrapped together with a key, so that no key can be put in
-another's place. What the source unwrapped is kept for a while; then the source is asked again, so that a key that was
+another's place. Unwrapped keys are cached for a while; then the source is asked again, so that a key that was
 taken away makes the tenant unreadable.
 """
 
@@ -39,14 +39,14 @@ from lifeboat_vault.store.timed_operations import report_key_wanted
 TENANT, AGENT = "tenant", "agent"
 SCOPES = (TENANT, AGENT)
 WHOLE = ""
-"""The scope of what belongs to the tenant as a whole."""
+"""The scope of the tenant as a whole."""
 
 
 _Made = dict[tuple[str, str], WrappedKey]
 
 
 class DataKeys:
-    """The keys of a document. May be used by several threads, and by several processes."""
+    """The data keys in a document. Safe for several threads and several processes."""
 
     def __init__(self, documents: KeyDocumentStore, tenant_id: str, *, clock: Clock, outside: Path) -> None:
         self._documents = documents
@@ -67,10 +67,10 @@ class DataKeys:
     def create(
         cls, documents: KeyDocumentStore, tenant_id: str, *, source: str, scope: str, clock: Clock, outside: Path
     ) -> Self:
-        """Make the first data key of a tenant. `scope` "tenant" or "agent".
+        """Make the first data key of a tenant. `scope` is "tenant" or "agent".
 
-        The key of `source` is there already (`key_source_registry.make_key` makes it, once); it must not lie in
-        `outside`, the folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultExists.
+        The key of `source` already exists (`key_source_registry.make_key` makes it, once); it must not be in `outside`,
+        the folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultExists.
         """
         if scope not in SCOPES:
             raise ValueError(f"{scope!r} is neither {' nor '.join(SCOPES)}")
@@ -86,42 +86,41 @@ class DataKeys:
 
     @classmethod
     def open(cls, documents: KeyDocumentStore, tenant_id: str, *, clock: Clock, outside: Path) -> Self:
-        """Asks no source yet. Raises VaultMissing, VaultDamaged."""
+        """Open the document without asking the source. Raises VaultMissing, VaultDamaged."""
         return cls(documents, tenant_id, clock=clock, outside=outside)
 
-    # What there is ----------------------------------------------------------------------------------------------
+    # Keys -------------------------------------------------------------------------------------------------------
 
     @property
     def scope(self) -> str:
-        """ "tenant" or "agent"."""
+        """Return "tenant" or "agent"."""
         return self._document.scope
 
     @property
     def source(self) -> str:
-        """The specification of the key source."""
+        """Return the specification of the key source."""
         return self._fresh().source
 
     def ids(self) -> list[str]:
-        """Of all data keys, oldest first."""
+        """Return the ids of all data keys, oldest first."""
         return self._fresh().ids()
 
     def current(self, agent_id: str | None = None) -> str:
-        """The id of the key that new content of an agent (None: of the tenant) is sealed under."""
+        """Return the id of the key that seals new content of an agent (None: of the tenant)."""
         return self._current(agent_id).id
 
     # Sealing ----------------------------------------------------------------------------------------------------
 
     def sealer(self, agent_id: str | None = None) -> Sealer:
-        """Seals with the current key; an agent's own one is made when the scope is "agent" and it has none.
+        """Return a sealer with the current key. With scope "agent", an agent without a key gets one.
 
-        Raises KeyRevoked, KeySourceAway, KeySourceRefused, now and whenever it is used after the source took the key
-        away.
+        Raises KeyRevoked, KeySourceAway, KeySourceRefused, now and on every later use after the source revoked the key.
         """
         return self._sealer(self._current(agent_id), agent_id)
 
     def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
-        """As `sealer`, with a key that may not be the current one. Raises KeyRevoked when it was destroyed. Which key
-        that is never changes, so a document that was read before will do."""
+        """Return a sealer with a key that may not be the current one. Raises KeyRevoked when it was destroyed. Keys
+        never change, so a document that was read earlier is sufficient."""
         return self._sealer(self._document.named(key_id) or self._named(key_id), agent_id)
 
     def _sealer(self, wrapped: WrappedKey, agent_id: str | None) -> Sealer:
@@ -160,8 +159,8 @@ class DataKeys:
     # Changing ---------------------------------------------------------------------------------------------------
 
     def rotate(self) -> str:
-        """A new key becomes current, for the tenant and for each agent that has one of its own; the old ones open what
-        they sealed until they are destroyed. The id of the tenant's new key."""
+        """Make new current keys for the tenant and for each agent with its own key; return the id of the tenant's new
+        key. Old keys still open what they sealed, until they are destroyed."""
         before = self._fresh()
         made = self._made({}, before, before.scopes())
         with self._changing() as document:
@@ -173,11 +172,11 @@ class DataKeys:
         return self.current()
 
     def is_own(self, agent_id: str) -> bool:
-        """Whether an agent has keys that no other one has."""
+        """Return whether an agent has its own keys."""
         return bool(agent_id) and self._fresh().scope == AGENT
 
     def renew(self, agent_id: str) -> str:
-        """As `rotate`, for one agent that has keys of its own."""
+        """Make a new current key for one agent that has its own keys."""
         made = self._made({}, self._fresh(), [agent_id])
         with self._changing() as document:
             made = self._made(made, document, [agent_id])
@@ -186,8 +185,8 @@ class DataKeys:
         return made[document.source, agent_id].id
 
     def destroy_older(self, agent_id: str, than: str) -> list[str]:
-        """Let go of the keys that only this agent has and that are older than one of them; their ids. What came since
-        stays: another process may be sealing under it."""
+        """Destroy the keys of only this agent that are older than the given one; return their ids. Newer ones stay,
+        because another process may be sealing with them."""
         with self._changing() as document:
             own = [each.id for each in document.keys if each.scope == agent_id]
             gone = own[: own.index(than)] if than in own else []
@@ -195,20 +194,23 @@ class DataKeys:
         return gone
 
     def older(self) -> list[str]:
-        """The ids of the keys that are not current. None of them ever is again."""
+        """Return the ids of the keys that are not current. None of them becomes current again."""
         return _older(self._fresh())
 
     def destroy(self, keep: Collection[str], among: Collection[str] | None = None) -> list[str]:
-        """Let go of every key that is neither current nor in `keep`; their ids. What they sealed is gone for good.
-        `among`: only of these, which were `older` before whatever they sealed was sealed anew. A key that was replaced
-        after that still holds what was sealed anew."""
+        """Destroy every key that is neither current nor in `keep`; return their ids. What they sealed is lost for good.
+
+        `among` limits this to keys that were already `older` before content was sealed again. A key replaced after that
+        still protects content that was just sealed again.
+        """
         with self._changing() as document:
             gone = [each for each in _older(document) if each not in keep and (among is None or each in among)]
             self._drop(document, gone)
         return gone
 
     def destroy_agent(self, agent_id: str) -> list[str]:
-        """Let go of the keys that only this agent has; their ids. None where the whole tenant has one key."""
+        """Destroy the keys of only this agent; return their ids. None are destroyed where the whole tenant shares a
+        key."""
         with self._changing() as document:
             gone = [each.id for each in document.keys if agent_id and each.scope == agent_id]
             self._drop(document, gone)
@@ -222,8 +224,8 @@ class DataKeys:
         self._held.drop(gone)
 
     def move(self, source: str) -> None:
-        """Wrap every key under another source, whose key is there already. Raises KeyRevoked when the present source
-        does not give its key, KeySourceRefused."""
+        """Wrap every key with another source, whose key already exists. Raises KeyRevoked when the present source does
+        not give its key, KeySourceRefused."""
         target = key_source_registry.open_key_source(source, outside=self._outside)
         moved = self._rewrapped({}, self._fresh(), target)
         with self._changing() as document:
@@ -233,8 +235,8 @@ class DataKeys:
         self._held.drop(document.ids())
 
     def _made(self, made: _Made, document: KeyDocument, scopes: list[str]) -> _Made:
-        """New keys for scopes, by source and scope; `made` are some that there are already. A source far away is asked
-        before others are kept from changing the document, and then only for what came meanwhile."""
+        """Return new keys for the scopes, by source and scope, reusing those in `made`. A remote source is asked before
+        the document is locked; under the lock only for scopes that came meanwhile."""
         source = self._source(document)
         return made | {
             (document.source, scope): _wrapped(self._tenant, scope, os.urandom(KEY_BYTES), source, self._clock)
@@ -243,7 +245,7 @@ class DataKeys:
         }
 
     def _rewrapped(self, done: dict[str, bytes], document: KeyDocument, target: KeySource) -> dict[str, bytes]:
-        """All keys as another source wraps them, by id; `done` are some that it wrapped already."""
+        """Return all keys wrapped by another source, by id, reusing those in `done`."""
         before = self._source(document)
 
         def moved(each: WrappedKey) -> bytes:
@@ -257,7 +259,7 @@ class DataKeys:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[KeyDocument]:
-        """Alone, in this process and among others, with the document as it is now. Who only reads waits for nobody."""
+        """Lock the document against other threads and processes and yield its current content. Readers never wait."""
         with self._change, self._documents.changing():
             yield self._fresh()
 
@@ -266,8 +268,8 @@ class DataKeys:
         return self._fresh()
 
     def _fresh(self) -> KeyDocument:
-        """The document as it is kept: another process may have changed it. The one of some thousand agents is not
-        decoded again for every request: where the very same bytes are read, it is the same."""
+        """Return the current document, which another process may have changed. Unchanged bytes are not decoded again,
+        because the document of thousands of agents is large."""
         data = self._documents.read()
         with self._guard:
             if data is not self._data:
@@ -281,7 +283,7 @@ def _older(document: KeyDocument) -> list[str]:
 
 
 def _unnoticed(key_id: str) -> None:
-    """Nobody keeps an audit."""
+    """Ignore the use of a key, where no audit is kept."""
 
 
 def _named(document: KeyDocument, key_id: str) -> WrappedKey:

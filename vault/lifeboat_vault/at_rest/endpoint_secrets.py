@@ -1,5 +1,5 @@
-"""Small secrets of an endpoint that all of its processes share: kept among the notes of control, wrapped by the
-endpoint's key source."""
+"""Small secrets that all processes of an endpoint share, stored in the control notes and wrapped by the endpoint's key
+source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifeboat_vault.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 
 
 class SecretNotes(Protocol):
-    """What this needs of `tenancy.control.Control`."""
+    """The part of `tenancy.control.Control` that is needed here."""
 
     def get(self, name: str) -> Any: ...
 
@@ -30,9 +30,11 @@ def ensure_secret(
     *,
     renews: bool = False,
 ) -> bytes:
-    """The secret of a name, made when there is none; `alone` keeps two processes from making it. With `renews` another
-    one takes the place of a secret that was damaged or that another key wrapped; else these raise VaultDamaged and
-    KeyRevoked. Raises KeyRevoked where the source does not give its key, KeySourceRefused."""
+    """Return the secret of a name; make it when there is none. `alone` prevents two processes from making it.
+
+    With `renews`, a secret that is damaged or wrapped by another key is replaced; otherwise it raises VaultDamaged or
+    KeyRevoked. Raises KeyRevoked where the source does not give its key, KeySourceRefused.
+    """
     found = _opened(notes, source, name, renews)
     if found is None:
         with alone:
@@ -44,27 +46,27 @@ def ensure_secret(
 
 
 def _opened(notes: SecretNotes, source: KeySource, name: str, renews: bool) -> bytes | None:
-    """None where there is none that counts."""
+    """Return the secret; None when there is no valid one."""
     found = notes.get(name)
     if not isinstance(found, str):
         return None
     try:
         return source.unwrap(base64.b64decode(found))
     except (KeyRevoked, VaultDamaged) as error:
-        # One that is withheld is still that of the other processes.
+        # A withheld secret is still in use by the other processes.
         if not renews or (isinstance(error, KeyRevoked) and not error.only_this):
             raise
     return None
 
 
 def write_secret(notes: SecretNotes, source: KeySource, name: str, secret: bytes) -> None:
-    """Put a secret in the place of what is there."""
+    """Write a secret, replacing the present one."""
     notes.set(name, base64.b64encode(source.wrap(secret)).decode())
 
 
 def rewrap_secret(notes: SecretNotes, before: KeySource, after: KeySource, name: str) -> str | None:
-    """The note of a secret as another source wraps it, None where there is none. Raises KeyRevoked, VaultDamaged for
-    one that opens with neither."""
+    """Return the note of a secret wrapped by another source; None without one. Raises KeyRevoked, and VaultDamaged for
+    one that neither source opens."""
     found = notes.get(name)
     if not isinstance(found, str):
         return None

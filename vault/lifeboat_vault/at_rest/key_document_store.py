@@ -1,4 +1,4 @@
-"""Where the wrapped data keys of a tenant lie: one document (see `key_document`), replaced whole."""
+"""Store the wrapped data keys of a tenant: one document (see `wrapped_keys`), replaced as a whole."""
 
 from __future__ import annotations
 
@@ -19,33 +19,32 @@ _LOCK_SECONDS = 30.0
 
 
 class KeyDocumentStore(Protocol):
-    """The place of one tenant's document. What is replaced or removed there is gone: no older document stays anywhere
-    that this program writes."""
+    """Storage of one tenant's document. Replacing or removing destroys the old document; this program keeps no copy."""
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """Return a name for messages."""
         ...
 
     def read(self) -> bytes:
-        """As it is now: others may have changed it. Raises VaultMissing."""
+        """Return the current document, which others may have changed. Raises VaultMissing."""
         ...
 
     def replace(self, data: bytes) -> None:
-        """Durable, whole or not at all; inside `changing`."""
+        """Replace the document durably and atomically; inside `changing`."""
         ...
 
     def remove(self) -> None:
-        """One that is gone already is no error."""
+        """Remove the document. A missing one is no error."""
         ...
 
     def changing(self) -> AbstractContextManager[None]:
-        """Nobody else replaces it meanwhile; the place is made when it is missing. Raises VaultBusy."""
+        """Exclude all other writers; create the storage when missing. Raises VaultBusy."""
         ...
 
 
 class FolderKeyDocumentStore:
-    """`keys.json` in the folder of a tenant. `allowed` may refuse changes by what it raises."""
+    """`keys.json` in the folder of a tenant. `allowed` may raise to refuse changes."""
 
     def __init__(self, folder: Path, files: FileOperations, allowed: Callable[[], None] = lambda: None) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""A `Sealer` with a data key: XChaCha20-Poly1305 under keys of its own for each agent (ALF §8.5.3).
+"""A `Sealer` with a data key: XChaCha20-Poly1305 under separate keys for each agent (ALF §8.5.3).
 
     sealed = version (1 byte), id of the data key (6), nonce (24), ciphertext with its tag (16 more than the content)
 
@@ -33,7 +33,7 @@ _MOST_KINDS = 64
 
 
 class SealingKeys(NamedTuple):
-    """What follows from a data key for one agent: 32 bytes each."""
+    """Keys derived from a data key for one agent, 32 bytes each."""
 
     content: bytes
     tokens: bytes
@@ -44,7 +44,7 @@ class SealingKeys(NamedTuple):
 
 
 def sealing_keys(key: bytes | bytearray, *, tenant: str, agent: str, key_id: str) -> SealingKeys:
-    """`key` are the 32 bytes of the data key, `key_id` its id (12 hexadecimal characters)."""
+    """Derive the keys of an agent. `key` is the data key (32 bytes), `key_id` its id (12 hexadecimal characters)."""
     if len(key) != KEY_BYTES:
         raise ValueError(f"a data key has {KEY_BYTES} bytes")
     owner = _joined(tenant, agent, key_id)
@@ -56,10 +56,10 @@ def sealing_keys(key: bytes | bytearray, *, tenant: str, agent: str, key_id: str
 
 
 class KeyedSealer:
-    """Seals for one agent of one tenant (`agent` "": what belongs to the tenant as a whole).
+    """Seals for one agent of one tenant (`agent` "": for the tenant as a whole).
 
-    `lend` gives the keys of this agent that follow from the data key `key_id`. It is called before every use, nothing
-    of it is kept, and it raises KeyRevoked when the key was taken away, KeySourceAway when it cannot be asked for.
+    `lend` returns the agent's keys derived from the data key `key_id`. It is called before every use and its result is
+    not kept. It raises KeyRevoked when the key was revoked, KeySourceAway when the source cannot be asked.
     """
 
     def __init__(self, lend: Callable[[], SealingKeys], *, key_id: str, tenant: str, agent: str = "") -> None:
@@ -71,7 +71,7 @@ class KeyedSealer:
 
     @classmethod
     def of(cls, key: bytes, *, key_id: str, tenant: str, agent: str = "") -> Self:
-        """With a data key that nobody can take away."""
+        """Return a sealer with a fixed data key that cannot be revoked."""
         keys = sealing_keys(key, tenant=tenant, agent=agent, key_id=key_id)
         return cls(lambda: keys, key_id=key_id, tenant=tenant, agent=agent)
 
@@ -84,7 +84,8 @@ class KeyedSealer:
         return self._header + nonce + _encrypt(data, self._binding(kind), nonce, self._lend().content)
 
     def open(self, kind: str, sealed: bytes) -> bytes:
-        """Raises OtherDataKey, also when the key of this one was destroyed since, VaultDamaged, KeyRevoked."""
+        """Open sealed bytes. Raises OtherDataKey, also when this sealer's key was destroyed since, VaultDamaged,
+        KeyRevoked."""
         self._check_header(kind, sealed)
         return self._opened(kind, sealed, self._lend().content)
 
@@ -95,7 +96,7 @@ class KeyedSealer:
         return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
     def text(self, kind: str, token: str) -> str:
-        """Raises OtherDataKey, VaultDamaged, KeyRevoked."""
+        """Open a token. Raises OtherDataKey, VaultDamaged, KeyRevoked."""
         try:
             sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         except (binascii.Error, ValueError):
@@ -104,7 +105,8 @@ class KeyedSealer:
         return _unpadded(self._opened(kind, sealed, self._lend().tokens)).decode()
 
     def _check_header(self, kind: str, sealed: bytes) -> None:
-        """Before the key is asked for: what was sealed anew is told from what nobody opens any more."""
+        """Check the header before asking for the key, to tell content sealed with another key from content that nothing
+        opens any more."""
         if not sealed.startswith(self._header):
             raise self._not_ours(kind, sealed)
 
@@ -122,7 +124,7 @@ class KeyedSealer:
         return OtherDataKey(f"the {kind} is sealed under the data key {found}, not {self._id}", key_id=found)
 
     def _binding(self, kind: str) -> bytes:
-        """The associated data; kept for the few kinds of which there are thousands of values."""
+        """Return the associated data; cached, because a few kinds have thousands of values."""
         found = self._bound.get(kind)
         if found is None:
             found = self._owner + _joined(kind)
@@ -136,7 +138,7 @@ def new_key_id() -> str:
 
 
 def _joined(*parts: str) -> bytes:
-    """Parts with their lengths: no two lists of parts give the same bytes."""
+    """Join parts with their lengths, so that no two lists of parts give the same bytes."""
     return b"".join(len(part).to_bytes(4, "big") + part for part in (each.encode() for each in parts))
 
 

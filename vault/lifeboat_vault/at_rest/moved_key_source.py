@@ -1,8 +1,8 @@
-"""Where the key of a shared endpoint was moved to, as its processes hear of it.
+"""Follow the key of a shared endpoint to the source where it was moved.
 
-The word stands in the database, so that no machine misses it. Whoever can write there must not be able to name a key
-source of their own: it would be shown new data keys, and the tokens that key services are asked with. So the source
-before wrapped what it was moved to, and a process follows such steps from the source that its endpoint.json names.
+The note about a move is in the database, so that every machine sees it. A writer of the database must not be able to
+name its own key source: that source would receive new data keys and the tokens for key services. So the previous source
+wraps the name of the next one, and a process follows these steps from the source in its endpoint.json.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from lifeboat_vault.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 
 _CONTEXT = b"lifeboat key source "
 _MOST = 50
-"""Steps that are kept."""
+"""Maximum steps that are kept."""
 
 
 class _MoveStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`proof`: the second source as the first one wrapped it (base64), "" where that wraps no more."""
+    """One move. `proof` is the second source as wrapped by the first one (base64), "" where the first no longer
+    wraps."""
 
     before: str
     after: str
@@ -32,12 +33,14 @@ class _MoveStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _MoveNote(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All moves, oldest first."""
+
     source: str
     steps: list[_MoveStep]
 
 
 def note_move(note: Any, before: KeySource, after: str) -> Any:
-    """The note of one more step. `note` is the one before, None where there was none. Raises KeySourceAway."""
+    """Add a step to a note. `note` is the previous one, None without one. Raises KeySourceAway."""
     proof = ""
     with contextlib.suppress(KeyRevoked, KeySourceRefused):
         proof = base64.b64encode(before.wrap(_CONTEXT + after.encode())).decode()
@@ -47,9 +50,11 @@ def note_move(note: Any, before: KeySource, after: str) -> Any:
 
 
 def follow_moves(note: Any, begin: str, opened: Callable[[str], KeySource]) -> str:
-    """The specification of the source that counts, from the one that this process was given. One that is gone cannot
-    vouch for what came after it, and is believed. Raises KeySourceRefused for a step that the source before does not
-    know of, KeySourceAway."""
+    """Follow the steps from the source that this process was given, and return the current specification.
+
+    A source that is gone cannot confirm the next step, so that step is accepted. Raises KeySourceRefused for a step
+    that the previous source does not confirm, KeySourceAway.
+    """
     found = _read(note)
     if note in (None, begin) or (found is not None and found.source == begin):
         return begin

@@ -1,4 +1,4 @@
-"""A `BlobStore` whose bodies are sealed: each under its name, so that no two can be exchanged."""
+"""A `BlobStore` with sealed bodies. The name is bound to each, so that no two can be exchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_vault.store.store_protocols import BlobStore
 
 
 class SealedBlobs:
-    """Bodies in `blobs`, opened and sealed on their way. `size` counts bytes as kept."""
+    """Seals and opens the bodies of `blobs`. `size` counts stored bytes."""
 
     def __init__(self, blobs: BlobStore, sealer: Sealer) -> None:
         self._blobs = blobs
@@ -27,7 +27,7 @@ class SealedBlobs:
         self._blobs.flush()
 
     def read(self, name: str) -> bytes:
-        """Raises VaultDamaged when it is not there, was changed or belongs under another name."""
+        """Return a body. Raises VaultDamaged for a missing or changed one, or one stored under another name."""
         return self._sealer.open(_kind(name), self._blobs.read(name))
 
     def names(self) -> Iterator[str]:
@@ -40,7 +40,7 @@ class SealedBlobs:
         return self._blobs.size()
 
     def copy_to(self, folder: Path) -> None:
-        """The copies stay sealed."""
+        """Copy the bodies, still sealed."""
         self._blobs.copy_to(folder)
 
 

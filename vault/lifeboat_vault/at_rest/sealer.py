@@ -1,8 +1,8 @@
-"""How a vault's content stands in its tables and files.
+"""Seal a vault's content in its tables and files.
 
-A vault seals what says something (bodies, salts, paths, names, metas) on its way into the store and opens it on its way
-out; ids, numbers, sizes, leaves and digests stay in clear, and are what statements compare and order by. The local
-vault keeps things as they are (`PLAIN`): it is as readable as the workspace beside it.
+A vault seals what carries content (bodies, salts, paths, names, metas) when it stores it and opens it when it reads it.
+Ids, numbers, sizes, leaves and digests stay in clear, because statements compare and sort by them. The local vault
+seals nothing (`PLAIN`): the workspace beside it is just as readable.
 """
 
 from __future__ import annotations
@@ -17,36 +17,38 @@ _TAG_BYTES = 16
 
 
 def key_id_of(sealed: bytes) -> str:
-    """The id of the data key that something was sealed under (see `keyed`); "" for what is not sealed."""
+    """Return the id of the data key that sealed something (see `keyed_sealer`); "" for unsealed bytes."""
     if len(sealed) < HEADER_BYTES + NONCE_BYTES + _TAG_BYTES or not sealed.startswith(VERSION):
         return ""
     return sealed[len(VERSION) : HEADER_BYTES].hex()
 
 
 class Sealer(Protocol):
-    """`key_id` names the data key, "" for none. Whoever opens what was changed, or sealed for another vault, kind or
-    key, gets VaultDamaged. May be used by several threads."""
+    """Seals and opens values. Thread-safe. `key_id` names the data key, "" for none.
+
+    Opening raises VaultDamaged for changed bytes and for those of another vault, kind or key.
+    """
 
     @property
     def key_id(self) -> str: ...
 
     def seal(self, kind: str, data: bytes) -> bytes:
-        """Encrypted, different every time. `kind` (body, meta, salt, ...) is bound to it."""
+        """Encrypt; the result differs every time. `kind` (body, meta, salt, ...) is bound to it."""
         ...
 
     def open(self, kind: str, sealed: bytes) -> bytes: ...
 
     def token(self, kind: str, text: str) -> str:
-        """Encrypted, the same for the same text, so that it can be looked up; says nothing about order or beginning."""
+        """Encrypt deterministically, so that equal texts can be looked up. Tokens reveal neither order nor prefixes."""
         ...
 
     def text(self, kind: str, token: str) -> str:
-        """The text of a token."""
+        """Return the text of a token."""
         ...
 
 
 class PlainSealer:
-    """Nothing is sealed."""
+    """Sealer that seals nothing."""
 
     key_id = ""
 

@@ -1,14 +1,15 @@
-"""`keys.json`: the wrapped data keys of a tenant, as plain data. Pure."""
+"""Encode and decode `keys.json`, the wrapped data keys of a tenant. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_vault.at_rest.keyed_sealer import KEY_BYTES
 from lifeboat_vault.errors import VaultDamaged
@@ -18,7 +19,7 @@ KIND, VERSION = "lifeboat data keys", 1
 
 @dataclass(frozen=True, slots=True)
 class WrappedKey:
-    """A data key as the source wrapped it. `scope` is an agent's id, or "" for the tenant."""
+    """A data key wrapped by the source. `scope` is an agent's id, or "" for the tenant."""
 
     id: str
     scope: str
@@ -31,7 +32,8 @@ class WrappedKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyDocument:
-    """`source` wraps all keys; `scope` says whether agents have keys of their own. `keys`, oldest first."""
+    """The document. `source` wraps all keys; `scope` says whether agents have their own keys. `keys` are sorted, oldest
+    first."""
 
     tenant: str
     source: str
@@ -42,11 +44,11 @@ class KeyDocument:
         return list(dict.fromkeys(each.scope for each in self.keys))
 
     def ids(self) -> list[str]:
-        """Oldest first."""
+        """Return the ids, oldest first."""
         return [each.id for each in self.keys]
 
     def current(self, scope: str) -> WrappedKey | None:
-        """The newest key of a scope."""
+        """Return the newest key of a scope."""
         return next((each for each in reversed(self.keys) if each.scope == scope), None)
 
     def named(self, key_id: str) -> WrappedKey | None:
@@ -72,7 +74,7 @@ def encode_key_document(document: KeyDocument) -> bytes:
 
 
 def decode_key_document(data: bytes, name: str, tenant: str) -> KeyDocument:
-    """Raises VaultDamaged for what is no such document, of a newer version, or of another tenant."""
+    """Decode a document. Raises VaultDamaged for an invalid one, a newer version, or another tenant."""
     try:
         found = json_codec.decode_json(data)
         if (found["kind"], found["version"]) != (KIND, VERSION):
@@ -86,19 +88,19 @@ def decode_key_document(data: bytes, name: str, tenant: str) -> KeyDocument:
     return document
 
 
-def _key(found: dict[str, Any]) -> WrappedKey:
+def _key(found: JsonObject) -> WrappedKey:
     return WrappedKey(str(found["id"]), str(found["scope"]), str(found["created_at"]), from_base64(found["wrapped"]))
 
 
 def pack_key_payload(key: bytes, wrapped: WrappedKey, tenant: str) -> bytes:
-    """What a source wraps: the key with whom it belongs to."""
+    """Return what the source wraps: the key together with its owner."""
     return json_codec.encode_canonical(
         {"tenant": tenant, "scope": wrapped.scope, "id": wrapped.id, "key": to_base64(key)}
     )
 
 
 def unpack_key_payload(data: bytes, tenant: str, wrapped: WrappedKey) -> bytes:
-    """The key in a payload. Raises VaultDamaged when it belongs to somebody else."""
+    """Return the key in a payload. Raises VaultDamaged when it has another owner."""
     try:
         found = json_codec.decode_json(data)
         owner = (found["tenant"], found["scope"], found["id"])

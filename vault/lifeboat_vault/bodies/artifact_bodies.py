@@ -1,9 +1,9 @@
-"""Bytes that a vault lacks: large artifacts (ALF §3.1.9, tier 3), which travel apart from the states that name them,
-and what the place where it lies has lost.
+"""Supply bytes that a vault lacks: large artifacts (ALF §3.1.9, tier 3), which travel separately from states, and bytes
+that its storage lost.
 
-What commits to bytes is their leaf, which the digest of a state covers. The SHA-256, the size and the salt that came
-with a state without the bytes are covered by nothing: whoever may push may have made them up. So they decide nothing
-here, and are written again when bytes come that the leaf commits to.
+Only the leaf, which the digest of a state covers, commits to bytes. SHA-256, size and salt of a state without the bytes
+are covered by nothing and may be invented by anyone who may push. So they decide nothing here, and are written again
+when matching bytes arrive.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore, Row
 
 
 class ArtifactBodies:
-    """Of one vault. Bytes are known by their leaf; clients of earlier releases know them by their SHA-256 (hex)."""
+    """Bytes of one vault, by leaf; clients of earlier releases use SHA-256 (hex)."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class ArtifactBodies:
         clock: Clock,
         known: Callable[[], VaultRedactions],
     ) -> None:
-        """`known` gives the redactions of the vault."""
+        """Take the stores. `known` returns the redactions of the vault."""
         self._metadata = metadata
         self._blobs = blobs
         self._columns = columns
@@ -44,14 +44,13 @@ class ArtifactBodies:
     # By leaf ----------------------------------------------------------------------------------------------------
 
     def missing_leaves(self, leaves: Iterable[bytes], *, read: bool = False) -> list[bytes]:
-        """Return those that stand in some kept state, and whose bytes the vault has not; with `read`, also those whose
-        bytes are not what the leaf commits to any more. Of what was purged nothing is missing."""
+        """Return those that a kept state names and whose bytes the vault lacks; with `read`, also those whose bytes no
+        longer match. Purged content is never missing."""
         return [leaf for leaf in dict.fromkeys(leaves) if not self._is_purged(leaf) and self._lacking(leaf, read=read)]
 
     def fill_leaf(self, leaf: Leaf, body: bytes) -> bool:
-        """Keep the bytes that a leaf commits to, and write again what stands beside them; False when no kept state has
-        the leaf, or a purge took it. Bytes that are here already are no error. Raises DraftInvalid for other bytes,
-        VaultFull, VaultBusy."""
+        """Store the bytes of a leaf with correct metadata; return False when no kept state has the leaf, or a purge
+        removed it. Existing bytes are no error. Raises DraftInvalid for other bytes, VaultFull, VaultBusy."""
         if len(leaf.salt) != SALT_BYTES or not merkle.leaf_holds(leaf, body):
             raise DraftInvalid("the bytes are not what the state that names them commits to")
         with self._metadata.transaction():
@@ -77,7 +76,7 @@ class ArtifactBodies:
             audit_chain.append_row(self._metadata, self._clock.now(), "fill", f"object {lacking[0][0]}", details)
 
     def _lacking(self, leaf: bytes, *, read: bool) -> list[Row]:
-        """Return the objects of a leaf that have no bytes; with `read`, also those that do not read as they should."""
+        """Return the objects of a leaf without bytes; with `read`, also those that do not read correctly."""
         return [row for row in self._rows(leaf) if not row[4] or (read and not self._is_whole(row, leaf))]
 
     def _is_whole(self, row: Row, leaf: bytes) -> bool:
@@ -91,7 +90,7 @@ class ArtifactBodies:
         return is_described and self._known().every.hold(Leaf(leaf, salt), body)
 
     def _is_described_otherwise(self, row: Row, leaf: Leaf, sha256: bytes, length: int) -> bool:
-        """Whether salt, SHA-256 or size that came with a leaf were not those of its bytes."""
+        """Return whether the stored salt, SHA-256 or size differ from those of the bytes."""
         try:
             described = self._columns.salt_of(row[1]), self._columns.sha256_of(row[2]), row[3]
         except VaultDamaged:
@@ -107,15 +106,15 @@ class ArtifactBodies:
     # By SHA-256 -------------------------------------------------------------------------------------------------
 
     def missing(self, digests: Iterable[str], *, read: bool = False) -> list[str]:
-        """Return those that some kept state names, and of which the vault has not the bytes; with `read`, also those
-        whose bytes it cannot read any more. What a state names falsely is not found so: `missing_leaves` finds it."""
+        """Return those that a kept state names and whose bytes the vault lacks; with `read`, also unreadable ones.
+        Names that are wrong are found only by `missing_leaves`."""
         return [digest for digest in dict.fromkeys(digests) if self._lacks(digest, read=read)]
 
     def has(self, sha256: str) -> bool:
         return self._held(sha256) is not None
 
     def read(self, sha256: str) -> bytes | None:
-        """None where the vault has no such bytes. Raises VaultDamaged."""
+        """Return the bytes; None where the vault has none. Raises VaultDamaged."""
         number = self._held(sha256)
         if number is None:
             return None
@@ -125,8 +124,8 @@ class ArtifactBodies:
         return body
 
     def fill(self, sha256: str, body: bytes) -> bool:
-        """As `fill_leaf`, for every leaf beside which this SHA-256 stands and that commits to the bytes; False when it
-        stands nowhere. Raises DraftInvalid when no such leaf commits to them."""
+        """Store bytes for every leaf with this SHA-256 that commits to them, as `fill_leaf`; False when no kept state
+        has it. Raises DraftInvalid when no such leaf commits to them."""
         if hashlib.sha256(body).hexdigest() != sha256:
             raise DraftInvalid("the bytes have another SHA-256")
         named = {Leaf(row[1], self._salt(row[2])) for row in self._named(sha256)}

@@ -1,4 +1,4 @@
-"""How bytes are kept: plain, compressed, or as a patch against other bytes. Pure."""
+"""Encode bodies for storage: plain, compressed, or as a patch against other bytes. Pure."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ SMALLEST_COMPRESSED = 1024
 LARGEST_PATCHED = 4 << 20
 _LEVEL = 3
 _SMALL_PATCH = 16
-"""A patch of this part of a body: packed alone hardly a text is smaller."""
+"""A patch below this fraction of the body is used without trying compression, which hardly ever does better."""
 
 
 class CodingError(ValueError):
-    """Kept bytes that do not decode to what was kept."""
+    """Stored bytes that do not decode to the original."""
 
 
 class Encoded(NamedTuple):
+    """Encoded bytes and how they are encoded."""
+
     coding: str
     data: bytes
 
 
 def encode_body(body: bytes) -> Encoded:
-    """Compressed where that helps: below a kilobyte it rarely does, and every read would pay."""
+    """Compress where that helps. Below a kilobyte it rarely does, and every read would pay for it."""
     if len(body) < SMALLEST_COMPRESSED:
         return Encoded(PLAIN, body)
     packed = zstd.compress(body, _LEVEL)
@@ -40,8 +42,7 @@ def encode_body(body: bytes) -> Encoded:
 
 
 def encode_against(base: bytes, body: bytes) -> Encoded:
-    """A patch if it takes less than half of what `encode_body` takes. A small one is taken without trying the other
-    way."""
+    """Return a patch if it takes less than half of `encode_body`. A small patch is used without trying compression."""
     difference = zstd_patch.make_patch(base, body, len(body))
     if difference is not None and len(difference) * _SMALL_PATCH <= len(body):
         return Encoded(PATCH, difference)
@@ -52,7 +53,7 @@ def encode_against(base: bytes, body: bytes) -> Encoded:
 
 
 def decode_body(encoded: Encoded, size: int, base: bytes | None = None) -> bytes:
-    """The `size` bytes again. Raises CodingError for damaged data."""
+    """Return the original `size` bytes. Raises CodingError for damaged data."""
     try:
         body = _decode(encoded, size, base)
     except (zstd.ZstdError, ApplyError) as error:

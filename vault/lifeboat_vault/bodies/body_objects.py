@@ -1,4 +1,5 @@
-"""Bodies as objects: a salted leaf, and bytes kept plain, compressed, as a patch on another object, or in a file."""
+"""Store bodies as objects: a salted leaf, and bytes that are plain, compressed, a patch on another object, or in a
+file."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ DEEPEST_CHAIN = 16
 
 
 class StoredObject(NamedTuple):
-    """An object as its row keeps it; `data` or `file` holds the encoded bytes, neither when they are not here."""
+    """An object's row. `data` or `file` holds the encoded bytes, neither when they are missing."""
 
     number: int
     coding: str
@@ -34,7 +35,7 @@ class StoredObject(NamedTuple):
 
 
 class ObjectReader:
-    """Reading. Memory: the body asked for and, for patches, one more."""
+    """Reads bodies. Memory: the requested body and, for patches, one more."""
 
     def __init__(self, metadata: MetadataStore, blobs: BlobStore, columns: ColumnSealer = UNSEALED) -> None:
         self._metadata = metadata
@@ -43,15 +44,15 @@ class ObjectReader:
         self._sealed = not columns.is_plain
 
     def read(self, number: int) -> bytes:
-        """The bytes of an object. Raises BodyAbsent, VaultDamaged."""
+        """Return the bytes of an object. Raises BodyAbsent, VaultDamaged."""
         return self._unfolded(self._chain(number))
 
     def whole(self, stored: StoredObject) -> bytes:
-        """The bytes of a stored form, of what it rests on first. Raises BodyAbsent, VaultDamaged."""
+        """Decode a stored object, including what it is a patch on. Raises BodyAbsent, VaultDamaged."""
         return self._unfolded([stored] if stored.base is None else [stored, *self._chain(stored.base)])
 
     def _chain(self, number: int) -> list[StoredObject]:
-        """An object as it is kept, and what it rests on, one after the other. Raises VaultDamaged."""
+        """Return an object and what it is a patch on, one after the other. Raises VaultDamaged."""
         rows = self._metadata.rows(sql.OBJECT_CHAIN, (number, DEEPEST_CHAIN + 1))
         chain = [StoredObject(*row) for row in rows]
         if not chain or chain[-1].base is not None:
@@ -70,21 +71,21 @@ class ObjectReader:
         return body
 
     def stored(self, number: int) -> StoredObject:
-        """An object as it is kept. Raises VaultDamaged."""
+        """Return an object's row. Raises VaultDamaged."""
         row = self._metadata.row(sql.OBJECT, (number,))
         if row is None:
             raise errors.VaultDamaged(f"the object {number} is missing")
         return StoredObject(number, *row)
 
     def decode(self, stored: StoredObject, base: bytes | None = None) -> bytes:
-        """The bytes of one stored form, those of its base given. Raises BodyAbsent, VaultDamaged."""
+        """Decode one stored object, given the bytes of its base. Raises BodyAbsent, VaultDamaged."""
         held = stored.data if stored.file is None else self._blobs.read(stored.file)
         if held is None:
             raise BodyAbsent(f"object {stored.number}")
         if self._sealed:
             held = self.columns.body_of(held)
         if stored.coding == body_encoding.PLAIN and len(held) == stored.size:
-            return held  # nearly every record line, and there are many
+            return held  # shortcut for nearly every record line
         try:
             return body_encoding.decode_body(Encoded(stored.coding, held), stored.size, base)
         except body_encoding.CodingError as error:
@@ -92,8 +93,8 @@ class ObjectReader:
 
 
 class ObjectWriter:
-    """Writing, inside one transaction. `stored` counts the bytes written. `discard` removes the files after a failure;
-    whatever it cannot remove the next sweep takes."""
+    """Writes bodies inside one transaction. `stored` counts the written bytes. `discard` removes the files after a
+    failure; the next sweep removes those that it cannot."""
 
     def __init__(self, metadata: MetadataStore, blobs: BlobStore, columns: ColumnSealer = UNSEALED) -> None:
         self._metadata = metadata
@@ -107,13 +108,13 @@ class ObjectWriter:
         self.stored = 0
 
     def put(self, body: bytes, sha256: bytes | None, *, leaf: Leaf | None = None, base: int | None = None) -> int:
-        """Keep a body, as a patch on `base` where that pays; the new object's number."""
+        """Store a body, as a patch on `base` where that pays; return the new object's number."""
         leaf = leaf or merkle.new_leaf(body)
         rests_on, depth, encoded = self._encode(body, base)
         return self._add(leaf, sha256, len(body), rests_on, depth, encoded)
 
     def put_absent(self, leaf: Leaf, sha256: bytes | None, size: int) -> int:
-        """Know of a body without having it."""
+        """Record a body without its bytes."""
         number = self._take_number()
         salt, digest = self._columns.salt(leaf.salt), self._columns.sha256(sha256)
         row = (number, leaf.digest, salt, digest, size, None, 0, body_encoding.PLAIN, None, None)
@@ -121,8 +122,8 @@ class ObjectWriter:
         return number
 
     def put_lines(self, lines: list[bytes | None], leaves: list[Leaf | None]) -> range:
-        """Keep many record lines, None for one that is gone; their numbers. No patches: a record is small and read in
-        long streams."""
+        """Store many record lines (None for a gone one) and return their numbers. No patches, because records are small
+        and read in long streams."""
         first = self._next
         self._metadata.execute_many(sql.ADD_OBJECT, self._line_rows(lines, leaves))
         self._next = first + len(lines)
@@ -138,7 +139,8 @@ class ObjectWriter:
             yield number, digest, self._columns.salt(salt), None, len(line or b""), None, 0, coding, file, data
 
     def _place_line(self, line: bytes) -> tuple[str, bytes | None, str | None]:
-        """Lines are read in long streams, where unpacking each of them would cost more than all the rest."""
+        """Encode a line for storage without compression, because unpacking each line of a long stream would dominate
+        reading."""
         if len(line) > LARGEST_PLAIN_LINE:
             return self.place_encoded(body_encoding.encode_body(line))
         held = self._columns.body(line)
@@ -146,8 +148,8 @@ class ObjectWriter:
         return body_encoding.PLAIN, held, None
 
     def reencode(self, number: int, base: int | None) -> None:
-        """Let an object rest on `base` (None: on nothing). Its content does not change. Raises BodyAbsent, and
-        VaultDamaged for bytes that are not its own: kept anew, they could not be healed with what they rest on."""
+        """Make an object a patch on `base` (None: on nothing) without changing its content. Raises BodyAbsent, and
+        VaultDamaged for wrong bytes: encoded again, they could no longer be repaired through their base."""
         body = self._objects.read(number)
         if not self._is_right(number, body):
             raise errors.VaultDamaged(f"the object {number} is not what it was")
@@ -156,19 +158,19 @@ class ObjectWriter:
         self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))
 
     def fill(self, number: int, body: bytes) -> None:
-        """Give bytes to an object that lacks them."""
+        """Add the bytes of an object that lacks them."""
         coding, data, file = self.place_encoded(body_encoding.encode_body(body))
         self._metadata.execute(sql.REENCODE, (None, 0, coding, file, data, number))
 
     def restore(self, number: int, leaf: Leaf, sha256: bytes | None, body: bytes) -> None:
-        """Give an object the right bytes, and what stands beside them: its salt, SHA-256 and size."""
+        """Replace the bytes of an object and their metadata: salt, SHA-256 and size."""
         salt, held = self._columns.salt(leaf.salt), self._columns.sha256(sha256)
         self._metadata.execute(sql.RESTORE_OBJECT, (salt, held, len(body), number))
         self.heal(number, body)
 
     def heal(self, number: int, body: bytes) -> None:
-        """Put the right bytes of an object in the place of damaged ones. What rests on it and is right now stays so,
-        although it may have been made against the damaged ones."""
+        """Replace damaged bytes by the right ones. Objects that are patches on it and read correctly now stay correct,
+        although they may have been made against the damaged bytes."""
         whole = {each: found for each in self._resting(number) if (found := self._right_body(each)) is not None}
         self.fill(number, body)
         for each, found in whole.items():
@@ -176,7 +178,7 @@ class ObjectWriter:
                 self.fill(each, found)
 
     def _resting(self, number: int) -> list[int]:
-        """Every object that rests on one, the nearest first."""
+        """Return every object that is a patch on this one, the nearest first."""
         found = [number]
         for each in found:
             found += [resting for (resting,) in self._metadata.rows(sql.OBJECTS_ON, (each,))]
@@ -190,7 +192,7 @@ class ObjectWriter:
         return body if self._is_right(number, body) else None
 
     def _is_right(self, number: int, body: bytes) -> bool:
-        """Whether bytes are what an object's leaf commits to; of what stands in a leaf's place nothing says so."""
+        """Return whether bytes match an object's leaf. For redacted bytes nothing can tell."""
         row = self._metadata.row(sql.OBJECT_CHECK, (number,))
         if row is None:
             return False
@@ -198,7 +200,7 @@ class ObjectWriter:
         return not salt or merkle.leaf_holds(Leaf(row[1], salt), body)
 
     def flush(self) -> None:
-        """Make the files written so far durable; nothing to do when there are no new ones."""
+        """Make the files written so far durable."""
         if len(self._files) > self._flushed:
             self._blobs.flush()
             self._flushed = len(self._files)
@@ -223,8 +225,8 @@ class ObjectWriter:
         return DEEPEST_CHAIN if row is None else int(row[0])
 
     def _base_body(self, number: int) -> bytes | None:
-        """The bytes to make a patch against; None when they are too large, not here or damaged: what is damaged must
-        not keep what is new from being kept."""
+        """Return the bytes to make a patch against; None when they are too large, missing or damaged. Damage must not
+        prevent new content from being stored."""
         row = self._metadata.row(sql.OBJECT, (number,))
         if row is None or not 0 < row[4] <= body_encoding.LARGEST_PATCHED:
             return None
@@ -243,12 +245,12 @@ class ObjectWriter:
         return self._next - 1
 
     def place_encoded(self, encoded: Encoded) -> tuple[str, bytes | None, str | None]:
-        """(coding, inline bytes, file): what is too large for a row goes into a file first."""
+        """Return (coding, inline bytes, file). Bytes too large for a row are written to a file first."""
         data, file = self.place(self._columns.body(encoded.data), is_large=len(encoded.data) > self._blobs.inline)
         return encoded.coding, data, file
 
     def place(self, held: bytes, *, is_large: bool) -> tuple[bytes | None, str | None]:
-        """(inline bytes, file) of a body as it is kept."""
+        """Return (inline bytes, file) of a stored body."""
         self.stored += len(held)
         if not is_large:
             return held, None
@@ -259,13 +261,14 @@ class ObjectWriter:
 
 
 def find_orphans(metadata: MetadataStore, blobs: BlobStore) -> list[str]:
-    """Body files that no object names: left by a commit that did not happen, or by objects dropped since."""
+    """Return body files that no object names: left by failed commits, or by dropped objects."""
     known = {name for (name,) in metadata.rows(sql.FILES)}
     return [name for name in blobs.names() if name not in known]
 
 
 def remove_orphans(metadata: MetadataStore, blobs: BlobStore, *, wait: bool = True) -> int:
-    """Remove orphans; how many. Body files are written under the write lock only, so none of them is on its way."""
+    """Remove orphans and return how many. Body files are written only under the write lock, so none of them is in
+    use."""
     if not find_orphans(metadata, blobs):
         return 0
     with metadata.transaction(wait=wait):

@@ -1,4 +1,4 @@
-"""What becomes of bytes that come with their leaf: what a redaction names is taken as it reads now."""
+"""Redact content that arrives with its leaf before it is stored."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from lifeboat_vault.errors import DraftInvalid
 
 
 class RedactedArrivals:
-    """Of one draft. `known` are the redactions of the vault, `sent` those that came with the draft: they tell what the
-    vault lacks, and are believed nothing."""
+    """Redactions for one draft. `known` are those of the vault. `sent` came with the draft and are not trusted; they
+    only name what the vault lacks."""
 
     def __init__(self, known: VaultRedactions = NOTHING_KNOWN, sent: Redactions = NONE) -> None:
         self._known = known
         self._sent = sent
 
     def entry(self, path: str, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes]:
-        """The leaf and the bytes as they are kept: without salt what was replaced. Raises DraftInvalid."""
+        """Return leaf and bytes to store, without salt where they were replaced. Raises DraftInvalid."""
         kept, made = self._settled(path, leaf, body)
         return kept, made or b""
 
     def entry_without_body(self, leaf: Leaf, sha256: str | None) -> tuple[Leaf, str | None]:
-        """Of bytes that are elsewhere neither salt nor hash is kept when they were purged."""
+        """Return leaf and SHA-256 to store for absent bytes, without salt and hash when they were purged."""
         if self._known.applied.naming(leaf.digest) is None:
             return leaf, sha256
         return Leaf(leaf.digest), None
 
     def line(self, record_id: str, leaf: Leaf, line: bytes | None) -> tuple[Leaf, bytes | None]:
-        """The leaf and the line as they are kept, None where the record is gone. Raises DraftInvalid."""
+        """Return leaf and line to store; None for the line of a gone record. Raises DraftInvalid."""
         what = f"the record {record_id}"
         if line is not None:
             return self._settled(what, leaf, line)
@@ -48,7 +48,7 @@ class RedactedArrivals:
             return self._vouched(what, leaf, body)
 
     def _vouched(self, what: str, leaf: Leaf, body: bytes) -> tuple[Leaf, bytes]:
-        """Bytes that a leaf commits to, or that a redaction which still waits here put in their place."""
+        """Return bytes that match their leaf, or that a redaction which still waits here explains."""
         if merkle.leaf_holds(leaf, body):
             return leaf, body
         if leaf.salt:

@@ -1,4 +1,4 @@
-"""The redactions that a vault knows: those it has applied, and those that wait."""
+"""Store the redactions that a vault knows, applied and waiting."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lifeboat_vault.rows.sequence_rows import json_of
 from lifeboat_vault.store.store_protocols import MetadataStore, Row
 
 REFUSED = "refused"
-"""What stands where a waiting redaction says until when it waits, once its owner refused it."""
+"""Replaces the time until which a redaction waits, after the owner refused it."""
 
 
 class RedactionRow(NamedTuple):
-    """A redaction as a vault knows it: since when (`time`), and until when it waits (timestamp; None: it was applied).
-    One that was `refused` waits for ever: it destroys nothing, and still tells what others sent that had applied it."""
+    """A redaction as a vault knows it: since when (`time`), and until when it waits (timestamp; None: applied). A
+    `refused` one waits for ever: it destroys nothing, but explains states of machines that have applied it."""
 
     redaction: Redaction
     time: str
@@ -35,8 +35,8 @@ class RedactionRow(NamedTuple):
 
 
 class VaultRedactions(NamedTuple):
-    """`applied` say what stands here instead of what arrives, those that join applied ones with them; `every` one,
-    those that wait too, says what may stand in a state."""
+    """Redactions of a vault. `applied` decide what is stored instead of arriving content, including those that join
+    applied ones; `every` also includes waiting ones and decides what a state may contain."""
 
     applied: Redactions = NONE
     every: Redactions = NONE
@@ -46,12 +46,12 @@ NOTHING_KNOWN = VaultRedactions()
 
 
 SIGNED = "redactions_signed"
-"""The decision that is another one whenever a redaction gets a new signature."""
+"""Decision that changes whenever a redaction gets a new signature."""
 
 
 class RedactionCounts(NamedTuple):
-    """How many redactions there are, how many of them are not applied, and what stands for their signatures: they never
-    change otherwise."""
+    """Number of redactions, number of unapplied ones, and a mark of their signatures. Redactions never change in any
+    other way."""
 
     every: int = 0
     waiting: int = 0
@@ -64,7 +64,7 @@ def count_redactions(metadata: MetadataStore) -> RedactionCounts:
 
 
 def read_redaction_rows(metadata: MetadataStore, columns: ColumnSealer) -> list[RedactionRow]:
-    """Oldest first. Raises VaultDamaged."""
+    """Return the redactions, oldest first. Raises VaultDamaged."""
     found = []
     for document, time, waits_until in metadata.rows(sql.REDACTION_ROWS):
         redaction = open_redaction(columns, document)
@@ -74,7 +74,7 @@ def read_redaction_rows(metadata: MetadataStore, columns: ColumnSealer) -> list[
 
 
 def open_redaction(columns: ColumnSealer, document: str) -> Redaction:
-    """A redaction as it is kept. Raises VaultDamaged."""
+    """Decode a stored redaction. Raises VaultDamaged."""
     try:
         return redactions.from_json(json_of(columns.text_of(REDACTION, document)))
     except RedactionInvalid as error:
@@ -82,7 +82,7 @@ def open_redaction(columns: ColumnSealer, document: str) -> Redaction:
 
 
 def read_redactions(metadata: MetadataStore, columns: ColumnSealer) -> VaultRedactions:
-    """One cheap query in a vault of which nothing was purged."""
+    """Return the redactions. One cheap query in a vault without purges."""
     counts = count_redactions(metadata)
     if not counts.every:
         return NOTHING_KNOWN
@@ -96,7 +96,7 @@ def read_redactions(metadata: MetadataStore, columns: ColumnSealer) -> VaultReda
 
 
 def count_remaining(metadata: MetadataStore, objects: ObjectReader, every: Redactions, redaction: Redaction) -> int:
-    """How many leaves that it names still stand for their old bytes, or for their hash."""
+    """Return how many named leaves still have their old bytes or hash."""
     return sum(1 for leaf in redaction.leaves if _is_left(metadata, objects, every, leaf))
 
 
@@ -110,5 +110,5 @@ def _is_left(metadata: MetadataStore, objects: ObjectReader, every: Redactions, 
 
 
 def holds_old(row: Row) -> bool:
-    """Of a row of `statements.OBJECTS_OF_LEAF`: salt and hash go with the bytes, and never come back."""
+    """Return whether a row of `vault_statements.OBJECTS_OF_LEAF` has old content: salt and hash go with the bytes."""
     return row[1] is not None or row[2] is not None

@@ -1,1 +1,1 @@
-"""Clients that know less: what they send, as they mean it, and what they get, as they can use it."""
+"""Serve clients of the older service: accept what they send as they mean it, and answer in a form that they can use."""

@@ -1,8 +1,8 @@
-"""The memory of an agent as a client changes it that knows nothing but whole records by id.
+"""Change the memory of an agent for a client that knows only whole records by id.
 
-For that client a record is there or it is not, and every partition is open. In the vault a record keeps its place and
-its history: what changes in an open partition changes in place, what changes in a sealed one is appended as a
-successor or a tombstone (ALF §3.1.8, §4.1.1). Any id of a chain names the memory.
+For that client a record exists or not, and every partition is open. In the vault a record keeps its place and history:
+changes happen in place in an open partition, and by a successor or tombstone in a sealed one (ALF §3.1.8, §4.1.1). Any
+id of a chain names the memory.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from lifeboat_alf.states.agent_state import Partition, Record, State
 from lifeboat_vault.vault import RecordPut, Vault
 
 FOLDER = "memory/"
-"""Where that client looks for partitions that no manifest names yet."""
+"""Folder where that client looks for partitions that no manifest names yet."""
 
 _SUCCESSOR = b'"supersedes"'
 _ESCAPES = (b"\\u", b"\\/")
-"""A line with one of them may spell the name of its file in another way."""
+"""Escapes with which a line may spell the name of its file differently."""
 
 
 class LegacyMemory:
-    """What is to change on top of `state`, the head of `vault`, at the time `now`."""
+    """Changes on top of `state`, the head of `vault`, at the time `now`."""
 
     def __init__(self, vault: Vault, state: State, now: datetime) -> None:
         known = partitions_of(state)
@@ -46,7 +46,7 @@ class LegacyMemory:
 
     @property
     def partitions(self) -> list[Partition]:
-        """All partitions by time, with those that were opened here."""
+        """Return all partitions by time, including those opened here."""
         return self._ledger.partitions
 
     @property
@@ -58,14 +58,14 @@ class LegacyMemory:
         return list(self._puts.values())
 
     def files(self) -> set[str]:
-        """The files of the workspace that the changed memories are of, or were of."""
+        """Return the workspace files to which the changed memories belong or belonged."""
         changed = [memory_records.parse_record(_line(put)) for put in self._puts.values()]
         known = {str(record[name]) for record in changed for name in ("id", "supersedes") if record.get(name)}
         before = (found.line for record_id in known if (found := self._state.record(record_id)) is not None)
         return {memory_records.origin_file(record) for record in (*changed, *map(memory_records.parse_record, before))}
 
     def after(self, files: set[str]) -> Iterator[JsonObject]:
-        """The memories of some files as they are after the changes, those that are deleted left out."""
+        """Yield the memories of some files after the changes, without deleted ones."""
         marks = [*map(json_codec.encode_json, files), *_ESCAPES]
         changed = {put.id: _line(put) for put in self._puts.values()}
         ended = {
@@ -79,13 +79,15 @@ class LegacyMemory:
                     yield record
 
     def holds(self, record_id: str) -> bool:
-        """Whether the memory is there for that client. What was appended here does not count yet."""
+        """Return whether the client has the memory. Records appended here do not count yet."""
         held = self._held(record_id)
         return held is not None and not memory_records.is_deleted(memory_records.parse_record(held.line))
 
     def put(self, line: bytes) -> None:
-        """A record, which was checked, as that client has it now: new, changed, back again, or as it was. A purged one
-        stays away: that client knows nothing of purges, and sends what it still has."""
+        """Set a checked record as the client has it: new, changed, back again, or unchanged.
+
+        Purged records are ignored: the client does not know of purges and sends what it still has.
+        """
         record = memory_records.parse_record(line)
         record_id = str(record["id"])
         if record_id in self._appended or record_id in self._purged:
@@ -99,7 +101,7 @@ class LegacyMemory:
             self._replace(held, record, line)
 
     def remove(self, record_id: str) -> None:
-        """That client has it no more. What it does not have, or got only now, stays as it is."""
+        """Delete a record that the client no longer has. Unknown ones and those added by this change stay."""
         held = self._held(record_id)
         if record_id in self._appended or held is None or not self.holds(record_id):
             return
@@ -109,10 +111,10 @@ class LegacyMemory:
             held,
         )
 
-    # How ----------------------------------------------------------------------------------------------------------
+    # Replacing records --------------------------------------------------------------------------------------------
 
     def _held(self, record_id: str) -> Record | None:
-        """The record that counts in the chain of an id, with what was changed here."""
+        """Return the effective record of an id's chain, including changes made here."""
         found = self._state.record(self._chains.winner(record_id))
         changed = None if found is None else self._puts.get(found.id)
         return found if found is None or changed is None else found._replace(line=_line(changed))
@@ -125,8 +127,8 @@ class LegacyMemory:
             self._puts[held.id] = RecordPut("update", held.id, held.partition, line)
 
     def _stays(self, held: Record, old: JsonObject, record: JsonObject) -> bool:
-        """Whether a changed record still belongs where it stands: that client dates notes by their file's time, and
-        a partition holds no record outside of its days."""
+        """Return whether a changed record still belongs in its partition. The client dates notes by file time, and a
+        partition holds only records of its own days."""
         day = _created(record)
         if day == _created(old):
             return True
@@ -160,7 +162,7 @@ class LegacyMemory:
         self._puts[record_id] = RecordPut("create", record_id, found.file, line)
 
     def _located(self, moment: str) -> Partition | None:
-        """The partition of a time; many memories are of one day."""
+        """Return the partition of a time; cached, because many memories share a day."""
         known, day = self._ledger.partitions, partitions.day_of(moment)
         if known is not self._located_in:
             self._located_in, self._days = known, {}
@@ -182,13 +184,13 @@ def _line(put: RecordPut) -> bytes:
 
 
 def _in_place_of(old: JsonObject, record: JsonObject) -> JsonObject:
-    """A record in the place of another one of its chain, or of itself: when it was made never changes."""
+    """Return a record that replaces another one of its chain, or itself, keeping the creation time."""
     temporal = {**record["temporal"], "created_at": _created(old)}
     return {**record, "id": old["id"], "supersedes": old.get("supersedes"), "temporal": temporal}
 
 
 def _same(old: JsonObject, record: JsonObject) -> bool:
-    """Whether two records of a chain say the same; a successor has its own id and times."""
+    """Return whether two records of a chain say the same, apart from a successor's own id and times."""
     return not memory_records.is_deleted(old) and _said(old) == _said(record)
 
 
@@ -209,17 +211,17 @@ def _created(record: JsonObject) -> str:
 
 
 def _moment(record: JsonObject) -> str:
-    """The day that client files a record under."""
+    """Return the day under which the client files a record."""
     return _text(record, "observed_at", "created_at")
 
 
 def _text(record: JsonObject, *names: str) -> str:
-    """The first of these times that is stated."""
+    """Return the first of these times that is stated."""
     return str(next(record["temporal"][name] for name in names if record["temporal"].get(name)))
 
 
 def purged_ids(vault: Vault) -> frozenset[str]:
-    """Ids of all records that were purged, or are about to be."""
+    """Return the ids of all records that were purged or are about to be."""
     if not len(vault.redactions):
         return frozenset()
     held = (row.redaction for row in vault.redaction_rows() if not row.refused)
@@ -227,7 +229,7 @@ def purged_ids(vault: Vault) -> frozenset[str]:
 
 
 def check_record(record: JsonObject, *, entry: str, line: int) -> None:
-    """What is relied on here: fields of the right kind, and times. Raises BadDocument."""
+    """Check the types of required fields, and times. Raises BadDocument."""
     memory_records.check_shape(record, entry=entry, line=line)
     temporal = record.get("temporal") or {}
     stated = [temporal.get("created_at"), *filter(None, [temporal.get("observed_at")])]
@@ -239,7 +241,7 @@ def check_record(record: JsonObject, *, entry: str, line: int) -> None:
 
 
 def _minting(vault: Vault) -> Callable[..., str]:
-    """Ids that the history has never held."""
+    """Return a function that makes ids that the history has never held."""
     seed = vault.record_seed
 
     def mint(created_at: str, *parts: str) -> str:

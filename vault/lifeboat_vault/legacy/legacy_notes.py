@@ -1,5 +1,5 @@
-"""The notes of a workspace as the memory has them: for clients that send memories without files, and restore files
-without looking at memories."""
+"""Derive the notes of a workspace from the memory, for clients that send memories without files and restore files
+without memories."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DATABASES = (".db", ".sqlite", ".sqlite3")
 
 
 def is_note(path: str, runtime: str) -> bool:
-    """Whether the older client divides a file (relative to the workspace) into memories."""
+    """Return whether the older client divides a file (relative to the workspace) into memories."""
     if runtime == "openclaw" and path == "MEMORY.md":
         return True
     parts = path.split("/")
@@ -25,7 +25,7 @@ def is_note(path: str, runtime: str) -> bool:
 
 
 def section_of(record: JsonObject) -> NoteSection:
-    """A memory of that client, at the line where it found it; far behind all others where it does not say."""
+    """Return a memory of that client at its stated line; after all others without one."""
     place = record.get("raw_source_format")
     line = place.get("line_start") if isinstance(place, dict) else None
     return NoteSection(line if type(line) is int and 0 < line < _LAST else _LAST, str(record.get("content", "")))
@@ -34,8 +34,10 @@ def section_of(record: JsonObject) -> NoteSection:
 def changed_notes(
     memories: Iterable[JsonObject], files: Iterable[str], runtime: str, read: Callable[[str], bytes | None]
 ) -> dict[str, bytes | None]:
-    """{path: note, None when no memory of it is left} of those `files` that do not say what their memories say. `read`
-    gives what a file says, None where there is none. Paths are relative to the workspace."""
+    """Return {path: note} of those `files` that differ from their memories; None when no memory of one is left.
+
+    `read` returns the content of a file, None without one. Paths are relative to the workspace.
+    """
     sections: dict[str, list[NoteSection]] = {path: [] for path in files if is_note(path, runtime)}
     for record in memories:
         if memory_records.origin_file(record) in sections:
@@ -50,8 +52,8 @@ def changed_notes(
 
 
 def renew_note(path: str, body: bytes | None, sections: list[NoteSection]) -> bytes | None:
-    """A note as its memories say, None when none of them is left. `body` is what it once was; it stays to the byte
-    where it still says the same."""
+    """Return a note according to its memories; None when none is left. `body` is its earlier content, kept byte for
+    byte where it still says the same."""
     try:
         old = "\n" if body is None else body.decode()
     except UnicodeDecodeError:
@@ -64,7 +66,7 @@ def renew_note(path: str, body: bytes | None, sections: list[NoteSection]) -> by
 
 
 def _placed(sections: list[NoteSection]) -> list[NoteSection]:
-    """In the order of their lines; what says none stands behind, and makes no blank lines before it."""
+    """Sort by line. Sections without one go last, and add no blank lines before them."""
     ordered = sorted(sections, key=lambda section: section.line)
     return [section._replace(line=1) for section in ordered] if ordered and ordered[0].line == _LAST else ordered
 
@@ -74,8 +76,8 @@ def is_database(path: str) -> bool:
 
 
 def gather_notes(memories: Iterable[JsonObject], taken: Collection[str]) -> dict[str, bytes]:
-    """{path: note} for memories that stand in no file: rows of a database, mostly. One note a day for what has a day,
-    one for each namespace otherwise; `taken` are the paths of files that are there."""
+    """Return {path: note} for memories without a file (usually database rows): one note per day, or per namespace
+    without a day. `taken` are the paths of existing files."""
     groups: dict[str, list[str]] = defaultdict(list)
     for record in memories:
         groups[_free(_name(record), taken)].append(str(record.get("content", "")).strip("\n"))

@@ -1,9 +1,8 @@
-"""What a client sends that signs nothing: taken as it means it, as the next states of the agent's vault.
+"""Accept pushes of clients that sign nothing, as the next states of the agent's vault.
 
-Until a Lifeboat device adopts the agent, that is: over a signed state such a client writes nothing. What it sends is
-numbered here (its own deltas carry no number), unsigned, and dated with this endpoint's clock. Two things it may not
-bring: settings that it redacts line by line, whose secrets stand in clear wherever that fails, and credentials that
-are not encrypted.
+This works until a Lifeboat device adopts the agent; such a client never writes over a signed state. Its states are
+numbered here (its deltas carry no number), unsigned, and dated with this endpoint's clock. Two things are refused:
+settings files redacted line by line, whose secrets remain where the redaction fails, and unencrypted credentials.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from lifeboat_vault.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, Sequen
 from lifeboat_vault.vault.empty_state import EmptyState
 
 WRITER = "older client"
-"""Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""
+"""`SequenceRow.writer` of such states. These clients have no name of their own."""
 
 SNAPSHOT, DELTA = "snapshot", "delta"
 """Kinds of such sequences."""
 
 REDACTED = frozenset({"raw/zeroclaw/config.toml"})
-"""Never kept: a settings file that was redacted line by line. Written back it would break the live one."""
+"""A settings file that was redacted line by line. It is never kept, because restoring it would break the live one."""
 
 
 def is_adopted(vault: Vault) -> bool:
-    """Whether a device of Lifeboat writes this agent: its head is signed, or an epoch began, which only they do."""
+    """Return whether a Lifeboat device writes this agent: its head is signed, or an epoch began."""
     head = vault.head()
     return vault.epoch > FIRST_EPOCH or (head is not None and head.signature is not None)
 
@@ -48,12 +47,13 @@ def is_adopted(vault: Vault) -> bool:
 def accept_snapshot(
     vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER, number: int | None = None
 ) -> SequenceRow:
-    """Everything that client has, as the next sequence; 0 for an agent without history. It replaces no earlier one.
-    Equal to the head, it changes nothing and the head is given back. `number` is the one that another service gave it,
-    larger than that of the head.
+    """Accept a snapshot with everything that the client has, as the next sequence; 0 for an agent without history.
 
-    Raises WrongAgent, StaleBase (a Lifeboat device writes the agent), RemoteRefused (a credential in clear), and the
-    ArchiveError family.
+    It replaces no earlier sequence. If it equals the head, nothing changes and the head is returned. `number` is the
+    number at another service, which must be larger than the head's.
+
+    Raises WrongAgent, StaleBase (a Lifeboat device writes the agent), RemoteRefused (an unencrypted credential), and
+    the ArchiveError family.
     """
     _check_agent(vault, reader.sequence.agent_id)
     check_not_adopted(vault)
@@ -68,14 +68,14 @@ def accept_snapshot(
 def accept_delta(
     vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER, number: int | None = None
 ) -> SequenceRow | None:
-    """What that client changed since `base`, as the sequence after it; None when that is nothing. A delta that made
-    the head, sent once more because its answer was lost, gives the head. `number` as for `accept_snapshot`.
+    """Accept the client's changes since `base` as the next sequence; None when they change nothing.
 
-    As the client means it: a `create` of what it has and changes to what it has not are ignored, so are operations
-    that nobody knows and further lines about a record that the same delta creates; a deleted record is gone.
+    A delta that made the head and is sent again, because its answer was lost, returns the head. `number` as for
+    `accept_snapshot`. As the client means it, these are ignored: a `create` of an existing record, changes to unknown
+    ones, unknown operations, and further lines about a record that the same delta creates. A deleted record is gone.
 
-    Raises WrongAgent, StaleBase (`base` is not the head, or a Lifeboat device writes the agent), RemoteRefused, and
-    the ArchiveError family.
+    Raises WrongAgent, StaleBase (`base` is not the head, or a Lifeboat device writes the agent), RemoteRefused, and the
+    ArchiveError family.
     """
     _check_agent(vault, reader.agent_id)
     check_not_adopted(vault)
@@ -95,11 +95,11 @@ def accept_delta(
 def accept_partial_delta(
     vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, name: str, writer: str = WRITER
 ) -> SequenceRow:
-    """What that client changed since `base`, for an agent whose earlier state only another service has: the first
-    sequence here, under the number `base` + 1, or the next one.
+    """Accept the client's changes since `base` for an agent whose earlier state only another service has.
 
-    Each change brings its whole record, so it is kept also where there is nothing to change. No note is made: the
-    memories of one are not all here. Raises as `accept_delta`.
+    It becomes the first sequence here, under the number `base` + 1, or the next one. Each change carries its whole
+    record, so it is kept even if there is nothing to change. No note is made, because not all memories of a note are
+    here. Raises as `accept_delta`.
     """
     _check_agent(vault, reader.agent_id)
     check_not_adopted(vault)
@@ -143,7 +143,7 @@ def _commit(
     writer: str,
     number: int | None,
 ) -> SequenceRow | None:
-    """The draft right after `base`, on which it was made, and after nothing that came meanwhile."""
+    """Commit the draft directly after `base`, on which it was made, and only if nothing came meanwhile."""
     if number is None:
         number = 0 if base is None else base.number + 1
     try:
@@ -155,7 +155,7 @@ def _commit(
         raise _stale(head, None if base is None else base.number) from None
 
 
-# What is refused ----------------------------------------------------------------------------------------------------
+# Checks -------------------------------------------------------------------------------------------------------------
 
 
 def _check_agent(vault: Vault, agent_id: str) -> None:
@@ -164,7 +164,7 @@ def _check_agent(vault: Vault, agent_id: str) -> None:
 
 
 def check_not_adopted(vault: Vault) -> None:
-    """Raises StaleBase, which such clients understand best: they tell their user to restore."""
+    """Refuse to write an adopted agent with StaleBase, on which such clients tell their user to restore."""
     if is_adopted(vault):
         head = vault.head()
         raise StaleBase(
@@ -174,7 +174,7 @@ def check_not_adopted(vault: Vault) -> None:
 
 
 def _checked_base(vault: Vault, base: int) -> SequenceRow:
-    """The head, which the base has to be."""
+    """Return the head, which must be the base."""
     head = vault.head()
     if head is None:
         raise StaleBase("the agent has no snapshot there, so there is nothing to change")
@@ -226,7 +226,7 @@ def _next_snapshot(vault: Vault, reader: SnapshotReader, clock: Clock) -> Draft:
 
 
 def _alive(state: State, chains: SuccessorChains) -> Iterator[tuple[str, ...]]:
-    """The chains of all memories that such a client has."""
+    """Yield the chains of all memories that such a client has."""
     for item in effective_records(state, chains):
         if not memory_records.is_deleted(item.record):
             yield item.chain_ids
@@ -243,7 +243,7 @@ def _taken(reader: SnapshotReader, entry: Entry) -> EntryPut:
 
 
 def _next_entries(state: VaultState, reader: SnapshotReader, known: list[Partition]) -> dict[str, EntryPut | None]:
-    """Changed entries and, as None, those that the snapshot has no more."""
+    """Return changed entries, and None for those missing in the snapshot."""
     sent = {entry.path: entry for entry in _kept(reader)}
     gone = (entry.path for entry in state.entries() if entry.path not in sent)
     changed = {path: _taken(reader, entry) for path, entry in sent.items() if not _is_there(state, entry)}
@@ -267,7 +267,7 @@ def _lines(reader: DeltaReader) -> Iterator[RecordLine]:
 
 
 def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: int, clock: Clock) -> bool:
-    """Whether the head is what this delta makes of its base, and nothing else."""
+    """Return whether the head is exactly what this delta makes of its base."""
     if head.kind != DELTA or base != (head.number - 1 if head.base is None else head.base):
         return False
     memory, named = LegacyMemory(vault, vault.state(head.number), clock.now()), set[str]()
@@ -281,7 +281,7 @@ def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: i
 
 
 def _changed_since(vault: Vault, head: SequenceRow) -> set[str]:
-    """Ids of the records that the head brought: all of a first state."""
+    """Return the ids of the records that the head brought: all of a first state."""
     if head.base is None:
         return {record.id for record in vault.state(head.number).records()}
     return {change.record.id for change in vault.changes(head.base, head.number).records}
@@ -297,7 +297,7 @@ def _apply(memory: LegacyMemory, line: RecordLine) -> None:
 
 
 def _changed_documents(reader: DeltaReader) -> Iterator[tuple[str, EntryPut | None]]:
-    """Documents that travel beside the memory. That client sends whole ones; a patch would need our proof."""
+    """Yield documents that travel beside the memory. The client sends them whole; a patch would need our proof."""
     for item in reader.items:
         if item.path in REDACTED or item.path == archive_layout.MANIFEST:
             continue
@@ -313,8 +313,8 @@ def _changed_documents(reader: DeltaReader) -> Iterator[tuple[str, EntryPut | No
 
 
 def _notes_after(state: VaultState, memory: LegacyMemory) -> dict[str, EntryPut | None]:
-    """That client sends its files once, and afterwards memories only: its notes follow from these, so that every state
-    restores as what it is."""
+    """Return the notes after the changes. The client sends its files once and later only memories, so the notes are
+    derived from these, and every state restores correctly."""
     runtime = str(_head(state)["agent"].get("source_runtime", ""))
     prefix = archive_layout.raw_prefix(runtime)
 
@@ -327,7 +327,7 @@ def _notes_after(state: VaultState, memory: LegacyMemory) -> dict[str, EntryPut 
 
 
 def _head_with(state: VaultState, known: list[Partition]) -> dict[str, EntryPut | None]:
-    """The head document, if partitions were opened."""
+    """Return the head document if partitions were opened."""
     head, listed = _head(state), _listed(state, known)
     if listed == head.get("partitions"):
         return {}
@@ -335,7 +335,7 @@ def _head_with(state: VaultState, known: list[Partition]) -> dict[str, EntryPut 
 
 
 def _listed(state: VaultState, known: list[Partition]) -> list[JsonObject]:
-    """The list of partitions for a head: as it stands there, unless it changed."""
+    """Return the partitions for a head; unchanged ones as they are listed there."""
     if known == partitions_of(state):
         return list(_head(state).get("partitions", []))
     return [partitions.to_item(partition) for partition in known]

@@ -1,8 +1,8 @@
-"""An agent as a client can use it that knows neither successors nor cuts, and that writes raw files as they are.
+"""Show an agent to a client that knows neither successors nor cuts, and that writes raw files as they are.
 
-That client restores the tree `raw/<runtime>/` and looks at nothing else when there is one; where there is none it
-makes notes of every record, dead ones too. So it gets one snapshot of what the agent is now: the effective memory,
-the identity and who the agent knows, and a tree that says the same as the memory.
+That client restores the tree `raw/<runtime>/` and nothing else; without one it makes notes of every record, even dead
+ones. So it gets one snapshot of the agent's current state: the effective memory, the identity and principals, and a
+tree consistent with the memory.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from lifeboat_vault.legacy.legacy_pushes import REDACTED
 
 _DOCUMENTS = (archive_layout.IDENTITY, archive_layout.PRINCIPALS, archive_layout.CREDENTIALS)
 _MADE_HERE = ("agent", "partitions", "raw_sources", "raw_state", "sync", "layers", DOCUMENT_FIELDS)
-"""Fields of a head that are about what is not in the view, or that follow from what is."""
+"""Fields of a head that concern excluded parts, or that follow from included ones."""
 
 _NAME_HEX = "name_hex"
 
 
 def legacy_view(state: State) -> State:
-    """What `GET /agents/{id}/restore` gives, as a state without proof; `write_snapshot` makes the archive.
+    """Return the state for `GET /agents/{id}/restore`, without proof; `write_snapshot` makes the archive.
 
-    Left out: dead memories and those that others supersede, files of the runtime's home and of former runtimes, files
-    with a secret cut out, links, folders, vectors, artifacts, histories. Memories that stand in no file that is left
-    are in notes of their own. The same state gives the same view.
+    Excluded are dead and superseded memories, files of the runtime's home and of former runtimes, files with a secret
+    cut out, links, folders, vectors, artifacts and histories. Memories without an included file get their own notes.
+    The same state gives the same view.
     """
     return _LegacyView(state)
 
 
 class _LegacyView:
-    """`_kept` are entries of the state by path, `_made` what stands in the place of some, or beside them."""
+    """The view. `_kept` are entries of the state by path; `_made` replace or add to them."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -93,14 +93,14 @@ class _LegacyView:
         return found._replace(line=_without_nulls(found.line))
 
     def gone(self) -> Iterator[GoneRecord]:
-        """None: an older client knows nothing of purges, and nothing here is signed."""
+        """Yield nothing: an older client knows nothing of purges, and nothing here is signed."""
         return iter(())
 
     @property
     def redactions(self) -> Redactions:
         return self._state.redactions
 
-    # What is in it ------------------------------------------------------------------------------------------------
+    # Content ------------------------------------------------------------------------------------------------------
 
     def _is_kept(self, entry: Entry) -> bool:
         if entry.path in _DOCUMENTS:
@@ -111,7 +111,7 @@ class _LegacyView:
         return not is_odd and self._is_held(entry)
 
     def _is_held(self, entry: Entry) -> bool:
-        """Whether the bytes are here; only those that were destroyed have no salt."""
+        """Return whether the bytes are present. Only destroyed ones have no salt."""
         if entry.leaf.salt:
             return True
         try:
@@ -121,7 +121,7 @@ class _LegacyView:
         return True
 
     def _surveyed(self) -> _MemorySurvey:
-        """One pass over the memory."""
+        """Survey the memory in one pass."""
         memory = _MemorySurvey(set(), [])
         listed = {number for entry in self._kept.values() for number in entry.meta.get(entry_metas.RECORDS, ())}
         for item in self.records():
@@ -133,7 +133,8 @@ class _LegacyView:
         return memory
 
     def _has_file(self, origin: str) -> bool:
-        """A database in the tree is a copy of once; the memories in it have no file."""
+        """Return whether a memory has a file in the tree. A database there is an old copy, so its memories have
+        none."""
         return self._prefix + origin in self._kept and not is_database(origin)
 
     def _gather(self, loose: list[JsonObject]) -> None:
@@ -142,7 +143,7 @@ class _LegacyView:
             self._made[self._prefix + path] = body
 
     def _head(self, head: JsonObject, partitions: set[str]) -> JsonObject:
-        """The head document of what is in the view, as a reader derives it from the manifest."""
+        """Return the head document of the view, as a reader derives it from the manifest."""
         listed = [item for item in head.get("partitions", []) if item["file"] in partitions]
         rest = {name: value for name, value in head.items() if name not in _MADE_HERE}
         has_raw = any(path.startswith(self._prefix) for path in (*self._kept, *self._made))
@@ -151,19 +152,20 @@ class _LegacyView:
 
 
 class _MemorySurvey(NamedTuple):
-    """Partitions that have some, and memories that stand in no file."""
+    """Partitions with records, and memories without a file."""
 
     partitions: set[str]
     loose: list[JsonObject]
 
 
 def _is_there(record: JsonObject) -> bool:
-    """Whether that client has the memory. Its own archived notes are still files; what vanished from one is not."""
+    """Return whether the client has the memory. Its own archived notes are still files; memories that vanished from one
+    are not."""
     return memory_records.status_of(record) in ("active", "archived") and not memory_records.is_missing(record)
 
 
 def _plain(entry: Entry) -> Entry:
-    """What bytes do not say has no place in such an archive."""
+    """Return an entry without its meta, which such an archive cannot hold."""
     return entry._replace(meta={})
 
 
@@ -172,5 +174,5 @@ def _entry(path: str, body: bytes) -> Entry:
 
 
 def _without_nulls(line: bytes) -> bytes:
-    """That client takes no null for a list."""
+    """Return a line without null lists, which that client rejects."""
     return memory_records.line_of(memory_records.parse_record(line)) if b":null" in line or b": null" in line else line

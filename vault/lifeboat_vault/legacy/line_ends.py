@@ -1,4 +1,4 @@
-"""The line ends of a note that was sent without them: each line takes those of the line that it was before. Pure."""
+"""Restore the line ends of a note that was sent without them, from the matching lines of its earlier version. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _MOST_COMPARED = 250_000
-"""Pairs of lines that are compared with each other. In notes that differ in more, a line takes the end of the next
-line with the same text."""
+"""Maximum pairs of lines to compare. In notes that differ in more, a line takes the end of the next line with the same
+text."""
 
 
 class WrittenLine(NamedTuple):
-    """A line of a note, and how it ends: "" or a lone CR for a last line that is not ended."""
+    """A line of a note and its end: "" or a lone CR for an unterminated last line."""
 
     text: str
     end: str
@@ -30,10 +30,9 @@ def written_lines(note: str) -> list[WrittenLine]:
 
 
 def match_lines(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
-    """Return for each line of `new` the place of the line of `old` that it was, None for one that was added.
+    """Return for each line of `new` the index of its line in `old`, None for an added one.
 
-    Lines keep their order. A changed line is the one that stood in its place, where as many lines were changed as
-    stood there.
+    Lines keep their order. Changed lines match those in the same place if their numbers are equal.
     """
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -65,7 +64,7 @@ def _middle(old: Sequence[str], new: Sequence[str]) -> list[int | None]:
 
 
 def _lengths(old: Sequence[str], new: Sequence[str]) -> list[list[int]]:
-    """Return how many lines the rests of both have in common, by where the rests begin."""
+    """Return the length of the longest common subsequence of the remaining lines, by both start positions."""
     table = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for i in range(len(old) - 1, -1, -1):
         row, below = table[i], table[i + 1]

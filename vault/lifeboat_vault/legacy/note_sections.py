@@ -1,4 +1,4 @@
-"""How the older client divides a note into memories, and back. Pure."""
+"""Divide a note into memories as the older client does, and join them again. Pure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import NamedTuple
 from lifeboat_vault.legacy.line_ends import WrittenLine, match_lines, written_lines
 
 _WHOLE = "active-context"
-"""A file with this in its path is one memory, byte for byte."""
+"""A file with this in its path is a single memory, byte for byte."""
 _MOST_BLANK = 100_000
-"""Lines before the first section: a client may claim any number."""
+"""Maximum lines before the first section, because a client may claim any number."""
 
 
 class NoteSection(NamedTuple):
-    """One memory of a note. `line` is where it begins, counted from 1."""
+    """One memory of a note. `line` is its first line, counted from 1."""
 
     line: int
     content: str
 
 
 def split_sections(path: str, text: str) -> list[NoteSection]:
-    """At every line that begins with `## `; blank sections are no memories. Line ends are not part of them."""
+    """Split a text at every line that begins with `## `. Blank sections are no memories. Line ends are not included."""
     if _WHOLE in path.lower():
         return [NoteSection(1, text)] if text.strip() else []
     found: list[tuple[int, list[str]]] = [(1, [])]
@@ -36,10 +36,10 @@ def split_sections(path: str, text: str) -> list[NoteSection]:
 
 
 def join_sections(path: str, sections: Iterable[NoteSection], like: str = "\n") -> str:
-    """The note of these sections, in the order of their lines. `like` is the note as it once was.
+    """Join sections in line order into a note. `like` is its earlier content.
 
-    No memory says how a line ended, or whether the last one ended at all. So each line ends as it did before, and an
-    added one as most lines do.
+    Memories do not record line ends, nor whether the last line had one. So each line keeps its earlier end, and an
+    added line gets the most common one.
     """
     ordered = sorted(sections, key=lambda section: section.line)
     if _WHOLE in path.lower():
@@ -58,12 +58,13 @@ def join_sections(path: str, sections: Iterable[NoteSection], like: str = "\n") 
 
 
 def _ended(end: str, usual: str) -> str:
-    """How a line ends with another one behind it. A lone CR with which the note ended stays."""
+    """Return the end of a line that is followed by another. A lone CR at the end of the note stays."""
     return end if end.endswith("\n") else "\r\n" if end else usual
 
 
 def _last(line: str, end: str, like: str, usual: str) -> str:
-    """The last line ends if that of the note did. The last of several lone CRs may have been sent with it or not."""
+    """Return the last line, ended as the note was. The last of several lone CRs may or may not have been sent with
+    it."""
     if like.endswith("\n"):
         return line + _ended(end, usual)
     return line + "\r" if end and _lone_returns(line) < _lone_returns(like) else line
@@ -74,13 +75,13 @@ def _lone_returns(text: str) -> int:
 
 
 def _blank_beginning(old: list[WrittenLine]) -> list[WrittenLine]:
-    """The blank lines before the first section, which no memory says."""
+    """Return the blank lines before the first section, which no memory contains."""
     said = next((place for place, line in enumerate(old) if line.text.strip()), len(old))
     return old[:said]
 
 
 def _places(old: list[WrittenLine], lines: list[str], ordered: list[NoteSection], start: int) -> list[int | None]:
-    """Where each line stood. A section that was moved as a whole stood where its text did."""
+    """Return the earlier place of each line. A section that moved as a whole came from the place of its text."""
     known = [line.text for line in old]
     found = match_lines(known, lines)
     taken = {place for place, line in zip(found, lines, strict=True) if place is not None and known[place] == line}
@@ -100,7 +101,7 @@ def _places(old: list[WrittenLine], lines: list[str], ordered: list[NoteSection]
 
 
 def _groups(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """The sections of a note, with the place of their first line."""
+    """Yield the sections of a note with the index of their first line."""
     starts = [*([0] if lines else []), *(place for place, line in enumerate(lines) if place and line.startswith("## "))]
     for start, end in itertools.pairwise([*starts, len(lines)]):
         yield start, "\n".join(lines[start:end])

@@ -1,1 +1,1 @@
-"""A second copy as whoever replicates sees it: the contract, the vault in the same process, what any remote must do."""
+"""The contract of remotes, the checks that every remote must pass, and helpers for reading a remote back."""

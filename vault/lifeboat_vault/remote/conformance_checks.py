@@ -1,7 +1,7 @@
-"""What every second copy must do, whatever it is: one list of checks for tests and for `lifeboat remote test`.
+"""The checks that every remote must pass, for tests and for `lifeboat remote test`.
 
-A check makes agents with ids of its own and real signed histories in a scratch folder, and asks the remote. It assumes
-nothing of transport or speed, and removes what it made where the remote can.
+A check makes new agents and real signed histories in a temporary folder, and calls the remote. It assumes nothing about
+transport or speed, and removes what it made where the remote can.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from lifeboat_vault.remote.checks.remote_trial import RemoteTrial
 from lifeboat_vault.remote.remote_contract import Remote
 
 Fresh = Callable[[], Remote]
-"""Opens the remote, each time as another machine would. Whoever gives it closes what it opened."""
+"""Opens the remote, each time as another machine would. Its provider closes what it opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteCheck:
-    """One check. `name` is a sentence; `quick` ones take a moment; `needs_reading`: it is passed over for a remote that
-    cannot read what it gets; `needs_owner`: for one that nobody keeps but its user, where that user's key is away."""
+    """One check. `name` is a sentence; `quick` ones take a moment. `needs_reading` skips remotes that cannot read what
+    they get; `needs_owner` skips remotes that only the user keeps, when the user's key is unavailable."""
 
     name: str
     work: Callable[[RemoteTrial], None]
@@ -31,9 +31,11 @@ class RemoteCheck:
     needs_owner: bool = False
 
     def run(self, fresh: Fresh, scratch: Path, user: UserKey | None = None) -> list[str]:
-        """The ids of agents that stay there, because the remote removes none. What is made up is signed under the key
-        of `user`, else of somebody who is made up too. Raises AssertionError with a sentence when the remote does
-        otherwise, and what the remote raises where it should not."""
+        """Run the check and return the ids of agents that remain because the remote cannot remove them.
+
+        Test data is signed under the key of `user`, else under an invented one. Raises AssertionError with a sentence
+        when the remote misbehaves, and unexpected errors of the remote.
+        """
         trial = RemoteTrial(fresh, scratch, user or UserKey.generate())
         try:
             if self._is_for(trial.remote, user):
@@ -48,7 +50,7 @@ class RemoteCheck:
 
 
 def _is_read(remote: Remote) -> bool:
-    """Whether there is somebody on the other side who reads what comes: a folder has nobody."""
+    """Return whether the remote reads what it gets. A folder does not."""
     about = remote.about()
     return not about.sealed and about.kind != "folder"
 

@@ -1,10 +1,10 @@
-"""The join line: all that another machine needs to reach an endpoint, in one line to copy.
+"""The join line: everything that another machine needs to reach an endpoint, in one line.
 
     lifeboat+https://TOKEN@HOST:PORT/PATH?pin=HEX
 
 `pin` is the SHA-256 of the SubjectPublicKeyInfo (DER) of the authority that signed the endpoint's certificate; it is
-missing where the certificate is one that everybody trusts, and over plain HTTP, which is for one machine only. The line
-holds the token: whoever has it comes in.
+missing for a publicly trusted certificate and for plain HTTP, which works on one machine only. The line
+contains the token and must be kept secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~-]{1,512}\Z")
 
 @dataclass(frozen=True, slots=True)
 class JoinLine:
-    """`url` is the endpoint's address without a slash at its end, `pin` 64 hexadecimal digits or ""."""
+    """Content of a join line. `url` is the endpoint's address without a trailing slash, `pin` 64 hexadecimal digits or
+    ""."""
 
     url: str
     token: str
@@ -33,12 +34,12 @@ class JoinLine:
 
 
 def is_join_line(text: str) -> bool:
-    """Whether a text is meant as a join line, be it a right one or not."""
+    """Return whether a text is meant as a join line, valid or not."""
     return text.strip().lower().startswith(PREFIX)
 
 
 def format_join_line(join: JoinLine) -> str:
-    """The line. Raises JoinInvalid where its parts could not be read again."""
+    """Return the line. Raises JoinInvalid where it could not be parsed again."""
     parts = urlsplit(join.url)
     userinfo = quote(join.token, safe="")
     query = f"?pin={join.pin}" if join.pin else ""
@@ -49,7 +50,7 @@ def format_join_line(join: JoinLine) -> str:
 
 
 def parse_join_line(text: str) -> JoinLine:
-    """The parts of a line. Raises JoinInvalid; its message never repeats the line, which holds a token."""
+    """Return the content of a line. Raises JoinInvalid; its message never repeats the line, which contains a token."""
     text = text.strip()
     if not is_join_line(text):
         raise JoinInvalid(f"a join line begins with {PREFIX}https://")
@@ -65,7 +66,7 @@ def parse_join_line(text: str) -> JoinLine:
 
 
 def _parts(address: str) -> tuple[str, str, str, str, dict[str, list[str]]]:
-    """Scheme, host with port, path, what stands before the @, and the query."""
+    """Return scheme, host with port, path, user info, and query."""
     try:
         found = urlsplit(address)
         found.port  # noqa: B018 - raises for a port that is none

@@ -1,4 +1,4 @@
-"""Reading a second copy back: which items of a state to ask for, and whether what came is what was kept. Pure."""
+"""Choose items of a state to read back from a remote, and compare them. Pure."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class ReadBackSample:
     records: list[Record] = field(default_factory=list)
 
     def names(self) -> tuple[list[str], list[str]]:
-        """(paths of entries, ids of records)"""
+        """Return (paths of entries, ids of records)."""
         return [entry.path for entry in self.entries], [record.id for record in self.records]
 
 
 def split_sample(sample: ReadBackSample, count: int, size: int) -> Iterator[ReadBackSample]:
-    """The same items, for whoever asks for them over a network: up to `count` files and as many memories at once, and
-    files of up to `size` bytes together, one at least. At least one part."""
+    """Split a sample for requests: up to `count` files and as many memories each, and files of up to `size` bytes
+    together, at least one. Yields at least one part."""
     entries, records = list(sample.entries), list(sample.records)
     while True:
         fitting = _fitting(entries[:count], size)
@@ -43,7 +43,7 @@ def split_sample(sample: ReadBackSample, count: int, size: int) -> Iterator[Read
 
 
 def _fitting(entries: Sequence[Entry], size: int) -> int:
-    """How many of them have up to `size` bytes together; one counts whatever its size."""
+    """Return how many of them have up to `size` bytes together, at least one."""
     total = 0
     for place, entry in enumerate(entries):
         total += entry.size
@@ -53,9 +53,9 @@ def _fitting(entries: Sequence[Entry], size: int) -> int:
 
 
 def choose_sample(state: State, bodies: int, chance: random.Random) -> ReadBackSample:
-    """Up to `bodies` items of a state, files and memories in their shares, each as likely as every other one.
+    """Choose up to `bodies` items of a state at random, files and memories in proportion.
 
-    Items whose leaf covers no bytes any more cannot be held against anything and are passed over.
+    Items whose leaf no longer covers any bytes cannot be checked and are skipped.
     """
     items: Iterable[Entry | Record] = (item for part in (state.entries(), state.records()) for item in part)
     chosen = _reservoir((item for item in items if item.leaf.salt and item.leaf.digest != ABSENT_LEAF), bodies, chance)
@@ -64,7 +64,7 @@ def choose_sample(state: State, bodies: int, chance: random.Random) -> ReadBackS
 
 
 def _reservoir(items: Iterable[T], size: int, chance: random.Random) -> list[T]:
-    """`size` of any number of items, in one pass."""
+    """Choose `size` of any number of items in one pass."""
     chosen: list[T] = []
     for place, item in enumerate(items):
         if place < size:
@@ -75,7 +75,7 @@ def _reservoir(items: Iterable[T], size: int, chance: random.Random) -> list[T]:
 
 
 def compare_head(here: states.Sequence, there: RemoteSequence | None) -> RemoteVerification:
-    """Whether the newest state there is this one: its number, digest and signature."""
+    """Compare the remote's newest state with this one: number, digest and signature."""
     result = RemoteVerification(here.number)
     if there is None:
         result.findings.append("there is no state")
@@ -89,7 +89,7 @@ def compare_head(here: states.Sequence, there: RemoteSequence | None) -> RemoteV
 
 
 def _signature_problem(here: states.Sequence, there: RemoteSequence) -> str | None:
-    """A signature may have been replaced there by a newer one, so it only has to hold."""
+    """Check the remote's signature, which may be newer than the local one and only has to be valid."""
     if there.signature is None:
         return None if here.signature is None else f"the signature of the state {here.number} is not there"
     found = states.Sequence(
@@ -105,8 +105,8 @@ def _signature_problem(here: states.Sequence, there: RemoteSequence) -> str | No
 def compare_bodies(
     sample: ReadBackSample, found: Sequence[bytes | None], result: RemoteVerification
 ) -> RemoteVerification:
-    """Hold what was read back against the leaves here: of the sample's entries, then of its records, None for what is
-    not there. Large artifacts travel apart, so that one of them is not there says nothing."""
+    """Compare what was read back with the local leaves: the sample's entries, then its records; None for missing ones.
+    A missing large artifact is no problem, because those are sent separately."""
     items: list[Entry | Record] = [*sample.entries, *sample.records]
     if len(found) != len(items):
         result.findings.append(f"{len(found)} of {len(items)} items came back")

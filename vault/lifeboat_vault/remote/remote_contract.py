@@ -1,11 +1,10 @@
-"""What a second copy of agents is to whoever replicates to it: an endpoint over HTTP, a folder, a vault in this
-process.
+"""The contract of remotes: an endpoint over HTTP, a folder, a bucket, or a vault in this process.
 
-A bundle is an `.alf` snapshot or an `.alf-delta` (see `lifeboat_alf`), in clear: remotes that may read nothing encrypt
-on this side. Numbers are the writer's and mean the same state everywhere. All methods raise RemoteError (see
-`lifeboat_vault.errors`), and what is retryable says so. A remote belongs to one thread.
+A bundle is an `.alf` snapshot or an `.alf-delta` (see `lifeboat_alf`), unencrypted: remotes that must not read it
+encrypt on this side. Numbers are the writer's and mean the same state everywhere. All methods raise RemoteError (see
+`lifeboat_vault.errors`), which says whether to retry. A remote belongs to one thread.
 
-`conformance` holds what every remote must do.
+`conformance_checks` holds what every remote must do.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from lifeboat_alf.states.agent_state import Entry, Leaf, State
 BundleKind = Literal["snapshot", "delta"]
 
 MOST_EPOCHS = 1000
-"""How far an epoch may lie above one that is known. Each is one machine taking an agent over, and all that is counted
-ends at 2^53: who could name the last epoch would keep everybody from writing, for ever."""
+"""How far an epoch may exceed a known one. Each epoch is one machine taking an agent over, and counters end at 2^53:
+naming the last epoch would lock everyone out for ever."""
 TRIAL = "lifeboat remote test"
-"""The runtime of agents that are made up to try out a remote. An endpoint has these removed by whoever may push."""
+"""The runtime of agents that are made to test a remote. An endpoint lets anyone who may push remove these."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteDescription:
-    """A remote itself. `id` was made with it and stays, whatever name or address it is known by. `sealed`: all it gets
-    is encrypted on this side. `time` is its clock (timestamp), None where it has none of its own. `limits` in bytes:
-    `direct_bytes` the largest body of one request. `signing_key` is the public half of the key that an endpoint signs
-    receipts with (base64, see `lifeboat_keys.pairs.endpoint_key`), None where this machine signs them."""
+    """Description of a remote. `id` was made with it and never changes. `sealed`: everything is encrypted on this side.
+    `time` is its clock (timestamp), None without one. `limits` are in bytes: `direct_bytes` is the largest body of one
+    request. `signing_key` is the public half of the key with which an endpoint signs receipts (base64, see
+    `lifeboat_keys.pairs.endpoint_key`), None where this machine signs them."""
 
     id: str
     kind: str
@@ -45,8 +44,8 @@ class RemoteDescription:
 
 @dataclass(frozen=True, slots=True)
 class RemoteHead:
-    """The newest state of an agent there. `digest` is the state's, b"" where nobody computed one. `writer` is the id
-    of the device, `machine` what its user calls it; `written_at` by the remote's clock."""
+    """The newest state of an agent at the remote. `digest` is b"" where none was computed. `writer` is the id of the
+    device, `machine` its user's name for it; `written_at` is by the remote's clock."""
 
     number: int
     digest: bytes
@@ -59,11 +58,13 @@ class RemoteHead:
 
 @dataclass(frozen=True, slots=True)
 class RemoteAgent:
-    """An agent there. `epoch` is the one in force, also when nothing was written in it yet. `held`: the remote found
-    that the newest state looks like an accident ({reason, previous}). `bytes` it takes. `damaged` counts the files and
-    records that the remote found to be lost or changed when it last read what it keeps, `damaged_states` the states of
-    which rows were lost or changed there; `damage_found_at` (timestamp) is when it last read everything and found
-    some."""
+    """An agent at the remote.
+
+    `epoch` is the current one, even if nothing was written in it yet. `held`: the remote found that the newest state
+    looks like an accident ({reason, previous}). `bytes` is its size. `damaged` counts the files and records that were
+    lost or changed when the remote last read its data, `damaged_states` the states of which rows were;
+    `damage_found_at` (timestamp) is when it last read everything and found some.
+    """
 
     id: str
     name: str
@@ -80,7 +81,7 @@ class RemoteAgent:
 
 @dataclass(frozen=True, slots=True)
 class RemoteSequence:
-    """One state that can be had from there. `size` in bytes, 0 where it is not known before it is made."""
+    """A state that the remote can give. `size` in bytes, 0 where unknown before it is made."""
 
     number: int
     base: int | None
@@ -94,24 +95,23 @@ class RemoteSequence:
 
 
 class FileKey(NamedTuple):
-    """What the bytes of a file are asked for, and sent, by. `leaf` is what commits to them: the signed digest of a
-    state covers it. `sha256` (hex) is of the bytes as this machine has them; no signature covers the one that stands in
-    a bundle without them."""
+    """How to name the bytes of a file to a remote. `leaf` commits to them and is covered by the signed digest of a
+    state. `sha256` (hex) describes this machine's bytes; in a bundle without the bytes no signature covers it."""
 
     leaf: Leaf
     sha256: str
 
 
 def file_key_of(entry: Entry) -> FileKey | None:
-    """By what a remote is asked for the bytes of an entry; None where nothing is left that commits to them."""
+    """Return the key of an entry's bytes; None where nothing commits to them any more."""
     return None if entry.sha256 is None or not entry.leaf.salt else FileKey(entry.leaf, entry.sha256)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteRedaction:
-    """How a redaction stands at a remote. `applies_at` (timestamp): until then it waits, so that whoever owns the data
-    there can refuse it. `receipt` is what the vault signed when nothing was left to do (see
-    `lifeboat_keys.signed.vault_receipts`), None while it waits."""
+    """State of a redaction at a remote. Until `applies_at` (timestamp) it waits, so that the owner of the data can
+    refuse it. `receipt` is what the vault signed on completion (see `lifeboat_keys.signed.vault_receipts`), None while
+    it waits."""
 
     id: str
     applies_at: str | None = None
@@ -120,8 +120,8 @@ class RemoteRedaction:
 
 @dataclass(slots=True)
 class RemoteBundle:
-    """A bundle on its way. `base` is the number of the state it goes on top of, None for a snapshot. `file` is seekable
-    and at its beginning; whoever got the bundle closes it."""
+    """A bundle in transit. `base` is the number of the state that it goes on top of, None for a snapshot. `file` is
+    seekable and at its beginning; the receiver closes it."""
 
     kind: BundleKind
     number: int
@@ -132,7 +132,7 @@ class RemoteBundle:
 
 @dataclass(slots=True)
 class RemoteVerification:
-    """What was read back. `findings` are sentences; empty when all of it held."""
+    """Result of reading back. `findings` are sentences; empty when everything was right."""
 
     number: int | None
     items: int = 0
@@ -145,78 +145,87 @@ class RemoteVerification:
 
 
 class Remote(Protocol):
+    """A second copy of agents."""
+
     def about(self) -> RemoteDescription: ...
 
     def agents(self) -> list[RemoteAgent]: ...
 
     def agent(self, agent_id: str) -> RemoteAgent:
-        """Raises UnknownThere, AgentErased."""
+        """Return an agent. Raises UnknownAtRemote, AgentErased."""
         ...
 
     def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
-        """Make it known; one that is known already is given back as it is there. Raises AgentErased."""
+        """Register an agent; an existing one is returned as it is. Raises AgentErased."""
         ...
 
     # Sending ----------------------------------------------------------------------------------------------------
 
     def push(self, agent_id: str, bundle: RemoteBundle, *, machine: str = "") -> RemoteHead:
-        """Append. A delta's `base` must be the head, a snapshot is for an agent without one; its number must be larger,
-        its epoch (signed in the bundle) not lower than the one in force there. Pushing the state that already is the
-        head changes nothing and gives the head. What was acknowledged is durable, or it raises and nothing happened.
-        A state that is among the `damaged_states` is put back as it was signed, whatever its number; a delta that leads
-        to it may go on top of any state that is kept there. That, too, gives the head.
+        """Append a state.
 
-        Raises UnknownThere, StaleBase, EpochBehind, RemoteRefused (it is not what it says), RemoteTooLarge, RemoteFull,
-        RemoteBusy, RemoteUnreachable (whether it arrived is not known).
+        A delta's `base` must be the head; a snapshot is for an agent without one. The number must be larger, and the
+        epoch (signed in the bundle) not lower than the current one. Pushing the head again changes nothing and returns
+        the head. An acknowledged push is durable; otherwise it raises and nothing happened. One of the `damaged_states`
+        is restored as it was signed, whatever its number; a delta that leads to it may be based on any kept state. This
+        also returns the head.
+
+        Raises UnknownAtRemote, StaleBase, EpochBehind, RemoteRefused (inconsistent), RemoteTooLarge, RemoteFull,
+        RemoteBusy, RemoteUnreachable (it may have arrived).
         """
         ...
 
     def missing(self, agent_id: str, files: Sequence[FileKey], *, read: bool = False) -> list[FileKey]:
-        """Of files that stand in kept states there, those whose bytes it has not; others that it was asked for are left
-        out. With `read`, those too whose bytes it has lost: it reads each of them. Where it can read what it has, their
-        leaf decides, whatever SHA-256, size or salt came with the state. A sealed log names large artifacts alone."""
+        """Return those of the files in kept states whose bytes the remote lacks; other files are ignored.
+
+        With `read`, it reads each file and includes those whose bytes are lost. Where it can read its data, the leaf
+        decides, whatever SHA-256, size or salt came with the state. A sealed log lists only large artifacts.
+        """
         ...
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
-        """Numbers of the kept states that are not as they were signed, oldest first, as the remote last found. With
-        `read`, it holds all of them against their digests first, and every record against its leaf. A sealed log has
-        none: it keeps bundles."""
+        """Return the numbers of kept states that differ from what was signed, oldest first, as last found.
+
+        With `read`, it first checks all of them against their digests, and every record against its leaf. A sealed log
+        has none, because it keeps bundles.
+        """
         ...
 
     def put_object(self, agent_id: str, file: FileKey, data: bytes) -> None:
-        """The bytes of a large artifact, or of a file whose bytes were lost there, that a state there names; again is
-        no error. Raises UnknownThere, RemoteRefused (they are not what the leaf commits to, or not of this SHA-256)."""
+        """Store the bytes of a large artifact, or of a file whose bytes were lost, that a state names. Repeating is no
+        error. Raises UnknownAtRemote, RemoteRefused (they fit neither the leaf nor this SHA-256)."""
         ...
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
-        """The agent's wrapped keys (`lifeboat/keys.json`), which travel outside of history."""
+        """Store the agent's wrapped keys (`lifeboat/keys.json`), which are not part of the history."""
         ...
 
     def put_signatures(self, agent_id: str, signatures: Iterable[tuple[int, JsonObject]]) -> int:
-        """New signatures of states whose key counts no more, by number; how many were taken. Numbers that are not there
-        are passed over. Raises RemoteRefused for one that does not hold."""
+        """Replace signatures of a revoked key, by number of the state; return how many were accepted. Unknown numbers
+        are skipped. Raises RemoteRefused for an invalid one."""
         ...
 
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
-        """Begin a new epoch if the one in force is `expected`: whoever writes in an older one is refused from now on.
-        Raises EpochMoved."""
+        """Begin a new epoch if the current one is `expected`. Writers of an older epoch are refused from now on. Raises
+        EpochMoved."""
         ...
 
     # Purging ----------------------------------------------------------------------------------------------------
 
     def redactions(self, agent_id: str) -> list[JsonObject]:
-        """The redactions that the remote holds (documents of `lifeboat_alf.redaction.redactions`), also those that wait
-        there. Of an agent that was purged whole, that one. Raises UnknownThere."""
+        """Return the redactions at the remote, including waiting ones (documents of
+        `lifeboat_alf.redaction.redactions`); for an agent that was purged whole, that one. Raises UnknownAtRemote."""
         ...
 
     def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RemoteRedaction:
-        """Hold a redaction, and destroy what it names: at once if nothing of it is there, if nobody but this user keeps
-        the remote, or with the token of its `owner` (scope purge), else after 24 hours. Again is no error, and tells
-        how it stands; under another signature, that takes the place of the one which is there if it is of the user or
-        the device that signed the newest state there is now, or came with the owner's token. From its arrival
-        on, pushes that carry named leaves are taken as they read now.
+        """Store a redaction and destroy what it names.
 
-        Raises UnknownThere, RemoteDenied (the token has not the scope), RemoteRefused (not of this agent, or not of the
+        It takes effect at once if nothing named is there, if only this user keeps the remote, or with the token of its
+        `owner` (scope purge); otherwise after 24 hours. Repeating is no error and returns the state. A new signature
+        replaces the old one if it is of the user or device that signed the newest state, or came with the owner's
+        token. From its arrival on, pushed content that it names is stored redacted.
+
+        Raises UnknownAtRemote, RemoteDenied (the token lacks the scope), RemoteRefused (of another agent, or not of the
         user who wrote it).
         """
         ...
@@ -226,25 +235,24 @@ class Remote(Protocol):
     def keys(self, agent_id: str) -> JsonObject | None: ...
 
     def sequences(self, agent_id: str) -> Iterator[RemoteSequence]:
-        """Every state that can be had, oldest first."""
+        """Yield every state that can be read, oldest first."""
         ...
 
     def snapshot(self, agent_id: str, number: int | None = None) -> RemoteBundle:
-        """One state, the head unless named. Raises UnknownThere."""
+        """Return one state, the head by default. Raises UnknownAtRemote."""
         ...
 
     def deltas(self, agent_id: str, since: int) -> Iterator[RemoteBundle]:
-        """From a state that can be had to the next one, and so on to the head. Close each before the next."""
+        """Yield the deltas from a state to the next ones up to the head. Close each before the next."""
         ...
 
     def object(self, agent_id: str, sha256: str) -> bytes:
-        """The bytes of a large artifact. Raises UnknownThere, RemoteDamaged."""
+        """Return the bytes of a large artifact. Raises UnknownAtRemote, RemoteDamaged."""
         ...
 
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
-        """Hold the head there against the same state here: its digest and signature, and bytes of up to `bodies` of its
-        items, chosen by `chance`, read back from there. What is wrong is in the result. Raises what keeps it from being
-        found out."""
+        """Compare the remote's head with the local state: digest, signature, and the bytes of up to `bodies` items
+        chosen by `chance`, read back. Problems are in the result; raises what prevents the check."""
         ...
 
     def close(self) -> None: ...

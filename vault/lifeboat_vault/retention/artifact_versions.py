@@ -1,4 +1,5 @@
-"""Large artifacts keep few versions: older bodies go, their leaves stay, so every sequence keeps its digest."""
+"""Keep few versions of large artifacts: older bodies are dropped, their leaves stay, so every sequence keeps its
+digest."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ LARGE_TIER = 3
 
 
 class _ObjectUse(NamedTuple):
-    """One stay of an object under a path: from sequence `first` until `last` (None: the head has it)."""
+    """Use of an object under a path from sequence `first` until `last` (None: still)."""
 
     path: str
     object: int
@@ -41,22 +42,23 @@ class _ObjectUse(NamedTuple):
 
 
 def sequences_kept_whole(rows: list[SequenceRow], verified: int | None, now: datetime | None) -> set[int]:
-    """Sequences whose large files stay whatever their age: the head, labelled and pinned ones, the last verified one.
+    """Return the sequences that keep all large files: the head, labelled and pinned ones, the last verified one.
 
-    Without a trusted `now` every pin counts, also one that may have run out.
+    Without a trusted `now` every pin counts, even an expired one.
     """
     kept = {row.number for row in rows if is_protected(row, now)} | {row.number for row in rows[-1:]}
     return kept if verified is None else kept | {verified}
 
 
 def old_versions(metadata: MetadataStore, columns: ColumnSealer, keep: int, whole: Collection[int]) -> list[int]:
-    """Objects that are, wherever they are used, an older version of a large artifact than the newest `keep`."""
+    """Return the objects that are, in every use, an older version of a large artifact than the newest `keep`."""
     old = {use.object for use in _beyond(metadata, columns, keep)}
     return sorted(number for number in old if _may_go(metadata, columns, number, keep, whole))
 
 
 def _beyond(metadata: MetadataStore, columns: ColumnSealer, keep: int) -> Iterator[_ObjectUse]:
-    """Held versions of large artifacts beyond the newest ones of their path. A content that came back counts once."""
+    """Yield held versions of large artifacts beyond the newest ones of their path. Content that came back counts
+    once."""
     path, seen = "", list[int]()
     for use in _held_artifacts(metadata, columns):
         if use.path != path:
@@ -71,7 +73,7 @@ _AFTER_ARTIFACTS = archive_layout.ARTIFACTS[:-1] + chr(ord(archive_layout.ARTIFA
 
 
 def _held_artifacts(metadata: MetadataStore, columns: ColumnSealer) -> Iterator[_ObjectUse]:
-    """Uses under paths of artifacts, path by path, the newest first."""
+    """Yield uses under artifact paths, path by path, newest first."""
     if columns.is_plain:
         return _uses(columns, metadata.rows(sql.HELD_BETWEEN, (archive_layout.ARTIFACTS, _AFTER_ARTIFACTS)))
     return _uses(columns, metadata.rows(sql.HELD), archive_layout.ARTIFACTS)
@@ -97,7 +99,7 @@ def _newest(metadata: MetadataStore, columns: ColumnSealer, path: str, keep: int
 
 
 def drop_bodies(metadata: MetadataStore, writer: ObjectWriter, numbers: list[int], now: datetime) -> ThinReport:
-    """Forget the bytes of objects, in the caller's transaction; what rests on them is encoded again first."""
+    """Drop the bytes of objects inside the caller's transaction; patches on them are encoded again first."""
     reach_crash_point(CrashPoint.THIN_PLANNED)
     reencoded = reencode_resting(metadata, writer, set(numbers))
     reach_crash_point(CrashPoint.THIN_ROWS_DROPPED)

@@ -1,4 +1,4 @@
-"""Which sequences thinning lets go. Pure: rows and a trusted time in, numbers out."""
+"""Decide which sequences to thin. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lifeboat_alf.common import times
 from lifeboat_vault.rows.sequence_rows import SequenceRow
 
 LARGEST_SHARE = 10
-"""One run drops at most one part in ten, so that a wrong time cannot cost the history."""
+"""One run drops at most one sequence in ten, so that a wrong time cannot cost the history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
     """Keep all sequences of `all_hours`, then the last of each hour for `hourly_days`, of each day for `daily_days`,
-    and of each week for ever. Ages count from the trusted time."""
+    and of each week for ever. Ages are relative to the trusted time."""
 
     all_hours: int = 24
     hourly_days: int = 7
@@ -26,11 +26,11 @@ class Retention:
 
 
 SHORT_OF_ROOM = Retention(all_hours=1, hourly_days=1, daily_days=30)
-"""The longest that history may be while there is no room."""
+"""Longest retention while the disk is full."""
 
 
 def shorten_retention(policy: Retention) -> Retention:
-    """What a policy keeps while there is no room."""
+    """Return the retention while the disk is full."""
     return Retention(
         min(policy.all_hours, SHORT_OF_ROOM.all_hours),
         min(policy.hourly_days, SHORT_OF_ROOM.hourly_days),
@@ -45,11 +45,11 @@ def sequences_to_drop(
     verified: int | None,
     keep: Callable[[int], bool] = lambda _: False,
 ) -> list[int]:
-    """Numbers to drop, oldest first. `rows` are all kept sequences in order; the head, pinned and labelled ones,
-    `verified` and what `keep` says stay, and so does the last of each period."""
+    """Return the numbers to drop, oldest first. `rows` are all kept sequences in order. The head, pinned and labelled
+    ones, `verified`, what `keep` accepts, and the last of each period stay."""
     period = _periods(retention, now)
-    # A sequence stays when it is the last of its period by either time: that of the writer may be wrong, and of what
-    # a machine brings after weeks, all arrived in one hour.
+    # A sequence stays when it is the last of its period by either time: the writer's time may be wrong, and the states
+    # that a machine pushes after weeks all arrive in one hour.
     last_of = {period(row, row.time): row.number for row in rows} | {
         period(row, row.raw_time, by_arrival=True): row.number for row in rows
     }
@@ -59,7 +59,8 @@ def sequences_to_drop(
 
 
 def _without_twins(rows: list[SequenceRow], spare: set[int]) -> list[int]:
-    """The spare ones, but for those between two equal states: without them one state would stand twice in a row."""
+    """Return the spare sequences, except those between two equal states: without them one state would occur twice in a
+    row."""
     drop: list[int] = []
     before: bytes | None = None
     for row, following in itertools.pairwise(rows):
@@ -71,12 +72,14 @@ def _without_twins(rows: list[SequenceRow], spare: set[int]) -> list[int]:
 
 
 class _Period(Protocol):
+    """Function that returns the period of a sequence."""
+
     def __call__(self, row: SequenceRow, time: str, *, by_arrival: bool = False) -> tuple[object, ...]: ...
 
 
 def _periods(retention: Retention, now: datetime) -> _Period:
-    """The period of which the last sequence is kept; one of its own for everything recent. How old a sequence is says
-    the clock of this vault, never that of a client (`_age_from`)."""
+    """Return the function that maps a sequence to its period, of which the last one is kept; recent ones have periods
+    of their own. Ages follow this vault's clock, never a client's (`_age_from`)."""
     every, hourly = now - timedelta(hours=retention.all_hours), now - timedelta(days=retention.hourly_days)
     daily = now - timedelta(days=retention.daily_days)
 
@@ -94,15 +97,15 @@ def _periods(retention: Retention, now: datetime) -> _Period:
 
 
 def _age_from(row: SequenceRow, now: datetime) -> datetime:
-    """Return the time from which the age of a sequence counts: its arrival, where it came from elsewhere, or what the
-    clock said, where its time is that of a clock which was ahead. Else its time, which a clock set back leaves alone.
-    """
+    """Return the time from which the age of a sequence counts: its arrival, if it came from elsewhere; the clock's
+    time, if its own is ahead of that; otherwise its own time, which a clock set back does not affect."""
     time, raw_time = times.parse_time(row.time), times.parse_time(row.raw_time)
     return raw_time if raw_time > time or time > now else time
 
 
 def is_protected(row: SequenceRow, now: datetime | None) -> bool:
-    """Labelled, or pinned by a pin that has not run out; without a trusted `now` none has."""
+    """Return whether a sequence is labelled, or pinned by a pin that has not expired. Without a trusted `now` no pin
+    expires."""
     return row.label is not None or any(
         pin.until is None or now is None or times.parse_time(pin.until) > now for pin in row.pins
     )

@@ -1,4 +1,4 @@
-"""Thinning: sequences go, and with them every row and object that no kept sequence needs."""
+"""Drop sequences, and with them every row and object that no kept sequence needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lifeboat_vault.store.store_protocols import MetadataStore
 
 @dataclass(frozen=True, slots=True)
 class ThinReport:
-    """What one run did: the numbers that went, how many are left, objects dropped and re-encoded, bytes freed on
+    """Result of one run: dropped numbers, number of remaining sequences, objects dropped and re-encoded, bytes freed on
     disk (negative when re-encoding took more than dropping gave)."""
 
     dropped: list[int]
@@ -38,7 +38,7 @@ def thin_vault(
     verified: int | None,
     keep: Callable[[int], bool] = lambda _: False,
 ) -> ThinReport:
-    """Drop what the retention lets go, in the caller's transaction."""
+    """Drop the sequences that the retention does not keep, inside the caller's transaction."""
     reach_crash_point(CrashPoint.THIN_PLANNED)
     dropped = sequences_to_drop(rows, retention, now, verified, keep)
     if not dropped:
@@ -54,13 +54,13 @@ def thin_vault(
 
 
 def _drop_sequences(metadata: MetadataStore, numbers: list[int]) -> None:
-    """With their pins, which have all run out."""
+    """Drop sequences with their pins, which have all expired."""
     metadata.execute_many(sql.DROP_PINS, [(number,) for number in numbers])
     metadata.execute_many(sql.DROP_SEQUENCE, [(number,) for number in numbers])
 
 
 def _drop_rows(metadata: MetadataStore) -> set[int]:
-    """Drop the rows in which no kept sequence lies; the objects that nothing uses any more."""
+    """Drop the rows of no kept sequence; return the objects that nothing uses any more."""
     statements = (sql.UNNEEDED_ENTRY_OBJECTS, sql.UNNEEDED_RECORD_OBJECTS)
     candidates = {number for statement in statements for (number,) in metadata.rows(statement)}
     metadata.execute(sql.DROP_UNNEEDED_ENTRIES)
@@ -71,8 +71,8 @@ def _drop_rows(metadata: MetadataStore) -> set[int]:
 def reencode_resting(
     metadata: MetadataStore, writer: ObjectWriter, unneeded: set[int], *, despite_damage: bool = False
 ) -> int:
-    """Let whatever stays but rests on something unneeded rest on the nearest of its bases that stays; how many. With
-    `despite_damage` what cannot be read stays as it is: it is lost already, and must not keep the rest from going."""
+    """Re-encode remaining patches on unneeded objects against their nearest remaining base; return how many. With
+    `despite_damage`, unreadable ones stay: they are lost already, and must not keep the others from being dropped."""
     reach_crash_point(CrashPoint.THIN_REENCODED)
     resting = {
         number for base in unneeded for (number,) in metadata.rows(sql.OBJECTS_ON, (base,)) if number not in unneeded
@@ -100,6 +100,6 @@ def _base_of(metadata: MetadataStore, number: int) -> int | None:
 
 
 def drop_objects(metadata: MetadataStore, unneeded: Iterable[int]) -> None:
-    """Newest first: a patch goes before what it rests on."""
+    """Drop objects, newest first: a patch before its base."""
     reach_crash_point(CrashPoint.THIN_ROWS_DROPPED)
     metadata.execute_many(sql.DROP_OBJECT, [(number,) for number in sorted(unneeded, reverse=True)])

@@ -1,8 +1,8 @@
-"""The audit: one hash-chained row for every change, in the change's own transaction. The same chain serves a vault and
-an endpoint; its tables have the same columns.
+"""The audit: one hash-chained row for every change, in the transaction of the change. A vault and an endpoint use the
+same chain; their tables have the same columns.
 
-Where old rows are let go (an endpoint's), a row of the chain itself says up to which number, and the hash that the
-first kept row follows from: the chain stays whole without them.
+Where old rows are trimmed (at an endpoint), a row of the chain records up to which number, and the hash before the
+first kept row. So the chain stays verifiable without them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from lifeboat_vault.rows.sequence_rows import AuditRow, json_of
 from lifeboat_vault.store.store_protocols import MetadataStore
 
 START = b"lifeboat audit 1"
-"""What the first row of all follows from."""
+"""The hash before the very first row."""
 TRIMMED = "audit.trimmed"
-"""The kind of the row that says which older ones were let go."""
+"""Kind of the row that records which older ones were trimmed."""
 
 
 class AuditEntry(NamedTuple):
-    """A row that is to be added. `details` holds numbers, hashes and reasons, never content."""
+    """A row to add. `details` holds numbers, hashes and reasons, never content."""
 
     time: str
     kind: str
@@ -36,12 +36,12 @@ class AuditEntry(NamedTuple):
 def append_row(
     metadata: MetadataStore, now: datetime, kind: str, subject: str, details: JsonObject | None = None
 ) -> None:
-    """Add a row; the caller's transaction is open. `details` holds numbers, hashes and reasons, never content."""
+    """Add a row inside the caller's transaction. `details` holds numbers, hashes and reasons, never content."""
     append_rows(metadata, [AuditEntry(times.to_text(now), kind, subject, details or {})])
 
 
 def append_rows(metadata: MetadataStore, entries: Iterable[AuditEntry]) -> None:
-    """Add rows; the caller's transaction is open."""
+    """Add rows inside the caller's transaction."""
     last = metadata.row(sql.LAST_AUDIT)
     number, previous = (0, START) if last is None else (last[0], last[1])
     for entry in entries:
@@ -53,15 +53,17 @@ def append_rows(metadata: MetadataStore, entries: Iterable[AuditEntry]) -> None:
 
 
 def read_rows(metadata: MetadataStore) -> Iterator[AuditRow]:
-    """All rows, oldest first."""
+    """Yield all rows, oldest first."""
     for number, time, kind, subject, details, digest in metadata.rows(sql.AUDIT):
         yield AuditRow(number, time, kind, subject, json_of(details), digest)
 
 
 def read_page(metadata: MetadataStore, after: int, most: int) -> tuple[bytes, list[AuditRow]]:
-    """Up to `most` rows after a number, oldest first, and the hash that the first of them follows from, or else the
-    next one that comes; b"" where the row before it is missing though it was not let go. The caller reads one
-    moment."""
+    """Return the hash before the first row after a number, and up to `most` such rows, oldest first.
+
+    Without rows, the hash is the one that the next row will follow. It is b"" when the preceding row is missing without
+    having been trimmed. The caller reads one snapshot.
+    """
     found = [
         AuditRow(number, time, kind, subject, json_of(details), digest)
         for number, time, kind, subject, details, digest in metadata.rows(sql.AUDIT_PAGE, (after, most))
@@ -75,7 +77,7 @@ def read_page(metadata: MetadataStore, after: int, most: int) -> tuple[bytes, li
 
 
 def find_broken_rows(metadata: MetadataStore) -> list[int]:
-    """Numbers of rows that do not follow from the row before them: changed, removed or put in."""
+    """Return the numbers of rows that do not follow from the previous one: changed, removed or inserted."""
     wrong = []
     expected, previous = _beginning(metadata)
     for row in read_rows(metadata):
@@ -86,13 +88,13 @@ def find_broken_rows(metadata: MetadataStore) -> list[int]:
 
 
 def chain_ends(metadata: MetadataStore) -> tuple[int, int, str]:
-    """The numbers of the oldest and the newest row, and the newest hash; (0, 0, "") without rows."""
+    """Return the numbers of the oldest and the newest row, and the newest hash; (0, 0, "") without rows."""
     last, first = metadata.row(sql.LAST_AUDIT), metadata.row(sql.FIRST_AUDIT)
     return (0, 0, "") if last is None or first is None else (int(first[0]), int(last[0]), bytes(last[1]).hex())
 
 
 def number_before(metadata: MetadataStore, time: str) -> int:
-    """The number before that of the first row as young as a timestamp; that of the last row where all are older."""
+    """Return the number before the first row that is not older than a timestamp; the last number when all are older."""
     first = metadata.row(sql.FIRST_AUDIT_SINCE, (time,))
     if first is not None and first[0] is not None:
         return int(first[0]) - 1
@@ -100,7 +102,7 @@ def number_before(metadata: MetadataStore, time: str) -> int:
 
 
 def trim_rows(metadata: MetadataStore, now: datetime, before: str, most: int) -> int:
-    """Let go of rows from before a timestamp, and of the oldest beyond `most`; how many. The newest stays. The
+    """Drop rows older than a timestamp, and the oldest ones beyond `most`; return how many. The newest row stays. The
     caller's transaction is open."""
     last = metadata.row(sql.LAST_AUDIT)
     if last is None:
@@ -117,7 +119,7 @@ def trim_rows(metadata: MetadataStore, now: datetime, before: str, most: int) ->
 
 
 def _beginning(metadata: MetadataStore) -> tuple[int, bytes]:
-    """The number of the first row there should be, and what it follows from."""
+    """Return the expected number of the first row, and the hash before it."""
     row = metadata.row(sql.LAST_AUDIT_OF, (TRIMMED,))
     if row is None:
         return 1, START
@@ -126,7 +128,7 @@ def _beginning(metadata: MetadataStore) -> tuple[int, bytes]:
 
 
 def row_hash(previous: bytes, row: AuditRow) -> bytes:
-    """The hash of a row, without the one that it has, which follows from `previous`."""
+    """Return the hash of a row (without its own hash field) that follows `previous`."""
     covered = {
         "number": row.number,
         "time": row.time,

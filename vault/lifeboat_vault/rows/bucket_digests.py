@@ -1,7 +1,7 @@
-"""The head's digest, kept up to date bucket by bucket, so that a commit re-hashes only what it touched.
+"""Maintain the head's digest bucket by bucket, so that a commit re-hashes only what it touched.
 
-In a sealed vault hashes stand together, 32 buckets a row: one hash beside a leaf would confirm a guess of path and
-meta, and a thousand sealed values would cost every commit more than its content.
+In a sealed vault 32 hashes share a row: a hash beside its leaf would confirm a guess of path and meta, and a thousand
+sealed values would cost more than the content of a commit.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _GROUP = 32
 
 
 def write_empty_buckets(metadata: MetadataStore, columns: ColumnSealer) -> None:
-    """The buckets of an empty vault."""
+    """Write the buckets of an empty vault."""
     write_buckets(metadata, columns, merkle.empty_buckets())
 
 
 def write_buckets(metadata: MetadataStore, columns: ColumnSealer, hashes: list[bytes]) -> None:
-    """Keep these hashes in an empty table."""
+    """Write these hashes into an empty table."""
     if columns.is_plain:
         metadata.execute_many(sql.ADD_BUCKET, enumerate(hashes))
         return
@@ -40,7 +40,7 @@ def write_buckets(metadata: MetadataStore, columns: ColumnSealer, hashes: list[b
 def update_buckets(
     metadata: MetadataStore, columns: ColumnSealer, touched: set[int], known: list[bytes] | None = None
 ) -> list[bytes]:
-    """Re-hash the touched buckets from the live rows; the hashes of all. `known` are those of the state before."""
+    """Re-hash the touched buckets from the live rows and return all hashes. `known` are those of the previous state."""
     hashes = stored_buckets(metadata, columns) if known is None else list(known)
     fresh = _hash_buckets(_live_items(metadata, columns, touched), touched)
     for number, value in fresh.items():
@@ -58,7 +58,7 @@ def _sealed(columns: ColumnSealer, hashes: list[bytes], group: int) -> bytes:
 
 
 def stored_buckets(metadata: MetadataStore, columns: ColumnSealer) -> list[bytes]:
-    """The hashes of all buckets as they are kept. Raises VaultDamaged."""
+    """Return the stored hashes of all buckets. Raises VaultDamaged."""
     held = [value for (value,) in metadata.rows(sql.BUCKETS)]
     if columns.is_plain:
         if len(held) != merkle.BUCKETS:
@@ -71,13 +71,13 @@ def stored_buckets(metadata: MetadataStore, columns: ColumnSealer) -> list[bytes
 
 
 def still_of(known: list[bytes] | None, digest: bytes | None) -> list[bytes] | None:
-    """The hashes known from an earlier commit, if they are those of the state with this digest: then nobody else has
-    written since, and they need not be read."""
+    """Return the hashes known from an earlier commit if they give this digest, that is, if no other process has written
+    since; then they need not be read."""
     return known if known is not None and digest is not None and merkle.merkle_root(known) == digest else None
 
 
 def live_buckets(metadata: MetadataStore, columns: ColumnSealer) -> list[bytes]:
-    """All buckets computed from the live rows."""
+    """Compute all buckets from the live rows."""
     every = set(range(merkle.BUCKETS))
     hashes = _hash_buckets(_live_items(metadata, columns, every), every)
     return [hashes[number] for number in range(merkle.BUCKETS)]
@@ -92,7 +92,7 @@ def _hash_buckets(items: Iterator[Item], touched: set[int]) -> dict[int, bytes]:
 
 
 def _live_items(metadata: MetadataStore, columns: ColumnSealer, touched: set[int]) -> Iterator[Item]:
-    """Live items of the touched buckets; when they are many, one walk over everything is cheaper than many look-ups."""
+    """Yield live items of the touched buckets. Beyond some number of buckets, one scan is cheaper than many lookups."""
     if len(touched) > _MANY:
         yield from _entries(metadata, columns, sql.LIVE_ENTRIES, ())
         yield from _records(metadata, columns, sql.LIVE_RECORDS, ())

@@ -1,9 +1,8 @@
-"""How what says something stands in the columns of rows: as it is, or sealed (see `at_rest.sealer`).
+"""Convert values to and from table columns, plain or sealed (see `at_rest.sealer`).
 
 Sealed are bodies, salts, SHA-256s of bytes, paths, partitions, metas, labels, values of decisions, the seed and the
-hashes of buckets. Tokens of paths and partitions are the same for the same text, so that they can be looked up and
-compared, and say nothing of order: whoever orders or filters does it after opening. In a vault that seals nothing
-each of these functions gives back what it was given, rows streamed as they come.
+hashes of buckets. Equal paths and partitions have equal tokens, which can be looked up and compared but not sorted;
+sorting and filtering happen after opening. In a plain vault each function returns its input, and rows are streamed.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LABEL, DECISION, REDACTION, SEED, BUCKETS = "label", "decision", "redaction", "s
 
 
 class ColumnSealer:
-    """What a vault's sealer does, column by column. Opening raises VaultDamaged, KeyRevoked."""
+    """Applies a vault's sealer column by column. Opening raises VaultDamaged, KeyRevoked."""
 
     def __init__(self, sealer: Sealer) -> None:
         self.sealer = sealer
@@ -36,8 +35,8 @@ class ColumnSealer:
         self._partition_tokens: dict[str, str] = {}
 
     def check(self, metadata: MetadataStore) -> None:
-        """Since the vault was opened its key may have been taken away, or another process may have put it under another
-        one: then tokens of this one find nothing. Raises KeyRevoked, OtherDataKey."""
+        """Check that the vault still uses this key: it may have been revoked, or another process may have sealed the
+        vault under another one, so that lookups by token find nothing. Raises KeyRevoked, OtherDataKey."""
         if self.is_plain:
             return
         row = metadata.row(sql.VAULT)
@@ -56,7 +55,7 @@ class ColumnSealer:
         return held if self.is_plain else self.sealer.open(BODY, held)
 
     def salt(self, salt: bytes) -> bytes | None:
-        """None for the salt of a leaf that has none (any more)."""
+        """Return the stored salt; None for a leaf without one."""
         if self.is_plain or not salt:
             return salt or None
         return self.sealer.seal(SALT, salt)
@@ -67,7 +66,7 @@ class ColumnSealer:
         return self.sealer.open(SALT, held)
 
     def sha256(self, digest: bytes | None) -> bytes | None:
-        """Can be looked up."""
+        """Return the stored hash, which can be looked up."""
         if self.is_plain or digest is None:
             return digest
         return self.sealer.token(SHA256, digest.hex()).encode()
@@ -84,7 +83,7 @@ class ColumnSealer:
         return held if self.is_plain else self.sealer.text(PATH, held)
 
     def partition(self, partition: str) -> str:
-        """Partitions are few and asked for with every record."""
+        """Return the stored partition; cached, because there are few and every record has one."""
         if self.is_plain:
             return partition
         found = self._partition_tokens.get(partition)
@@ -101,7 +100,7 @@ class ColumnSealer:
         return found
 
     def text(self, kind: str, text: str) -> str:
-        """Metas, labels, values: different every time."""
+        """Seal a meta, label or value; the result differs every time."""
         if self.is_plain:
             return text
         return base64.b64encode(self.sealer.seal(kind, text.encode())).decode()
@@ -118,11 +117,11 @@ class ColumnSealer:
     # Buckets ----------------------------------------------------------------------------------------------------
 
     def entry_bucket(self, bucket: int) -> int:
-        """The number under which an entry's bucket stands in its row: that of its path would confirm a guess of it."""
+        """Return the stored number of an entry's bucket. The bucket itself would confirm a guess of the path."""
         return bucket if self.is_plain else self._entry_buckets[bucket]
 
     def entry_bucket_of(self, held: int) -> int:
-        """-1 for a number that no bucket has."""
+        """Return the bucket; -1 for an invalid number."""
         return held if self.is_plain else self._entry_buckets_back.get(held, -1)
 
     @cached_property
@@ -141,19 +140,19 @@ class ColumnSealer:
     # Rows -------------------------------------------------------------------------------------------------------
 
     def entries(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Rows of `statements._ENTRY`: (path, meta, leaf, salt, size, sha256, ...)."""
+        """Open rows of `vault_statements._ENTRY`: (path, meta, leaf, salt, size, sha256, ...)."""
         return iter(rows) if self.is_plain else map(self._entry, rows)
 
     def _entry(self, row: Row) -> Row:
         return (self.path_of(row[0]), *self.entry_without_path(row)[1:])
 
     def entry_without_path(self, row: Row) -> Row:
-        """The same, the path opened already."""
+        """Open a row of an entry whose path is already open."""
         path, meta, leaf, salt, size, sha256, *rest = row
         return (path, self.text_of(META, meta), leaf, self.salt_of(salt), size, self.sha256_of(sha256), *rest)
 
     def records(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Rows of `statements._RECORD`: (id, partition, position, leaf, salt, ...)."""
+        """Open rows of `vault_statements._RECORD`: (id, partition, position, leaf, salt, ...)."""
         return iter(rows) if self.is_plain else map(self._record, rows)
 
     def _record(self, row: Row) -> Row:
@@ -161,7 +160,7 @@ class ColumnSealer:
         return (record_id, self.partition_of(partition), position, leaf, self.salt_of(salt), *rest)
 
     def entry_items(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """(path, meta, leaf)."""
+        """Open rows of (path, meta, leaf)."""
         return iter(rows) if self.is_plain else map(self._entry_item, rows)
 
     def _entry_item(self, row: Row) -> Row:
@@ -169,7 +168,7 @@ class ColumnSealer:
         return self.path_of(path), self.text_of(META, meta), leaf
 
     def record_items(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """(id, partition, position, leaf)."""
+        """Open rows of (id, partition, position, leaf)."""
         return iter(rows) if self.is_plain else map(self._record_item, rows)
 
     def _record_item(self, row: Row) -> Row:
@@ -177,7 +176,7 @@ class ColumnSealer:
         return record_id, self.partition_of(partition), position, leaf
 
     def checks(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """(object, leaf, salt, sha256, size, whether it is held)."""
+        """Open rows of (object, leaf, salt, sha256, size, whether it is held)."""
         return iter(rows) if self.is_plain else map(self._check, rows)
 
     def _check(self, row: Row) -> Row:

@@ -1,4 +1,4 @@
-"""Everything that a vault keeps, once: what a purge looks through."""
+"""Iterate over everything that a vault keeps, each item once, for purges."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from lifeboat_vault.store.store_protocols import MetadataStore
 
 
 class HistoryItem(NamedTuple):
-    """One stay of bytes in the history: from sequence `first` until before `last` (None: the head has it).
+    """Bytes that were alive from sequence `first` until before `last` (None: still).
 
-    Of an entry `path` and `meta` are given, of a record `record_id` and `partition`; `object` is for
-    `VaultReading.read_object`, several items may share one. `leaf` is the one that states have; without salt its bytes
-    were replaced. `held` False: the bytes are not here."""
+    An entry has `path` and `meta`, a record `record_id` and `partition`. `object` is for `VaultReading.read_object`;
+    items may share one. `leaf` is the one in states; without salt its bytes were replaced. `held` False: the bytes are
+    missing.
+    """
 
     object: int
     leaf: Leaf
@@ -33,7 +34,8 @@ class HistoryItem(NamedTuple):
 
 
 class EntrySpan(NamedTuple):
-    """One stay of a file's bytes in the history, without reading its meta. `is_marked`: a text stands in that."""
+    """One row of a file whose bytes are held, without reading its meta. `is_marked` says whether that contains a
+    text."""
 
     path: str
     object: int
@@ -44,8 +46,8 @@ class EntrySpan(NamedTuple):
 
 
 def iterate_entry_spans(metadata: MetadataStore, columns: ColumnSealer, mark: str) -> Iterator[EntrySpan]:
-    """Every row of an entry whose bytes are held, in no order. Metas list all memories of a file: they are looked at by
-    the database, where it can read them."""
+    """Yield every row of an entry whose bytes are held, unordered. The database searches the metas, which list all
+    memories of a file, where it can read them."""
     if columns.is_plain:
         for path, number, size, first, last, marked in metadata.rows(sql.STAYS_OF_ENTRIES, (mark,)):
             yield EntrySpan(path, number, size, first, last, bool(marked))
@@ -55,7 +57,7 @@ def iterate_entry_spans(metadata: MetadataStore, columns: ColumnSealer, mark: st
 
 
 def iterate_history(metadata: MetadataStore, columns: ColumnSealer) -> Iterator[HistoryItem]:
-    """Every row of an entry, then every row of a record whose line is here."""
+    """Yield every row of an entry, then every row of a record whose line is held."""
     for path, meta, leaf, salt, size, number, held, first, last in metadata.rows(sql.HISTORY_OF_ENTRIES):
         opened = json_of(columns.text_of(META, meta))
         place = columns.path_of(path), opened, None, None

@@ -1,4 +1,4 @@
-"""Many numbers in little room: as the runs of them that follow each other, oldest first, `[[0, 41], [44, 44]]`."""
+"""Store many numbers compactly as runs of consecutive ones, oldest first: `[[0, 41], [44, 44]]`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 Runs = list[list[int]]
 MOST = 64
-"""Runs that are kept: the newest. What is said of older numbers is forgotten."""
+"""Maximum runs. Only the newest are kept; older numbers are forgotten."""
 
 
 def add_number(runs: Sequence[Sequence[int]], number: int) -> Runs:
-    """The runs with one number more."""
+    """Return the runs with one more number."""
     made: Runs = []
     for first, last in sorted([*map(tuple, runs), (number, number)]):
         if made and first <= made[-1][1] + 1:
@@ -21,5 +21,5 @@ def add_number(runs: Sequence[Sequence[int]], number: int) -> Runs:
 
 
 def holds_number(runs: Sequence[Sequence[int]], number: int) -> bool:
-    """Whether a number is among them."""
+    """Return whether a number is in the runs."""
     return any(first <= number <= last for first, last in runs)

@@ -1,7 +1,4 @@
-"""The rows of one path or one record as spans of sequences, and how they read with one kept state put right.
-
-Pure: nothing here reads or writes a table.
-"""
+"""Rows of one path or record as spans of sequences, and how to repair them for one kept state. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from typing import Any, NamedTuple
 
 
 class RowSpan(NamedTuple):
-    """One row: alive from `first` until before `last` (None: still). `content` is equal for rows that say the same,
-    `columns` are the others as they are kept."""
+    """One row, alive from `first` until before `last` (None: still). `content` is equal for rows that say the same;
+    `columns` are the other stored columns."""
 
     first: int
     last: int | None
@@ -38,7 +35,7 @@ class KeptSequences:
         return self._numbers[place] if place < len(self._numbers) else None
 
     def within(self, first: int, last: int | None) -> list[int]:
-        """Return those from `first` until before `last` (None: no end)."""
+        """Return the kept numbers from `first` until before `last` (None: no end)."""
         end = len(self._numbers) if last is None else bisect_left(self._numbers, last)
         return self._numbers[bisect_left(self._numbers, first) : end]
 
@@ -46,8 +43,8 @@ class KeptSequences:
 def replace_at_sequence(
     stays: Sequence[RowSpan], kept: KeptSequences, number: int, wanted: RowSpan | None
 ) -> list[RowSpan]:
-    """Return the rows of one key that has `wanted` at one kept sequence (None: nothing), and what it had at every
-    other one. Of `wanted` only the content and the columns count. Spans that meet and say the same become one row."""
+    """Return the rows of one key with `wanted` at one kept sequence (None: nothing) and unchanged content at every
+    other one. Only content and columns of `wanted` are used. Adjacent equal spans become one row."""
     others = [part for stay in stays for part in _without(stay, kept, number)]
     if wanted is None:
         return others
@@ -60,7 +57,7 @@ def replace_at_sequence(
 
 
 def _without(stay: RowSpan, kept: KeptSequences, number: int) -> list[RowSpan]:
-    """Return what is left of a row that is not alive at a kept sequence any more."""
+    """Return the rest of a row that is no longer alive at a kept sequence."""
     if not stay.covers(number):
         return [stay]
     before, after = stay._replace(last=number), kept.after(number)

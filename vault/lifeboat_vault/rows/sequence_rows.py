@@ -1,4 +1,4 @@
-"""What the vault says about its sequences, pins and audit: plain rows."""
+"""Plain rows of a vault: sequences, pins and audit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_vault.store.store_protocols import Row
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Why a sequence must stay; until when (timestamp), None for ever."""
+    """Why a sequence must stay, and until when (timestamp); None for ever."""
 
     number: int
     reason: str
@@ -25,9 +25,8 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class SequenceRow:
-    """One kept sequence. `time`, which is signed, never goes back. `raw_time` is what the clock of this vault said when
-    it was captured here, or arrived. `bytes` is what it added to the vault as stored; `counts` is the caller's (what
-    changed, in numbers)."""
+    """One kept sequence. `time`, which is signed, never goes back. `raw_time` is the clock's time when it was captured
+    here, or arrived. `bytes` is the stored size that it added; `counts` are the caller's numbers of changes."""
 
     number: int
     base: int | None
@@ -45,18 +44,19 @@ class SequenceRow:
 
     @property
     def recorded_at(self) -> str:
-        """When it was captured, as far as is known: after a clock was ahead once, `time` stays there for as long."""
+        """Return when it was captured, as far as known. After a clock was ahead once, `time` stays there until it
+        catches up."""
         return min(self.time, self.raw_time)
 
     def as_sequence(self, agent_id: str) -> Sequence:
-        """The part a signature covers, and the signature."""
+        """Return the signed part with its signature."""
         return Sequence(agent_id, self.number, self.base, self.epoch, self.time, self.digest, self.signature)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One change of the vault: what was done to which subject, in numbers and hashes, never content. `hash` covers
-    the row and the hash before it."""
+    """One change of the vault: operation and subject, in numbers and hashes, never content. `hash` covers the row and
+    the previous hash."""
 
     number: int
     time: str
@@ -67,7 +67,7 @@ class AuditRow:
 
 
 def json_of(text: str) -> Any:
-    """A JSON value the vault wrote. Raises VaultDamaged when somebody else wrote it."""
+    """Decode a JSON value that the vault wrote. Raises VaultDamaged for any other."""
     try:
         return json_codec.decode_json(text.encode())
     except (msgspec.DecodeError, AttributeError) as error:

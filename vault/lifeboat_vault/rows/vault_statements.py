@@ -1,7 +1,7 @@
-"""Every SQL statement of the vault, in portable SQL with `?` parameters.
+"""All SQL statements of the vault, in portable SQL with `?` parameters.
 
-Three shapes come back everywhere: rows alive at n (`first <= n` and not yet ended), rows alive now (`last is null`),
-and rows alive at one of two sequences but not at the other, found by where they begin or end in between.
+Three shapes recur: rows alive at n (`first <= n` and not yet ended), rows alive now (`last is null`), and rows alive at
+one of two sequences but not at the other, found by where they begin or end in between.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NEXT_OBJECT = "select coalesce(max(id), 0) + 1 from object"
 ADD_OBJECT = """insert into object(id, leaf, salt, sha256, size, base, depth, coding, file, body)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 OBJECT = "select coding, body, file, base, size from object where id = ?"
-# An object and what it rests on, the object first: patches are at most so deep, and one question asks for all.
+# An object and its chain of bases, the object first; the depth of patches is limited, so one query fetches all.
 OBJECT_CHAIN = """with recursive chain(id, coding, body, file, base, size, step) as (
     select id, coding, body, file, base, size, 0 from object where id = ?
     union all
@@ -75,8 +75,8 @@ FILES = "select file from object where file is not null"
 _ENTRY = """select e.path, e.meta, o.leaf, o.salt, o.size, o.sha256, o.id,
     o.body is not null or o.file is not null from entry e join object o on o.id = e.object"""
 _ALIVE = "first <= ? and (last is null or last > ?)"
-# Of one path or record only the newest row can be alive: nothing here walks through all that it ever was. `>=`, where
-# none is larger: with `=` a planner might look among all that began with that sequence.
+# Of one path or record only the newest row can be alive, so no query walks through its history. `>=`, although
+# none is larger: with `=` a planner might scan all rows that began with that sequence.
 LIVE_ENTRY = """select e.object, e.meta, o.leaf from entry e join object o on o.id = e.object
     where e.path = ? and e.first >= (select max(first) from entry where path = ?) and e.last is null"""
 END_ENTRY = """update entry set last = ?
@@ -104,12 +104,12 @@ END_RECORD = """update record set last = ?
     where id = ? and first >= (select max(first) from record where id = ?) and last is null"""
 ADD_RECORD = """insert into record(id, partition, position, object, bucket, content_key, first)
     values (?, ?, ?, ?, ?, ?, ?)"""
-# A record whose line is not here is gone.
+# A record without a line is gone.
 _HAS_LINE = "(o.body is not null or o.file is not null)"
 RECORDS = f"{_RECORD} where {_ALIVE} and {_HAS_LINE} order by partition, position"
 RECORDS_OF = f"{_RECORD} where partition = ? and {_ALIVE} and {_HAS_LINE} order by position"
 RECORD = f"{_RECORD} where r.id = ? and {_ALIVE} and {_HAS_LINE} order by first desc limit 1"
-# Those are few: what has no body is walked through, and not what is alive (a cross join is done in its order).
+# These are few: scan objects without a body, not live rows (a cross join keeps this order).
 _GONE = "from object o cross join record r where o.body is null and o.file is null and r.object = o.id"
 STAYS_OF_RECORD = f"""select r.object, r.first, r.last from record r join object o on o.id = r.object
     where r.id = ? and {_HAS_LINE} order by r.first"""
@@ -120,37 +120,37 @@ OBJECTS_OF_RECORDS = f"select distinct object from record where {_ALIVE} order b
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
 _LIVE_RECORD = """select r.bucket, r.id, r.partition, r.position, o.leaf from record r join object o on o.id = r.object
     where r.last is null"""
-# In the order of the largest table, or every object is fetched from another place.
+# In the order of the largest table; otherwise every object is fetched from a different place.
 LIVE_RECORDS = f"{_LIVE_RECORD} order by r.object"
 
 
 def live_entries_in(buckets: int) -> str:
-    """Live entries of so many buckets."""
+    """Return a query of the live entries in this many buckets."""
     return f"{LIVE_ENTRIES} and e.bucket in ({', '.join('?' * buckets)})"
 
 
 def live_records_in(buckets: int) -> str:
-    """Live records of so many buckets."""
+    """Return a query of the live records in this many buckets."""
     return f"{_LIVE_RECORD} and r.bucket in ({', '.join('?' * buckets)})"
 
 
 def known_records(count: int) -> str:
-    """Those among `count` ids of which there ever was a record."""
+    """Return a query of those among `count` ids that ever had a record."""
     return f"select distinct id from record where id in ({', '.join('?' * count)})"
 
 
 def live_records_named(count: int) -> str:
-    """Live records among `count` ids."""
+    """Return a query of the live records among `count` ids."""
     marks = ", ".join("?" * count)
     return f"select id, partition, position, first, object from record where last is null and id in ({marks})"
 
 
 def beginnings_of_records(count: int) -> str:
-    """Where the live versions among `count` ids begin."""
+    """Return a query of where the live versions of `count` ids begin."""
     return f"select id, first from record where last is null and id in ({', '.join('?' * count)})"
 
 
-# Restating: the rows of one state whether or not their objects are there, and all that one key has had
+# Row repair: the rows of one state, with or without their objects, and the history of one key
 ENTRY_ROWS_AT = f"""select e.path, e.meta, o.leaf, o.id from entry e left join object o on o.id = e.object
     where {_ALIVE}"""
 RECORD_ROWS_AT = f"""select r.id, r.partition, r.position, o.leaf, o.id
@@ -206,14 +206,14 @@ BUCKETS = "select hash from bucket order by number"
 ADD_BUCKET = "insert into bucket(number, hash) values (?, ?)"
 SET_BUCKET = "update bucket set hash = ? where number = ?"
 
-# Thinning: rows that no kept sequence lies in
+# Thinning: rows without a kept sequence
 _UNNEEDED = "last is not null and not exists (select 1 from sequence where n >= {table}.first and n < {table}.last)"
 UNNEEDED_ENTRY_OBJECTS = f"select object from entry where {_UNNEEDED.format(table='entry')}"
 UNNEEDED_RECORD_OBJECTS = f"select object from record where {_UNNEEDED.format(table='record')}"
 DROP_UNNEEDED_ENTRIES = f"delete from entry where {_UNNEEDED.format(table='entry')}"
 DROP_UNNEEDED_RECORDS = f"delete from record where {_UNNEEDED.format(table='record')}"
 
-# Versions of one path, the newest first, whose bytes are here; and where an object is used
+# Held versions of one path, newest first; and the uses of an object
 _HELD = """select e.path, e.object, e.first, e.last, e.meta from entry e join object o on o.id = e.object
     where (o.body is not null or o.file is not null)"""
 HELD_BETWEEN = f"{_HELD} and e.path >= ? and e.path < ? order by e.path, e.first desc"
@@ -272,11 +272,11 @@ METAS_OF_ENTRIES = """select e.path, e.object, o.size, e.first, e.last, e.meta
 STAYS_OF_RECORDS = f"""select r.id, r.first, r.last, o.id, o.coding, o.body, o.file, o.base, o.size
     from record r join object o on o.id = r.object where {_HAS_LINE} order by r.object"""
 
-# Objects of files whose bytes are not here, and since when a state names them
+# Objects of files without bytes, and the first sequence that names them
 LACKING_OBJECTS = """select o.id, o.leaf, min(e.first) from object o join entry e on e.object = o.id
     where o.body is null and o.file is null group by o.id, o.leaf order by o.id"""
 
-# Under another sealer
+# Resealing
 OBJECTS_AFTER = "select id, salt, sha256, file, body from object where id > ? order by id limit ?"
 RESEAL_OBJECT = "update object set salt = ?, sha256 = ?, body = ?, file = ? where id = ?"
 METAS_AFTER = """select path, first, meta from entry where path > ? or (path = ? and first > ?)

@@ -1,1 +1,1 @@
-"""Where a vault keeps its rows and its large bodies, behind two protocols."""
+"""Stores for a vault's rows and large bodies, behind two protocols."""

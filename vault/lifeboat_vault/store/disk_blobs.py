@@ -1,4 +1,4 @@
-"""Large bodies as files in one folder."""
+"""Store large bodies as files in one folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lifeboat_alf.seams.file_operations import FileOperations, read_all
 from lifeboat_vault import errors
 
 LARGEST_INLINE = 256 << 10
-"""Bytes: up to here a row is cheaper to write and to read than a file of its own."""
+"""Bytes. Up to this size a row is cheaper to write and read than a separate file."""
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 class DiskBlobs:
-    """A `BlobStore` in `folder` (made when missing)."""
+    """A `BlobStore` in `folder`, which is created when missing."""
 
     def __init__(self, folder: Path, files: FileOperations) -> None:
         self._folder = folder
@@ -39,7 +39,7 @@ class DiskBlobs:
             except FileExistsError:
                 raise
             except OSError:
-                # Half a body is nobody's; if even this fails the next sweep takes it.
+                # Remove the partial body; if even this fails, the next sweep does.
                 with contextlib.suppress(OSError):
                     self._files.remove(path)
                 raise
@@ -80,7 +80,7 @@ class DiskBlobs:
 
 @contextlib.contextmanager
 def translate_errors() -> Iterator[None]:
-    """Errors of the system as VaultFull or VaultUnusable; a missing file is for the caller to judge."""
+    """Convert system errors to VaultFull or VaultUnusable. The caller handles missing files."""
     try:
         yield
     except FileNotFoundError:

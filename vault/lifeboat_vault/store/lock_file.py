@@ -1,4 +1,4 @@
-"""Files that one process at a time holds."""
+"""Lock files held by one process at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from lifeboat_vault import errors
 
 @contextlib.contextmanager
 def hold_lock_file(file: Path, *, seconds: float, busy: LifeboatError) -> Iterator[None]:
-    """Raises `busy` when another process holds the file for so long, and VaultUnusable when it cannot be made."""
+    """Hold a lock file. Raises `busy` when another process holds it for too long, VaultUnusable when it cannot be
+    made."""
     lock = filelock.FileLock(file, mode=0o600, timeout=seconds)
     try:
         lock.acquire()

@@ -1,8 +1,7 @@
-"""Reading a database where SQLite can write nothing: on a read-only or full disk.
+"""Read a database where SQLite cannot write: on a read-only or full disk.
 
-SQLite opens a database with a write-ahead log only where it can make the log's index beside it. Where it cannot, the
-file is read as it stands when its log is empty; else database and log are copied to the temporary folder of the
-system, and SQLite reads the copy with its log.
+SQLite opens a database with a write-ahead log only where it can create the log's index. Elsewhere, the file is read
+directly if its log is empty; otherwise database and log are copied to the system's temporary folder and read there.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def is_for_want_of_writing(error: sqlite3.Error) -> bool:
 
 
 def open_readable(path: Path) -> ReadableCopy:
-    """Open the database at `path` for reading alone, with what its log holds.
+    """Open the database at `path` for reading only, including the content of its log.
 
     Raises sqlite3.Error when it cannot be read either, OSError when the temporary folder has no room for a copy.
     """
@@ -50,7 +49,7 @@ def open_readable(path: Path) -> ReadableCopy:
 
 
 def _copy_both(path: Path, copy: Path) -> None:
-    """Copy database and log as they stand together: again when one changed meanwhile."""
+    """Copy a consistent pair of database and log; repeat when one changed meanwhile."""
     for _ in range(_COPIES):
         before = _seen(path)
         shutil.copyfile(path, copy)

@@ -1,6 +1,6 @@
-"""Forward migrations of tables. A copy of the file is kept; a newer file is refused by name.
+"""Migrate tables forward. A copy of the file is kept; a newer file is refused by name.
 
-The version stands in the column `vault_schema` of a table with one row: `vault` in a vault's file.
+The column `schema` of a table with one row holds the version: `vault` in a vault's file.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ STEPS: Steps = {
         "create index object_bodyless on object(leaf) where body is null and file is null",
     )
 }
-"""From schema version k to k + 1: the statements. A vault of schema 1 keeps the column `replaced_by` of its objects and
-its index, both empty: without them every row of bodies would be written anew."""
+"""Statements that lead from schema version k to k + 1. A vault of schema 1 keeps the column `replaced_by` of its
+objects and its index, both empty, because removing them would rewrite every row of bodies."""
 
 
 def migrate_tables(
@@ -37,11 +37,12 @@ def migrate_tables(
     *,
     table: str = "vault",
 ) -> Path | None:
-    """Bring the tables to `target` in one transaction; the path of the kept copy, None when nothing was to be done.
+    """Migrate the tables to `target` in one transaction; return the path of the kept copy, None when nothing was to be
+    done.
 
-    The transaction is begun before the copy is made: nobody commits in between, and of two processes that open an older
-    file at once the second finds it done. `table` holds the version. Raises VaultNewer, VaultDamaged (no row there),
-    VaultFull.
+    The transaction begins before the copy is made, so that nothing is committed in between. Of two processes that open
+    an older file at once, the second finds it migrated. `table` holds the version. Raises VaultNewer, VaultDamaged (no
+    row there), VaultFull.
     """
     found = _version(metadata, file, table)
     if found > target:
@@ -64,7 +65,7 @@ def migrate_tables(
 
 
 def _keep(metadata: MetadataStore, file: Path, version: int) -> Path:
-    """A copy of the tables as they are; under its name it is whole. The service removes it after 30 days."""
+    """Copy the tables as they are; a file under the final name is complete. The service removes it after 30 days."""
     copy = file.with_name(f"{file.name}.schema-{version}")
     begun = file.with_name(f".{copy.name}.tmp")
     with translate_errors():

@@ -1,9 +1,8 @@
-"""A vault's rows in one SQLite file.
+"""Store a vault's rows in one SQLite file.
 
-Write-ahead log: a commit is one flush instead of three, and the timeline can be read while a capture commits. With
-`synchronous=FULL` a commit that returned survives a power cut. `auto_vacuum` has to be set before the log mode and
-before the first table, or it is silently ignored. Raw SQL throughout: `sqlite_utils` would begin its transactions
-deferred, where a second writer fails at once instead of waiting.
+With a write-ahead log a commit is one flush instead of three, and the timeline can be read while a capture commits.
+With `synchronous=FULL` a completed commit survives a power cut. `auto_vacuum` must be set before the log mode and the
+first table, or it is silently ignored. `docs/architecture.md` says what `sqlite_utils` is used for.
 """
 
 from __future__ import annotations
@@ -14,14 +13,17 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
-
-from sqlite_utils import Database
+from typing import TYPE_CHECKING
 
 from lifeboat_vault import errors
 from lifeboat_vault.store import readable_copy, vault_schema
 from lifeboat_vault.store.disk_blobs import translate_errors
 from lifeboat_vault.store.store_protocols import Parameters, Row
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
 
 BUSY_SECONDS = 10.0
 _LOG_LIMIT = 16 << 20
@@ -48,9 +50,11 @@ class SqliteStore:
         tables: Sequence[str] = vault_schema.TABLES,
         allowed: Callable[[], None] | None = None,
     ) -> None:
-        """Open the file; with `create` it may be missing or empty. `tables` are what `prepare` makes, those of a vault
-        unless given. `allowed` is asked inside each transaction, before anything changes; what it raises is raised.
-        Raises VaultMissing, VaultDamaged."""
+        """Open the file; with `create` it may be missing or empty.
+
+        `tables` are what `prepare` creates, by default those of a vault. `allowed` is called inside each transaction
+        before anything changes, and may raise to refuse it. Raises VaultMissing, VaultDamaged.
+        """
         if not create and not path.exists():
             raise errors.VaultMissing(f"{path} does not exist")
         self._path = path
@@ -62,10 +66,9 @@ class SqliteStore:
             if create:
                 _for_its_owner(path)
             self._connection = self._connected(create)
-            self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
 
     def _connected(self, create: bool) -> sqlite3.Connection:
-        """Where nothing can be written, a connection that reads: what was kept stays readable on a full disk."""
+        """Connect. On a disk that is not writable, return a read-only connection, so that the vault stays readable."""
         connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             for pragma in (*(_AT_CREATION if create else ()), *_ALWAYS):
@@ -82,7 +85,7 @@ class SqliteStore:
             raise
 
     def _readable(self, refused: sqlite3.Error) -> sqlite3.Connection:
-        """Raises `refused` where the file cannot be read either: it says why SQLite opened nothing."""
+        """Connect for reading only. Raises `refused` when that fails too, because it names the cause."""
         try:
             connection, self._copy = readable_copy.open_readable(self._path)
         except (OSError, sqlite3.Error):
@@ -90,14 +93,24 @@ class SqliteStore:
         self.is_read_only = True
         return connection
 
+    @cached_property
+    def database(self) -> Database:
+        """Return the schema and the SQL functions of this connection, for what copies tables between engines."""
+        from sqlite_utils import Database  # takes a fifth of a second to load
+
+        return Database(self._connection, execute_plugins=False, recursive_triggers=False)
+
     def prepare(self) -> None:
-        if self.database.table_names():
+        if self._has_tables():
             return
         with self.transaction():
-            if self.database.table_names():
+            if self._has_tables():
                 return  # another process was first
             for statement in self._tables:
                 self.execute(statement)
+
+    def _has_tables(self) -> bool:
+        return self.row("select 1 from sqlite_master where type = 'table' limit 1") is not None
 
     @contextlib.contextmanager
     def transaction(self, *, wait: bool = True) -> Iterator[None]:
@@ -194,17 +207,20 @@ class SqliteStore:
         return sum(path.stat().st_size for path in names if path.exists())
 
     def compact(self) -> None:
-        """In steps, so that a reader never waits long; then the log is emptied, or deleted content would stay in it."""
-        # Whoever is reading keeps the log from being emptied; the next run does it.
+        """Release space in steps, so that a reader never waits long, and then truncate the log, which would keep
+        deleted content."""
+        # A reader prevents the log from being emptied; the next run does it.
         with contextlib.suppress(errors.VaultBusy):
             while self._free_pages() and self._vacuum_step():
                 pass
             self._pragma("pragma wal_checkpoint(truncate)")
 
     def scrub(self, *, wait: bool = True) -> bool:
-        """All pages are written anew: `secure_delete` clears what is deleted, but when a page is split or joined SQLite
-        leaves copies of the cells that it moved behind in the unused part of the page. Through a connection of its own:
-        statements that run in this one would forbid it."""
+        """Write all pages again.
+
+        `secure_delete` clears deleted content, but when SQLite splits or joins a page it leaves copies of moved cells
+        in the unused part. This runs in a separate connection, because open statements in this one would prevent it.
+        """
         self.drop_copies()
         seconds = BUSY_SECONDS if wait else 0.0
         with (
@@ -218,7 +234,7 @@ class SqliteStore:
         return not busy
 
     def drop_copies(self) -> None:
-        """Remove what `migrations` kept beside the file."""
+        """Remove the copies that migrations kept beside the file."""
         for copy in self._path.parent.glob(f"*{self._path.name}.schema-*"):
             with contextlib.suppress(FileNotFoundError), translate_errors():
                 copy.unlink()
@@ -237,8 +253,8 @@ class SqliteStore:
             self._connection.execute(statement).fetchall()
 
     def copy_to(self, path: Path) -> None:
-        """Through a connection of its own: a backup waits for ever for its own connection's open transaction. Where
-        nothing can be written no other connection could be opened, and this one has no transaction."""
+        """Copy through a separate connection: a backup waits for ever for an open transaction of its own connection. On
+        a disk that is not writable no other connection can be opened, and this one has no transaction."""
         path.touch(mode=0o600)
         own = contextlib.nullcontext(self._connection)
         with (
@@ -267,15 +283,16 @@ _BY_CODE: dict[int, type[errors.VaultError]] = {
 
 
 _FIXES: dict[object, str] = {errors.VaultDamaged: "lifeboat agents remove AGENT"}
-"""A file that SQLite does not read has no sequence to go back to: the agent begins anew, and the file is kept."""
+"""Advice for a file that SQLite cannot read: there is no sequence to go back to, so the agent starts again and the file
+is kept."""
 
 
 _TOO_LITTLE = 64 << 10
-"""Bytes: what SQLite needs to open its log."""
+"""Free bytes below which SQLite cannot open its log."""
 
 
 def _is_full(folder: Path) -> bool:
-    """Whether an I/O error is in truth a full disk: SQLite tells them apart for its own file only."""
+    """Return whether an I/O error means a full disk. SQLite distinguishes them for its own file only."""
     try:
         return shutil.disk_usage(folder).free < _TOO_LITTLE
     except OSError:
@@ -283,10 +300,11 @@ def _is_full(folder: Path) -> bool:
 
 
 def _for_its_owner(path: Path) -> None:
-    """Make the file that SQLite would make for everybody to read. Where that fails SQLite says why.
+    """Create the file with private permissions, because SQLite would create it readable for everyone. If that fails,
+    SQLite reports why.
 
-    A database that is there is never opened here: closing it would let go every lock that this process has on it, and
-    another process that thinks itself the last one would remove the log under those that write.
+    An existing database is never opened here: closing it would release every lock that this process has on it, and
+    another process that believes to be the last could remove the log under active writers.
     """
     if path.exists():
         return
@@ -300,7 +318,8 @@ def _for_its_owner(path: Path) -> None:
 
 
 class _TranslatedErrors:
-    """Turns SQLite's errors into ours, by the low byte of its code. A class: it surrounds every statement."""
+    """Context manager that converts SQLite's errors by the low byte of their code. A class, because it surrounds every
+    statement."""
 
     __slots__ = ("_path",)
 
@@ -316,6 +335,6 @@ class _TranslatedErrors:
             if make is errors.VaultUnusable and _is_full(self._path.parent):
                 make = errors.VaultFull
             raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
-        if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged, and that may be no text
+        if isinstance(error, UnicodeDecodeError):  # SQLite quotes damaged content, which may not be text
             damaged = errors.VaultDamaged
             raise damaged(f"{self._path}: it holds what is no text", fix=_FIXES.get(damaged)) from error

@@ -1,7 +1,7 @@
 """The two stores under a vault.
 
-The vault speaks portable SQL with `?` parameters (all of it in `vault.statements`) to a `MetadataStore` and keeps
-bodies over a limit in a `BlobStore`. Whoever implements the two proves it with `testing.StoreConformance`.
+The vault sends portable SQL with `?` parameters (all of it in `vault_statements`) to a `MetadataStore` and keeps bodies
+over a limit in a `BlobStore`. Test implementations with `testing.store_conformance.StoreConformance`.
 """
 
 from __future__ import annotations
@@ -16,62 +16,63 @@ Parameters = Sequence[Any]
 
 
 class MetadataStore(Protocol):
-    """Tables of one vault (`store.schema`). An instance belongs to one thread.
+    """Tables of one vault (`store.vault_schema`). An instance belongs to one thread.
 
-    Every method raises a VaultError of the fitting kind, except that a broken constraint is DraftInvalid.
-    `is_read_only`: nothing could be written there when it was opened. What others write later is not seen in it, so
-    it is not kept open.
+    Every method raises a fitting VaultError, and DraftInvalid for a violated constraint. `is_read_only` says that the
+    store was not writable when it was opened. Later writes of others are not visible then, so do not keep it open.
     """
 
     is_read_only: bool
 
     def prepare(self) -> None:
-        """Make the tables when there are none yet."""
+        """Create the tables when there are none yet."""
         ...
 
     def transaction(self, *, wait: bool = True) -> AbstractContextManager[None]:
-        """One durable transaction: all of it or nothing, one writer at a time. Raises VaultBusy, at once
-        without `wait`."""
+        """Run one durable, atomic transaction; one writer at a time. Raises VaultBusy, at once without `wait`."""
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Reads inside see one moment, whatever others commit meanwhile."""
+        """Read a consistent snapshot inside the block, whatever others commit meanwhile."""
         ...
 
     def execute(self, statement: str, parameters: Parameters = ()) -> int:
-        """Run one statement; how many rows it changed."""
+        """Run one statement; return how many rows it changed."""
         ...
 
     def execute_many(self, statement: str, rows: Iterable[Parameters]) -> None: ...
 
     def row(self, statement: str, parameters: Parameters = ()) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         ...
 
     def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
-        """All rows, streamed: never more than a few in memory."""
+        """Yield all rows, streamed with bounded memory."""
         ...
 
     def problems(self) -> list[str]:
-        """What the database itself finds wrong with its files, in its own words."""
+        """Return the database's own findings about its files."""
         ...
 
     def size(self) -> int:
-        """Bytes on disk."""
+        """Return the bytes on disk."""
         ...
 
     def compact(self) -> None:
-        """Give back the space of deleted rows."""
+        """Release the space of deleted rows."""
         ...
 
     def scrub(self, *, wait: bool = True) -> bool:
-        """Leave nothing of what was deleted or overwritten in any file of the tables: not in free pages, not inside
-        pages that are in use, not in a log, not in copies that a migration kept. False where somebody reads: then it
-        has to be tried again; without `wait` nobody is waited for. Raises VaultBusy, VaultFull."""
+        """Remove every trace of deleted and overwritten content from the files: free pages, unused parts of pages, the
+        log, and copies of migrations.
+
+        Returns False while another process reads; then try again. Without `wait` nothing is waited for. Raises
+        VaultBusy, VaultFull.
+        """
         ...
 
     def copy_to(self, path: Path) -> None:
-        """A consistent copy as one file; other readers go on meanwhile."""
+        """Write a consistent copy as one file; other readers continue meanwhile."""
         ...
 
     def close(self) -> None: ...
@@ -82,27 +83,27 @@ class BlobStore(Protocol):
 
     @property
     def inline(self) -> int:
-        """The largest body, in bytes, that belongs into a row instead."""
+        """Return the size in bytes up to which bodies are stored in rows instead."""
         ...
 
     def put(self, name: str, data: bytes) -> None:
-        """Write a body whole, or nothing. Durable after `flush`."""
+        """Write a body atomically. Durable after `flush`."""
         ...
 
     def flush(self) -> None: ...
 
     def read(self, name: str) -> bytes:
-        """Raises VaultDamaged when it is not there."""
+        """Return a body. Raises VaultDamaged when it is missing."""
         ...
 
     def names(self) -> Iterator[str]: ...
 
     def remove(self, name: str) -> None:
-        """Remove a body; one that is gone already is no error."""
+        """Remove a body. A missing one is no error."""
         ...
 
     def size(self) -> int:
-        """Bytes of all bodies."""
+        """Return the bytes of all bodies."""
         ...
 
     def copy_to(self, folder: Path) -> None:

@@ -1,6 +1,6 @@
-"""What was asked of a database, an object store or a key source, for whoever counts it: the figures of a process.
+"""Time operations on databases, object stores and key sources for the metrics of a process.
 
-What is told holds no names: which of the three it was, what was done, how long it took and which error it ended with.
+Reports contain no names: only the system, the operation, its duration and its error code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ System = Literal["database", "objects", "key"]
 
 
 class ConnectionCounts(NamedTuple):
-    """Of one process to a database, for one kind of work: `waiting` threads wait for one."""
+    """Database connections of a process for one kind of work; `waiting` threads wait for one."""
 
     used: int
     idle: int
@@ -24,14 +24,14 @@ class ConnectionCounts(NamedTuple):
 
 
 class OperationListener(Protocol):
-    """For many threads. It must not raise, and not take long."""
+    """Receiver of reports. Must be thread-safe and fast, and must not raise."""
 
     def asked(self, system: System, operation: str, seconds: float, error: str) -> None:
-        """`error`: a code, "" where all went well."""
+        """Receive one operation. `error` is its code, "" on success."""
         ...
 
     def key_wanted(self) -> None:
-        """A data key is needed; its source is asked only where it is not held."""
+        """Receive a request for a data key. The source is asked only when it is not cached."""
         ...
 
 
@@ -39,7 +39,7 @@ _listeners: list[OperationListener] = []
 
 
 def set_operation_listener(listener: OperationListener) -> None:
-    """From now on a listener hears of everything in this process, in the place of the one before."""
+    """Set the listener of this process, replacing the previous one."""
     _listeners[:] = [listener]
 
 
@@ -48,7 +48,7 @@ def code_of(error: BaseException) -> str:
 
 
 class TimedOperation:
-    """Around one operation. A class: it surrounds what takes less than a millisecond."""
+    """Context manager that times one operation. A class, because the overhead must stay far below a millisecond."""
 
     __slots__ = ("_began", "_code_of", "_operation", "_system")
 

@@ -1,7 +1,7 @@
-"""The tables of a vault, as SQLite spells them.
+"""The tables of a vault in SQLite.
 
-The state at n is every row with `first <= n` and (`last` is null or `n < last`). Everything else follows from
-that: snapshot, delta, diff, restore and thinning are queries.
+The state at n is every row with `first <= n` and (`last` is null or `n < last`). Snapshot, delta, diff, restore and
+thinning are queries on that.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ TABLES = (
     """create table vault(
         id text not null, agent_id text not null, seed blob not null, epoch integer not null,
         schema integer not null, created_at text not null)""",
-    # `salt` and `sha256` go when content is destroyed, `body` gives way to what stands there instead; the leaf stays,
-    # so digests stay.
+    # When content is destroyed, `salt` and `sha256` are cleared and `body` holds the replacement; the leaf stays,
+    # so digests stay valid.
     # Small columns first: a row is read without its body's overflow pages.
     """create table object(
         id integer primary key, leaf blob not null, salt blob, sha256 blob, size integer not null,

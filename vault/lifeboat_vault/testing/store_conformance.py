@@ -1,4 +1,4 @@
-"""What any pair of stores must do for a vault to stand on it: subclass in a test module, pytest does the rest.
+"""Tests that every pair of stores under a vault must pass. Subclass in a test module and run pytest.
 
 class TestMyStores(StoreConformance):
     def open_stores(self, folder):
@@ -38,7 +38,7 @@ _START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 _SET = "insert into decision(key, value) values (?, ?)"
 _GET = "select value from decision where key = ?"
 _TOLD = "the-lamp-was-sold-in-may"
-"""What is purged."""
+"""The text to purge."""
 _LOSSES = (
     "delete from record where first < 5",
     "update record set position = position + 100 where first > 2",
@@ -50,28 +50,28 @@ _LOSSES = (
     "update record set last = 99 where last is null",
     "update entry set first = 98 where last is null",
 )
-"""What happens to rows of a history of eight days, one after the other."""
+"""Damage to apply, one after the other, to the rows of a history of eight days."""
 _KEYS = "select key from decision order by key"
 
 
 class StoreConformance(ABC):
-    """One test per promise of `MetadataStore` and `BlobStore`, and a history lived through on both."""
+    """One test per promise of `MetadataStore` and `BlobStore`, and a whole history on both."""
 
     @abstractmethod
     def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
-        """The pair kept in `folder`, made when missing. Called more than once for one folder: another process."""
+        """Return the pair in `folder`, created when missing. Several calls for one folder act as several processes."""
 
     def sealer(self) -> Sealer:
-        """What seals the content; the same one each time."""
+        """Return the sealer of the content; always the same one."""
         return PLAIN
 
     def files(self, folder: Path) -> list[Path]:
-        """Where everything lies, each a file or a folder."""
+        """Return where everything is stored, as files or folders."""
         return [folder]
 
     leaves_remains: bool = False
-    """Whether something of deleted rows may stay in the files of the store. It promises no more then than that nothing
-    was ever written to them in clear, and that is looked at with a `sealer`."""
+    """Whether deleted rows may leave traces in the files of the store. If so, it only promises that nothing was ever
+    written to them in clear, which is tested with a `sealer`."""
 
     def _metadata(self, folder: Path) -> MetadataStore:
         metadata, _ = self.open_stores(folder)
@@ -176,7 +176,7 @@ class StoreConformance(ABC):
 
     def test_nothing_that_was_overwritten_or_deleted_is_left_in_a_file(self, tmp_path: Path) -> None:
         metadata = self._metadata(tmp_path)
-        for size in (100, 900, 300, 2000, 40):  # rows that grow and shrink are moved from page to page
+        for size in (100, 900, 300, 2000, 40):  # growing and shrinking rows are moved from page to page
             with metadata.transaction():
                 metadata.execute("delete from decision where key < '0200'")
                 metadata.execute_many(
@@ -226,7 +226,7 @@ class StoreConformance(ABC):
         blobs.remove("0a")
         assert isinstance(_raised(lambda: blobs.read("0a")), VaultDamaged) and list(blobs.names()) == []
 
-    # A vault on both --------------------------------------------------------------------------------------------
+    # A vault on both stores -------------------------------------------------------------------------------------
 
     def test_a_history_is_kept_thinned_and_verified(self, tmp_path: Path) -> None:
         metadata, blobs = self.open_stores(tmp_path)
@@ -303,7 +303,7 @@ class StoreConformance(ABC):
 
 
 def a_day(day: int) -> Draft:
-    """A note that grows, a large file that is new and a memory."""
+    """Return a draft with a growing note, a new large file and a memory."""
     memory = make_record(f"Day {day} was fine.", created_at="2026-10-01T08:00:00.000Z")
     partition = quarter_file("2026-10-01T08:00:00.000Z")
     note = "\n".join(f"- day {number}: the lighthouse was lit at {number % 24}" for number in range(day * 40)).encode()
@@ -316,7 +316,7 @@ def time_of_day(day: int) -> datetime:
 
 
 def _lived(vault: Vault, day: int) -> bytes:
-    """The digest of one sequence."""
+    """Commit one day and return the digest of the sequence."""
     made = vault.commit(a_day(day), kind="capture", writer="test", time=time_of_day(day))
     assert made is not None
     return made.digest
@@ -335,7 +335,7 @@ def _snapshot(vault: Vault, number: int) -> bytes:
 
 
 def _told(vault: Vault, day: int) -> bytes:
-    """A day on which the note, a large file and a memory say what will be purged."""
+    """Commit a day on which the note, a large file and a memory contain the text to purge."""
     drafted = a_day(day)
     memory = make_record(_TOLD, created_at="2026-10-01T08:00:00.000Z")
     put = RecordPut("create", memory["id"], quarter_file("2026-10-01T08:00:00.000Z"), json_codec.encode_json(memory))
@@ -352,7 +352,7 @@ def _bodies(draft: Draft) -> Iterator[tuple[str, EntryPut, bytes]]:
 
 
 def _purge_of(vault: Vault, text: bytes) -> tuple[TrustedKeys, Redaction]:
-    """A signed redaction of all that holds a text, and who signed it."""
+    """Return a signed redaction of everything that contains a text, and its signer."""
     leaves: dict[bytes, LeafReplacement | None] = {}
     for item in vault.history():
         body = vault.read_object(item.object)
@@ -369,13 +369,13 @@ def _purge_of(vault: Vault, text: bytes) -> tuple[TrustedKeys, Redaction]:
 
 
 def _in_files(places: list[Path], text: bytes) -> list[str]:
-    """The names of the files, in any depth, that hold a text."""
+    """Return the names of the files, at any depth, that contain a text."""
     every = [path for place in places for path in ([place] if place.is_file() else place.rglob("*"))]
     return [path.name for path in every if path.is_file() and text in path.read_bytes()]
 
 
 def _noise(day: int) -> bytes:
-    """300 KB that do not compress."""
+    """Return 300 KB that do not compress."""
     leaf, block = b"%d" % day, []
     for _ in range(300 << 5):
         leaf = merkle.merkle_root([leaf])

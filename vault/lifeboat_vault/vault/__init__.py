@@ -1,4 +1,4 @@
-"""The vault: states, not a chain (see `vault.Vault`)."""
+"""The vault: a store of states, not a chain of deltas (see `open_vault.Vault`)."""
 
 from lifeboat_vault.bodies.vault_redactions import RedactionRow
 from lifeboat_vault.retention.retention_policy import Retention

@@ -1,7 +1,7 @@
-"""What a redaction does to the objects that it names: body, salt and content hash go, the leaf stays.
+"""Apply redactions to objects: body, salt and content hash are destroyed, the leaf stays.
 
-What is left of a body is kept in the same row, so that every state that had it has it still. Bodies that rest on each
-other are walked from the newest back: each one is read while what it rests on is still whole.
+The rest of a body is stored in the same row, so that every state that had it still has it. Patches are processed from
+the newest back, so that each is read while its base is still intact.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from lifeboat_vault.rows.column_sealer import ColumnSealer
 from lifeboat_vault.store.store_protocols import MetadataStore
 
 _KEPT = 64 << 20
-"""Bytes of bodies that are at hand while others that rest on them are read."""
+"""Bytes of bodies to cache while their patches are read."""
 
 
 class DestroyReport(NamedTuple):
-    """How many objects lost their bytes, and how many bytes those were; how many that rested on them were encoded
-    again."""
+    """Number of objects that lost their bytes, number of those bytes, and number of patches that were encoded again."""
 
     objects: int = 0
     bytes: int = 0
@@ -43,10 +42,10 @@ def destroy_bodies(
     applied: Redactions,
     leaves: Iterable[bytes],
 ) -> DestroyReport:
-    """Let every object of these leaves hold what the applied redactions say, in the caller's transaction.
+    """Apply the redactions to every object of these leaves, inside the caller's transaction.
 
-    Raises RedactionInvalid for edits that are not of the bytes that a leaf commits to. Bytes that are damaged are
-    destroyed, and nothing takes their place.
+    Raises RedactionInvalid for edits that do not fit the bytes of a leaf. Damaged bytes are destroyed without a
+    replacement.
     """
     named = _named(metadata, objects.columns, applied, objects, leaves)
     reencoded = reencode_resting(metadata, writer, set(named), despite_damage=True)
@@ -61,7 +60,7 @@ def destroy_bodies(
 def _named(
     metadata: MetadataStore, columns: ColumnSealer, applied: Redactions, objects: ObjectReader, leaves: Iterable[bytes]
 ) -> dict[int, Leaf]:
-    """Objects that are not as they have to be, with their leaves."""
+    """Return the objects that are not redacted as required, with their leaves."""
     found = {}
     for leaf in leaves:
         for row in metadata.rows(sql.OBJECTS_OF_LEAF, (leaf,)):
@@ -72,7 +71,7 @@ def _named(
 
 
 def _salt(columns: ColumnSealer, held: bytes | None) -> bytes:
-    """None that opens, where it is damaged: it is about to go."""
+    """Return the salt; empty where it is damaged, because it is about to be destroyed."""
     try:
         return columns.salt_of(held)
     except VaultDamaged:
@@ -80,7 +79,7 @@ def _salt(columns: ColumnSealer, held: bytes | None) -> bytes:
 
 
 def _is_settled(applied: Redactions, objects: ObjectReader, number: int, leaf: bytes) -> bool:
-    """Whether the bytes of an object without salt are what has to stand there now."""
+    """Return whether an object without salt already has the required bytes."""
     try:
         return applied.hold(Leaf(leaf), objects.read(number))
     except (VaultDamaged, BodyAbsent):
@@ -95,7 +94,7 @@ def _redact(
     named: dict[int, Leaf],
     number: int,
 ) -> int:
-    """One object; how many bytes went."""
+    """Redact one object; return how many bytes were destroyed."""
     stored = bodies.stored(number)
     old = bodies.read(number)
     new = _what_stands(metadata, applied, number, named[number], old)
@@ -119,8 +118,7 @@ def _redact(
 def _what_stands(
     metadata: MetadataStore, applied: Redactions, number: int, leaf: Leaf, old: bytes | None
 ) -> bytes | None:
-    """The bytes that take the place of others; None where there are none: of a record that is gone, and of what was
-    never here or is damaged."""
+    """Return the replacement bytes; None for a gone record, and for missing or damaged bytes."""
     if old is None or (leaf.salt and not merkle.leaf_holds(leaf, old)):
         return None
     new = applied.settled(leaf, old)
@@ -142,7 +140,7 @@ def stored_depth(metadata: MetadataStore, number: int) -> int:
 
 
 class _BodyCache:
-    """Old bodies, the last ones at hand: of a chain of patches each link is decoded once."""
+    """Cache of old bodies, so that each link of a chain of patches is decoded once."""
 
     def __init__(self, objects: ObjectReader) -> None:
         self._objects = objects
@@ -153,7 +151,7 @@ class _BodyCache:
         return self._objects.stored(number)
 
     def read(self, number: int) -> bytes | None:
-        """None where the bytes are not here, or damaged."""
+        """Return the bytes; None where they are missing or damaged."""
         try:
             return self._read(number)
         except (BodyAbsent, VaultDamaged):

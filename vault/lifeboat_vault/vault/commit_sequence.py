@@ -1,4 +1,4 @@
-"""One capture as one transaction: bodies, rows, digest, signature, audit; or nothing."""
+"""Commit one capture in one transaction: bodies, rows, digest, signature, audit; or nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CHUNK = 500
 
 @dataclass(frozen=True, slots=True)
 class SequenceOrigin:
-    """Where a sequence comes from, and its place in the log."""
+    """Origin of a sequence and its place in the log."""
 
     agent_id: str
     number: int
@@ -48,7 +48,7 @@ class SequenceOrigin:
 
 
 class _EntryRow(NamedTuple):
-    """A change of an entry that is one: `object` None removes the path. `path` and `meta` as they are kept."""
+    """An actual change of an entry. `object` None removes the path. `path` and `meta` are stored values."""
 
     path: str
     object: int | None
@@ -57,7 +57,7 @@ class _EntryRow(NamedTuple):
 
 
 class _LiveRecord(NamedTuple):
-    """`partition` as it is kept."""
+    """A live record; `partition` is a stored value."""
 
     id: str
     partition: str
@@ -67,13 +67,15 @@ class _LiveRecord(NamedTuple):
 
 
 class _RecordRow(NamedTuple):
+    """A row to write for a record."""
+
     put: RecordPut
     position: int
     replaces: bool
 
 
 class SequenceCommit:
-    """The rows of one new sequence. Lives inside one open transaction."""
+    """Writes the rows of one new sequence, inside one open transaction."""
 
     def __init__(
         self,
@@ -85,8 +87,8 @@ class SequenceCommit:
         hashes: list[bytes] | None = None,
         known: VaultRedactions = NOTHING_KNOWN,
     ) -> None:
-        """`hashes` of the head's buckets where they are known; afterwards those of the new head. `known` are the
-        redactions of the vault."""
+        """Take the stores. `hashes` are those of the head's buckets, if known, and afterwards those of the new head.
+        `known` are the redactions of the vault."""
         self._metadata = metadata
         self._objects = objects
         self._columns = objects.columns
@@ -110,8 +112,8 @@ class SequenceCommit:
         *,
         even_if_equal: bool,
     ) -> bool:
-        """Write everything; False when the draft changes nothing. Then nothing was written, unless a sequence is to be
-        there `even_if_equal`."""
+        """Write everything; return False when the draft changes nothing. Then nothing is written, unless the sequence
+        is wanted `even_if_equal`."""
         self._arriving = RedactedArrivals(self._known, draft.redactions)
         self._write_records(draft.records, origin.number)
         entries = self._store_bodies(draft.entries)
@@ -132,7 +134,7 @@ class SequenceCommit:
         return changed
 
     def _entry_row(self, path: str, put: EntryPut | None) -> _EntryRow | None:
-        """The row for a path, None when it stays as it is."""
+        """Return the row for a path; None when it does not change."""
         key = self._columns.path(path)
         live = self._metadata.row(sql.LIVE_ENTRY, (key, key))
         bucket = merkle.bucket_of(merkle.entry_key(path))
@@ -145,7 +147,7 @@ class SequenceCommit:
         return _EntryRow(key, number, self._columns.text(META, meta), bucket)
 
     def _object_for(self, path: str, put: EntryPut, live: Row | None) -> int:
-        """The object with the bytes of a put: the live one, one with the same content anywhere, or a new one."""
+        """Return the object with the bytes of a put: the live one, another one with the same content, or a new one."""
         body = self._body_of(put)
         if body is None:
             return self._object_without_body(path, put, live)
@@ -163,7 +165,7 @@ class SequenceCommit:
                 self._with_leaf[leaf.digest] = number
             return number
         if not self._reads_as(twin, body):
-            self._writer.heal(twin, body)  # it is damaged, and the right bytes are here
+            self._writer.heal(twin, body)  # the stored bytes are damaged, and the right ones are here
         return twin
 
     def _reads_as(self, number: int, body: bytes) -> bool:
@@ -173,7 +175,8 @@ class SequenceCommit:
             return False
 
     def _replaced(self, leaf: Leaf, body: bytes, held: int | None) -> int:
-        """The object in which the bytes that stand in a leaf's place are kept, without hash: they are nobody's twin."""
+        """Return the object for the bytes that replace a leaf. It has no hash, so that other content is never
+        deduplicated with it."""
         found = [number for (number,) in self._metadata.rows(sql.REPLACED_OBJECTS, (leaf.digest,))]
         same = [number for number in found if self._objects.read(number) == body]
         if held is not None and held in same:
@@ -181,7 +184,7 @@ class SequenceCommit:
         return same[0] if same else self._writer.put(body, None, leaf=leaf, base=held)
 
     def _body_of(self, put: EntryPut) -> bytes | None:
-        """The bytes of a put; None when it has none, or says by its leaf which ones are elsewhere."""
+        """Return the bytes of a put; None when it has none, or only names by its leaf bytes that are elsewhere."""
         if put.body is None:
             return None
         try:
@@ -192,8 +195,8 @@ class SequenceCommit:
             return None
 
     def _twin(self, sha256: bytes, size: int, leaf: Leaf | None, held: int | None) -> int | None:
-        """An object with the same content (under the same leaf, if one is asked for), `held` if it is one: content that
-        moved or came back. However many objects have this content, as empty files do, it looks at few of them."""
+        """Return an object with the same content (and leaf, if given), preferring `held`: content that moved or came
+        back. Only a few candidates are examined, because common content such as empty files has very many."""
         content = (self._columns.sha256(sha256), size)
         if held is not None:
             row = self._metadata.row(sql.OBJECT_CHECK, (held,))
@@ -215,7 +218,7 @@ class SequenceCommit:
         if live is not None and live[2] == put.leaf.digest:
             return int(live[0])
         if self._known.applied.naming(put.leaf.digest) is None:
-            # Bytes that came for another path or sequence under this leaf; what is said of them now proves nothing.
+            # Bytes that arrived for another path or sequence under this leaf; their new description proves nothing.
             held = self._metadata.row(sql.OBJECTS_WITH_LEAF, (put.leaf.digest,))
             if held is not None:
                 return int(held[0])
@@ -248,7 +251,8 @@ class SequenceCommit:
     def _record_row(
         self, put: RecordPut, live: _LiveRecord | None, number: int, ends: dict[str, int]
     ) -> _RecordRow | None:
-        """Where a line goes: over the live one, or to the end of its partition. None when it stands there already."""
+        """Return the row for a line: over the live one, or at the end of its partition; None when it is there
+        already."""
         if put.leaf is not None:
             leaf, line = self._arriving.line(put.id, put.leaf, put.line)
             put = put._replace(leaf=leaf, line=line)
@@ -270,7 +274,7 @@ class SequenceCommit:
         return _RecordRow(put, live.position, True)
 
     def _line(self, number: int) -> bytes | None:
-        """None of a record that is gone."""
+        """Return the line of an object; None for a gone record."""
         try:
             return self._objects.read(number)
         except BodyAbsent:
@@ -326,6 +330,8 @@ class SequenceCommit:
 
 
 class _ContentOnly(msgspec.Struct):
+    """The content of a record; other fields are skipped."""
+
     content: str | None = None
 
 
@@ -333,13 +339,13 @@ _content = msgspec.json.Decoder(_ContentOnly)
 
 
 def content_key(seed: bytes, line: bytes) -> bytes | None:
-    """A keyed digest of a record's content, to find a memory that moved; None for a line without text content."""
+    """Return a keyed digest of a record's content, to find a memory that moved; None for a line without text."""
     content = content_of(line)
     return None if content is None else text_key(seed, content)
 
 
 def content_of(line: bytes) -> str | None:
-    """A record's content, if it is text."""
+    """Return a record's content if it is text."""
     try:
         return _content.decode(line).content
     except msgspec.MsgspecError:
@@ -347,7 +353,7 @@ def content_of(line: bytes) -> str | None:
 
 
 def text_key(seed: bytes, text: str) -> bytes:
-    """BLAKE2b keyed with the vault's seed: outside this vault it says nothing about the text."""
+    """Return BLAKE2b of a text, keyed with the vault's seed, which reveals nothing outside this vault."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=seed, digest_size=16).digest()
 
 
@@ -364,7 +370,7 @@ def _bytes_of(body: Body, files: FileOperations) -> bytes:
 
 
 def _same_json(old: str, new: str) -> bool:
-    """Equal meta: the same text, or the same value whatever the order of its keys."""
+    """Return whether two metas are equal: the same text, or the same value in another key order."""
     if old == new:
         return True
     return json_codec.encode_canonical(json_codec.decode_json(old.encode())) == json_codec.encode_canonical(

@@ -1,4 +1,4 @@
-"""Which sequences need a new signature when a key counts no more. Pure: rows in, rows out."""
+"""Decide which sequences need a new signature after a key was revoked. Pure."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from lifeboat_vault.vault.vault_verification import VaultFinding
 
 @dataclass(frozen=True, slots=True)
 class CountersignReport:
-    """`signed` are the sequences with a new signature; `refused` those that do not hold, and stay as they are."""
+    """Result of countersigning. `signed` sequences have a new signature; `refused` ones are invalid and stay as they
+    are."""
 
     signed: list[SequenceRow] = field(default_factory=list)
     refused: list[SequenceRow] = field(default_factory=list)
 
 
 _WHOLE = ("database", "rows")
-"""Kinds of findings after which no digest is known to be right."""
+"""Kinds of findings after which no digest can be trusted."""
 
 
 def choose_sequences(
     rows: list[SequenceRow], agent_id: str, found: list[VaultFinding], after: TrustedKeys
 ) -> CountersignReport:
-    """Of the sequences that would not count for `after`, those to sign anew and those that a verification `found` to
-    be wrong."""
+    """Of the sequences that do not count for `after`, return those to sign again and those that a verification `found`
+    to be wrong."""
     result = CountersignReport()
     in_doubt = any(finding.kind in _WHOLE for finding in found)
     wrong = {finding.sequence for finding in found}
@@ -45,7 +46,7 @@ def choose_sequences(
 def check_new_signatures(
     named: Iterable[tuple[SequenceRow, JsonObject]], agent_id: str
 ) -> list[tuple[int, JsonObject]]:
-    """Of signatures for sequences, those that are news, by number. Raises SignatureError for one that does not hold."""
+    """Return the new signatures by number, without unchanged ones. Raises SignatureError for an invalid one."""
     news = []
     for row, document in named:
         if row.signature != document:

@@ -1,4 +1,4 @@
-"""What a capture wants to change: a draft on top of the head."""
+"""The changes that a capture wants to make on top of the head."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Body = bytes | Path | Callable[[], bytes]
 class EntryPut(NamedTuple):
     """A new or changed entry.
 
-    `body` None: the bytes are those of the head, only `meta` is new. A path names a staged file (read whole, one at a
-    time, never removed here); a callable is called when its turn comes. `leaf` is given when a state is taken over
-    with its commitments (an import); then `body` may be None or raise BodyAbsent, and `size` (bytes) and `sha256`
-    (hex) say what it was.
+    `body` None: the bytes stay those of the head and only `meta` is new. A path names a staged file, which is read
+    whole and never removed here; a callable is called when its turn comes. `leaf` is given when a state is taken over
+    with its commitments (an import); then `body` may be None or raise BodyAbsent, and `size` (bytes) and `sha256` (hex)
+    describe it.
     """
 
     meta: JsonObject
@@ -35,11 +35,11 @@ class EntryPut(NamedTuple):
 
 
 class RecordPut(NamedTuple):
-    """One record line (JSON without newline) and what it does to the memory.
+    """One record line (JSON without newline) and its operation.
 
-    `create` appends to the partition; `update` replaces the line of a known id; `delete` replaces it too, or, when
-    the id is unknown, appends a tombstone (ALF §3.1.8). `leaf` as in `EntryPut`. `line` None: a record that is gone, of
-    which a redaction left the leaf alone.
+    `create` appends to the partition. `update` replaces the line of a known id. `delete` replaces it too or, for an
+    unknown id, appends a tombstone (ALF §3.1.8). `leaf` as in `EntryPut`. `line` None is a gone record, of which a
+    redaction left only the leaf.
     """
 
     operation: Operation
@@ -51,10 +51,12 @@ class RecordPut(NamedTuple):
 
 @dataclass(frozen=True)
 class Draft:
-    """Changes on top of the head. `entries`: by path, None removes. `records` may be an iterator over any number of
-    records, read once, in the order in which they are appended; an id stands in it once. It is read to its end before
-    `entries` is looked at: whoever makes the records may complete the entries meanwhile. `redactions` are those that
-    whoever sent it knows; they are believed nothing, and name what the vault lacks."""
+    """Changes on top of the head. `entries` by path; None removes one.
+
+    `records` may be an iterator of any length, read once, in the order of appending; each id occurs once. It is read to
+    its end before `entries` is used, so producing records may still complete the entries. `redactions` are those known
+    to the sender; they are not trusted, and name what the vault lacks.
+    """
 
     entries: Mapping[str, EntryPut | None] = field(default_factory=dict)
     records: Iterable[RecordPut] = ()
@@ -62,9 +64,10 @@ class Draft:
 
 
 def draft_of_state(state: State) -> Draft:
-    """The draft that makes an empty vault hold exactly `state`, leaf by leaf, so that digest and signature stay true.
+    """Return the draft that makes an empty vault hold exactly `state`, leaf by leaf, so that digest and signature stay
+    valid.
 
-    Bodies are read from the state one at a time while the draft is committed; it stays open until then.
+    Bodies are read from the state one at a time during the commit; keep it open until then.
     """
     entries = {
         entry.path: EntryPut(entry.meta, partial(state.body, entry.path), entry.leaf, entry.size, entry.sha256)
@@ -74,15 +77,17 @@ def draft_of_state(state: State) -> Draft:
 
 
 def _every_record(state: State) -> Iterator[Record | GoneRecord]:
-    """In the order of their places, the gone ones among the others."""
+    """Yield all records in the order of their places, including gone ones."""
     streams: tuple[Iterator[Record | GoneRecord], ...] = (state.records(), state.gone())
     return heapq.merge(*streams, key=_place)
 
 
 def draft_of_delta(state: AppliedState) -> Draft:
-    """The draft that leads a vault from the delta's base, which is its head, to `state`, leaf by leaf. Bodies are read
-    from the delta, which stays open, while the draft is committed. Raises DraftInvalid for a delta that removes
-    records, which no two sequences of one agent have between them."""
+    """Return the draft that leads a vault from the delta's base, which is its head, to `state`, leaf by leaf.
+
+    Bodies are read from the delta during the commit, so keep it open. Raises DraftInvalid for a delta that removes
+    records, which never happens between two sequences of one agent.
+    """
     if state.removed_records:
         raise DraftInvalid(f"{len(state.removed_records)} records are to vanish from the history")
     entries = {path: None if entry is None else _put(state, entry) for path, entry in state.changed_entries.items()}
@@ -90,7 +95,7 @@ def draft_of_delta(state: AppliedState) -> Draft:
 
 
 def _changed_records(state: AppliedState) -> Iterator[RecordPut]:
-    """In place first, then what is appended, in the order of its places: gone records among the others."""
+    """Yield changes in place first, then appended records in the order of their places, including gone ones."""
     appended: list[Record | GoneRecord] = []
     for operation, record in state.changed_records():
         if operation == "create":

@@ -1,4 +1,4 @@
-"""The state of an agent that has none yet, for whoever makes the first one."""
+"""The state of an agent without history, as the base of its first state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_vault.vault.vault_creation import FIRST_EPOCH
 
 
 class EmptyState:
-    """The `State` of an agent that has none yet."""
+    """The `State` of an agent without history."""
 
     def __init__(self, agent_id: str, known: Redactions) -> None:
         self._sequence = Sequence(agent_id, 0, None, FIRST_EPOCH, "", b"")

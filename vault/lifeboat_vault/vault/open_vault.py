@@ -43,9 +43,9 @@ BODIES = "objects"
 
 
 class Vault(VaultRepairing):
-    """An open vault. Belongs to the thread that opened it; close it, or use it as a context manager.
+    """An open vault. It belongs to the thread that opened it; close it, or use it as a context manager.
 
-    Several processes may read; writers wait for each other, and who captures or thins holds the agent's lock.
+    Several processes may read; writers wait for each other, and captures and thinning hold the agent's lock.
     """
 
     @classmethod
@@ -59,8 +59,8 @@ class Vault(VaultRepairing):
         sealer: Sealer = PLAIN,
         seed: bytes | None = None,
     ) -> Self:
-        """Make an empty vault in `folder`, its content sealed by `sealer`. It appears whole or not at all. A secret
-        `seed` of 32 bytes makes the ids of equal content equal in vaults that are thrown away. Raises VaultExists."""
+        """Create an empty vault in `folder` atomically, sealed by `sealer`. In temporary vaults, a secret `seed` of 32
+        bytes makes the ids of equal content equal. Raises VaultExists."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         if (folder / FILE).exists():
             raise errors.VaultExists(f"{folder} holds a vault")
@@ -78,9 +78,9 @@ class Vault(VaultRepairing):
         sealer: Sealer = PLAIN,
         allowed: Callable[[], None] | None = None,
     ) -> Self:
-        """Open the vault in `folder`, whose content `sealer` sealed. `allowed` may refuse changes (see `SqliteStore`).
-        Raises VaultMissing, VaultNewer, VaultDamaged, and OtherDataKey, which names it, when another data key sealed
-        the content."""
+        """Open the vault in `folder`, which `sealer` sealed. `allowed` may refuse changes (see `SqliteStore`). Raises
+        VaultMissing, VaultNewer, VaultDamaged, and OtherDataKey (with its id) when another data key sealed the
+        content."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         metadata = SqliteStore(folder / FILE, allowed=allowed)
         try:
@@ -94,8 +94,8 @@ class Vault(VaultRepairing):
         return vault
 
     def sweep_leftovers(self) -> None:
-        """Remove what a commit or a purge that was cut off left behind; whoever is writing right now will do it. Damage
-        is for a verification to name."""
+        """Remove what an interrupted commit or purge left. A process that is writing now will do it itself. Damage is
+        left for a verification to report."""
         try:
             body_objects.remove_orphans(self._metadata, self._blobs, wait=False)
         except (errors.VaultBusy, errors.VaultDamaged):
@@ -117,13 +117,13 @@ class Vault(VaultRepairing):
         number: int | None = None,
         purges: int | None = None,
     ) -> SequenceRow | None:
-        """Put a draft on top of the head as one new, durable sequence; None when it changes nothing.
+        """Commit a draft as a new, durable sequence on top of the head; None when it changes nothing.
 
         The first number is 0, the next head + 1; an import may name a larger one. `time` never goes back: an earlier
-        one becomes that of the head (`raw_time` keeps what the clock said). `sign` gets the finished sequence inside
-        the transaction; if it fails, nothing happened. `counts` is looked at when the whole draft was read. `purges`
-        is how many redactions were known when the draft was begun: what it holds may be what a later one destroyed.
-        Raises DraftInvalid, RedactedMeanwhile when more are known now, VaultFull, VaultBusy.
+        one becomes that of the head (`raw_time` keeps the clock's). `sign` receives the finished sequence inside the
+        transaction; if it fails, nothing happened. `counts` is read after the whole draft. `purges` is how many
+        redactions were known when the draft was begun, because it may contain what a later one destroyed. Raises
+        DraftInvalid, RedactedMeanwhile when more are known now, VaultFull, VaultBusy.
         """
         with self._transaction():
             self._refuse_older_than(purges)
@@ -148,13 +148,15 @@ class Vault(VaultRepairing):
         fits: Callable[[SequenceRow | None, int], None] | None = None,
         has_room: Callable[[int], None] | None = None,
     ) -> SequenceRow:
-        """Put a state of another vault on top of the head: its number, base, epoch, time, digest and signature stay as
-        they were signed. What an applied redaction names is kept as it reads now, whatever was sent. `raw_time` says
-        when it came here. A higher epoch is in force from now on. The state may equal the head: the sequences between
-        them, in which something changed and changed back, need not have come here.
+        """Put a state of another vault on top of the head, with number, base, epoch, time, digest and signature as
+        signed.
 
-        `fits` gets the head and the epoch in force inside the transaction, whatever other processes did since the draft
-        was made, `has_room` the bytes that the state adds; what they raise is raised, and nothing happened. Raises
+        Redacted content is stored redacted, whatever was sent. `raw_time` is when it arrived. A higher epoch becomes
+        the current one. The state may equal the head: sequences between them, in which something changed and changed
+        back, may have been skipped.
+
+        `fits` receives the head and the current epoch inside the transaction, whatever other processes did since the
+        draft was made; `has_room` receives the number of added bytes. Both may raise to undo everything. Raises
         DraftInvalid, and SignatureError when the draft does not lead to the digest; then nothing happened.
         """
 
@@ -190,8 +192,8 @@ class Vault(VaultRepairing):
         *,
         even_if_equal: bool = False,
     ) -> bool:
-        """Write the rows of a new sequence, inside a transaction; False, and nothing written, when it would change
-        nothing, unless it is to be there `even_if_equal`."""
+        """Write the rows of a new sequence inside a transaction; return False, with nothing written, when it changes
+        nothing, unless it is wanted `even_if_equal`."""
         known = bucket_digests.still_of(self._hashes, None if head is None else head.digest)
         with self._writing() as writer:
             redactions = self._redacted()
@@ -201,7 +203,7 @@ class Vault(VaultRepairing):
         return changed
 
     def _place(self, statement: str, *parameters: Any) -> SequenceRow | None:
-        """A sequence without its pins, inside a transaction that has looked at the key."""
+        """Return a sequence without its pins, inside a transaction that has checked the key."""
         row = self._metadata.row(statement, parameters)
         return None if row is None else sequence_row(row, [])
 
@@ -225,7 +227,7 @@ class Vault(VaultRepairing):
             self._audit("pin", str(number), {"reason": reason, "until": ends})
 
     def unpin(self, number: int, reason: str) -> bool:
-        """Take a pin away; False when there was none."""
+        """Remove a pin; False when there was none."""
         with self._transaction():
             removed = self._metadata.execute(sql.DROP_PIN, (number, reason)) > 0
             if removed:
@@ -233,14 +235,14 @@ class Vault(VaultRepairing):
         return removed
 
     def label(self, number: int, text: str | None) -> None:
-        """Name a sequence; None takes the name away. Labelled ones are never thinned. Raises UnknownSequence."""
+        """Name a sequence; None removes the name. Labelled ones are never thinned. Raises UnknownSequence."""
         with self._transaction():
             self.sequence(number)
             self._metadata.execute(sql.SET_LABEL, (None if text is None else self._columns.text(LABEL, text), number))
             self._audit("label", str(number), {"set": text is not None})
 
     def mark_verified(self, number: int) -> None:
-        """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""
+        """Record that a sequence was read back completely. It is not thinned while it is the last such one."""
         self.sequence(number)
         now = times.to_text(self._clock.now())
 
@@ -253,11 +255,11 @@ class Vault(VaultRepairing):
 
         self.change(LAST_VERIFIED, marked, kind="verified")
 
-    # Authority --------------------------------------------------------------------------------------------------
+    # Epochs and signatures --------------------------------------------------------------------------------------
 
     def raise_epoch(self, expected: int | None = None) -> int | None:
-        """Begin a new epoch: every later sequence carries it, and whoever still writes in an older one is fenced. With
-        `expected` only if that is the epoch in force; else None, and nothing happened."""
+        """Begin a new epoch. Every later sequence carries it, and writers of an older one are fenced. With `expected`
+        only if that is the current epoch; otherwise return None without a change."""
         with self._transaction():
             if expected is not None and self.epoch != expected:
                 return None
@@ -267,17 +269,16 @@ class Vault(VaultRepairing):
         return made
 
     def enter_epoch(self, epoch: int) -> None:
-        """Write in this epoch from now on, unless the one in force is as high already."""
+        """Write in this epoch from now on, unless the current one is as high."""
         with self._transaction():
             if epoch > self.epoch:
                 self._metadata.execute(sql.SET_EPOCH, (epoch,))
                 self._audit("epoch", str(epoch), {})
 
     def countersign(self, sign: Sign, *, before: TrustedKeys, after: TrustedKeys) -> CountersignReport:
-        """Sign anew what counts for `before` and would not count for `after`; number, time and digest stay.
+        """Sign again what counts for `before` but not for `after`; number, time and digest stay.
 
-        Only a sequence whose state has its digest and whose signature holds gets a new one. All at once: one
-        transaction, one audit row.
+        Only intact sequences with a valid signature get a new one. One transaction and one audit row cover all of them.
         """
         found = self.verify(trusted=before).findings
         with self._transaction():
@@ -287,9 +288,8 @@ class Vault(VaultRepairing):
         return done
 
     def resign(self, signatures: Iterable[tuple[int, JsonObject]]) -> int:
-        """Put signatures in the place of those that sequences have, by number; how many were taken. Numbers that are
-        not here and signatures that are here already are passed over. All or none: raises SignatureError for one that
-        does not hold."""
+        """Replace signatures by number; return how many. Unknown numbers and unchanged signatures are skipped. All or
+        none: raises SignatureError for an invalid one."""
         with self._transaction():
             named = ((self._one(sql.SEQUENCE, number), document) for number, document in signatures)
             news = countersigning.check_new_signatures(
@@ -299,19 +299,19 @@ class Vault(VaultRepairing):
         return len(news)
 
     def _set_signatures(self, kind: str, news: list[tuple[int, JsonObject | None]], **details: str) -> None:
-        """Signatures of sequences, by number, and one audit row for all."""
+        """Store signatures by number, and one audit row for all."""
         rows = [(json_codec.encode_json(document).decode(), number) for number, document in news]
         self._metadata.execute_many(sql.SET_SIGNATURE, rows)
         if news:
             self._audit(kind, str(news[-1][0]), {"sequences": len(news), "first": news[0][0], **details})
 
-    # Care -------------------------------------------------------------------------------------------------------
+    # Maintenance ------------------------------------------------------------------------------------------------
 
     def thin(self, retention: Retention, now: datetime, *, keep: Callable[[int], bool] = lambda _: False) -> ThinReport:
-        """Let go of old sequences, at most a tenth of them; every one that stays still restores to its digest.
+        """Drop old sequences, at most a tenth of them. Every remaining one still restores to its digest.
 
-        `now` is a time the caller trusts. The head, pinned and labelled sequences and the last verified one stay, and
-        those of which `keep` says so by number.
+        `now` is a time that the caller trusts. The head, pinned and labelled sequences, the last verified one, and
+        those that `keep` accepts by number stay.
         """
         return self._letting_go(
             lambda writer: thin_vault(
@@ -320,11 +320,11 @@ class Vault(VaultRepairing):
         )
 
     def drop_old_versions(self, keep: int, now: datetime | None) -> ThinReport:
-        """Forget the bytes of large artifacts (ALF §3.1.9, tier 3) that are older than the newest `keep` of their path.
+        """Drop the bytes of large artifacts (ALF §3.1.9, tier 3) that are older than the newest `keep` of their path.
 
-        The head, pinned, labelled and the last verified sequence keep theirs, and nothing else is touched. The leaves
-        stay: every sequence keeps its digest, and `State.body` of what went raises BodyAbsent. `now` is a time the
-        caller trusts; None when there is none, then no pin has run out. Writes nothing when nothing is too old.
+        The head, pinned, labelled and last verified sequences keep theirs, and nothing else is touched. The leaves
+        stay, so every sequence keeps its digest, and `State.body` of dropped bytes raises BodyAbsent. `now` is a time
+        that the caller trusts; without one no pin expires. Writes nothing when nothing is too old.
         """
         if not self.old_versions(keep, now):
             return ThinReport([], len(self.sequences()))
@@ -335,7 +335,7 @@ class Vault(VaultRepairing):
         )
 
     def _letting_go(self, work: Callable[[body_objects.ObjectWriter], ThinReport]) -> ThinReport:
-        """One transaction that drops content, then the space of it. The caller holds the agent's lock."""
+        """Run one transaction that drops content, then release its space. The caller holds the agent's lock."""
         before = self.size()
         with self._transaction(), self._writing() as writer:
             report = work(writer)
@@ -346,11 +346,11 @@ class Vault(VaultRepairing):
         return replace(report, bytes_freed=before - self.size())
 
     def reseal(self, sealer: Sealer) -> None:
-        """Put everything the vault holds under another sealer: one transaction, so that the vault reads whole under the
-        one or the other. Then nothing that the former one sealed is left in its files. The caller holds the agent's
-        lock; others that have the vault open get OtherDataKey until they open it again.
+        """Seal the whole vault with another sealer in one transaction, so that it is readable with exactly one of them.
+        Then remove all traces of the former one from its files.
 
-        A body that is damaged stays as it is. Raises VaultFull, VaultBusy, VaultDamaged for rows that cannot be opened,
+        The caller holds the agent's lock; other processes that have the vault open get OtherDataKey until they open it
+        again. Damaged bodies stay as they are. Raises VaultFull, VaultBusy, VaultDamaged for unreadable rows,
         KeyRevoked; then nothing happened.
         """
         with self._transaction(), self._writing() as writer:
@@ -364,17 +364,17 @@ class Vault(VaultRepairing):
         self._metadata.scrub()
 
     def compact(self) -> None:
-        """Give back the space of what was dropped; nothing of what was purged is left in the files then, unless
-        somebody is reading (see `settle`)."""
+        """Release the space of dropped content. Afterwards no purged content is left in the files, unless another
+        process reads (see `settle`)."""
         body_objects.remove_orphans(self._metadata, self._blobs)
         self._metadata.compact()
         self.settle()
 
     def copy_to(self, folder: Path) -> None:
-        """A consistent copy in a new folder; commits wait meanwhile. Raises VaultExists."""
+        """Write a consistent copy into a new folder; commits wait meanwhile. Raises VaultExists."""
         if (folder / FILE).exists():
             raise errors.VaultExists(f"{folder} holds a vault")
-        # A vault to which nothing can be written gets no commit meanwhile, and gives no lock.
+        # A vault that is not writable gets no commits meanwhile, and cannot be locked.
         with contextlib.nullcontext() if self._metadata.is_read_only else self._metadata.transaction():
             self._blobs.copy_to(folder / BODIES)
             self._metadata.copy_to(folder / FILE)

@@ -1,8 +1,8 @@
-"""Put a kept state back as it was signed, where rows of the vault were lost or changed.
+"""Restore a kept state as it was signed, where rows of the vault were lost or changed.
 
-The state comes from somebody else, who is believed nothing: its items have to give the digest that the vault keeps of
-that sequence. Rows change so that this one sequence reads as it was signed and every other one reads as before. Then
-the same change is tried at the sequences beside it, and kept where their digest comes out too.
+The state comes from elsewhere and is not trusted: its items must give the digest that the vault keeps for the sequence.
+Rows change so that this sequence reads as it was signed and every other one as before. Then the same change is tried at
+neighbouring sequences, and kept where their digest comes out too.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ Item = Entry | Record | GoneRecord
 
 
 class RowKey(NamedTuple):
-    """What a row is of: the id of a record, or a path as it is kept."""
+    """Key of a row: the id of a record, or a stored path."""
 
     is_record: bool
     held: str
 
 
 class RowItem(NamedTuple):
-    """What a row says at one sequence: its key and hash in the digest, None where it cannot be read, and its object."""
+    """Content of a row at one sequence: its key and hash in the digest (None where it is unreadable), and its
+    object."""
 
     key: bytes
     hash: bytes | None
@@ -49,7 +50,7 @@ class RowItem(NamedTuple):
 
 @dataclass
 class RowRepairReport:
-    """The sequences that have their digest again, how many rows were written, and the objects that got their bytes."""
+    """The sequences that have their digest again, the number of written rows, and the objects that got their bytes."""
 
     numbers: list[int] = field(default_factory=list)
     rows: int = 0
@@ -57,7 +58,7 @@ class RowRepairReport:
 
 
 class RowRepair:
-    """Lives inside one open transaction."""
+    """Repairs rows inside one open transaction."""
 
     def __init__(
         self,
@@ -71,8 +72,8 @@ class RowRepair:
         damaged_states: Collection[int],
         damaged_objects: Collection[int],
     ) -> None:
-        """`kept` are all sequences. Only the damaged ones among them are changed; what reads as `damaged_objects` is
-        never taken for whole."""
+        """Take the stores. `kept` are all sequences; only damaged ones among them are changed. `damaged_objects` never
+        count as whole."""
         self._metadata = metadata
         self._objects = objects
         self._columns = objects.columns
@@ -86,7 +87,7 @@ class RowRepair:
         self._done = RowRepairReport()
 
     def run(self, number: int, state: State) -> RowRepairReport:
-        """Put a kept sequence back as `state` has it. Raises DraftInvalid where that is not what was signed."""
+        """Restore a kept sequence from `state`. Raises DraftInvalid where that differs from what was signed."""
         arriving = RedactedArrivals(self._known, state.redactions)
         present = self._present(number)
         changed, whole = self._compare(number, state, present)
@@ -100,12 +101,12 @@ class RowRepair:
         self._done.numbers = sorted(numbers)
         return self._done
 
-    # What is to change ------------------------------------------------------------------------------------------
+    # Comparing --------------------------------------------------------------------------------------------------
 
     def _compare(
         self, number: int, state: State, present: Mapping[RowKey, list[RowItem]]
     ) -> tuple[dict[RowKey, Item | None], dict[RowKey, Item]]:
-        """Return the items that differ (None: to be removed), and those that agree and rest on damaged bytes."""
+        """Return the items that differ (None: to be removed), and those that agree but use damaged bytes."""
         changed: dict[RowKey, Item | None] = {key: None for key in present}
         whole: dict[RowKey, Item] = {}
         hashes = []
@@ -123,7 +124,7 @@ class RowRepair:
         return changed, whole
 
     def _beside(self, number: int, changed: Mapping[RowKey, Item | None]) -> Iterator[int]:
-        """Damaged sequences before and after that the same change puts right."""
+        """Yield damaged neighbouring sequences that the same change repairs."""
         if not changed:
             return
         hashes = {key: None if item is None else _hashed(item) for key, item in changed.items()}
@@ -145,15 +146,15 @@ class RowRepair:
         return merkle.digest_of_items(items) == self._digests[number]
 
     def _check(self, numbers: Iterable[int]) -> None:
-        """Hold what was written against the digests, as the tables have it now. Raises VaultDamaged."""
+        """Check the written rows against the digests, as the tables have them now. Raises VaultDamaged."""
         for number in numbers:
             if not self._comes_out(number, {}):
                 raise VaultDamaged(f"the state {number} does not come out as it was signed")
 
-    # Rows as they are -------------------------------------------------------------------------------------------
+    # Present rows -----------------------------------------------------------------------------------------------
 
     def _present(self, number: int) -> dict[RowKey, list[RowItem]]:
-        """Every row that is alive at a sequence, also one that cannot be read or whose object is not there."""
+        """Return every row alive at a sequence, including unreadable ones and those without their object."""
         found: dict[RowKey, list[RowItem]] = {}
         at = (number, number)
         for row in self._metadata.rows(sql.ENTRY_ROWS_AT, at):
@@ -185,7 +186,7 @@ class RowRepair:
     # Writing ----------------------------------------------------------------------------------------------------
 
     def _write(self, numbers: list[int], changed: Mapping[RowKey, Item | None], reader: _ItemReader) -> None:
-        """Old rows go first: what takes their place may have the same position."""
+        """Write the rows. Old ones are removed first, because their replacement may have the same position."""
         reach_crash_point(CrashPoint.MEND_ROWS_WRITTEN)
         end_with(self._metadata, max(self._digests))
         added: list[tuple[RowKey, RowSpan, bool]] = []
@@ -208,14 +209,14 @@ class RowRepair:
         drop_unused(self._metadata, self._writer, unused)
 
     def _add(self, key: RowKey, stay: RowSpan, *, is_proven: bool) -> None:
-        """Add a row. The rest of a wrong one begins where its place is free: two rows in one place are no state that
-        anybody signed. One whose object is not there says nothing, and is not kept."""
+        """Add a row. The rest of a wrong row begins where its place is free, because two rows in one place are no valid
+        state. A row whose object is missing says nothing and is dropped."""
         if not is_proven and self._metadata.row(sql.OBJECT_DEPTH, (stay.columns[0],)) is None:
             return
         for first in self._kept.within(stay.first, stay.last) if not is_proven else [stay.first]:
             if is_proven or not self._is_taken(key, first, stay.columns):
                 statement = sql.ADD_RECORD_STAY if key.is_record else sql.ADD_ENTRY_STAY
-                # A row of a vault begins where its content was captured, also where that sequence was thinned.
+                # A row begins where its content was captured, even if that sequence was thinned.
                 self._metadata.execute(statement, (key.held, first, stay.last, *stay.columns))
                 self._done.rows += 1
                 return
@@ -234,7 +235,7 @@ class RowRepair:
         return [RowSpan(row[0], row[1], (row[2], self._meta(row[3])), tuple(row[2:])) for row in rows]
 
     def _meta(self, held: str) -> bytes | str:
-        """A meta that compares, as it is kept where it cannot be read."""
+        """Return a meta for comparison; the stored value where it is unreadable."""
         try:
             return json_codec.encode_canonical(json_of(self._columns.text_of(META, held)))
         except (VaultDamaged, TypeError, ValueError, AttributeError):
@@ -255,7 +256,7 @@ class RowRepair:
     # Objects ----------------------------------------------------------------------------------------------------
 
     def _object(self, found: _ReadItem) -> int:
-        """The object of an item: one of its leaf that is whole, one that gets its bytes again, or a new one."""
+        """Return the object for an item: an intact one of its leaf, one that gets its bytes again, or a new one."""
         known = [int(row[0]) for row in self._metadata.rows(sql.OBJECTS_OF_LEAF, (found.leaf.digest,))]
         for number in known:
             if self._is_whole(number, found):
@@ -295,7 +296,7 @@ class RowRepair:
             self._restore(number, found)
 
     def _restore(self, number: int, found: _ReadItem) -> None:
-        """Give an object its bytes, and what stands beside them."""
+        """Restore the bytes and metadata of an object."""
         assert found.body is not None
         digest_of = None if found.sha256 is None else bytes.fromhex(found.sha256)
         self._writer.restore(number, found.leaf, digest_of, found.body)
@@ -303,7 +304,7 @@ class RowRepair:
 
 
 class _ReadItem(NamedTuple):
-    """An item as it is to be kept: without salt and hash what was purged; `body` None where there are no bytes."""
+    """An item to store, without salt and hash if purged; `body` None without bytes."""
 
     item: Item
     leaf: Leaf
@@ -313,14 +314,14 @@ class _ReadItem(NamedTuple):
 
 
 class _ItemReader:
-    """Reads items of a state that was sent. What a purge names is taken as it reads now."""
+    """Reads items of a received state. Purged content is read as it is now."""
 
     def __init__(self, state: State, arriving: RedactedArrivals) -> None:
         self._state = state
         self._arriving = arriving
 
     def read(self, item: Item) -> _ReadItem:
-        """Raises DraftInvalid for bytes that the leaf does not commit to, and that no known purge put there."""
+        """Read an item. Raises DraftInvalid for bytes that neither the leaf nor a known purge explains."""
         if isinstance(item, Entry):
             return self._entry(item)
         line = item.line if isinstance(item, Record) else None
@@ -348,8 +349,8 @@ def _hashed(item: Item) -> tuple[bytes, bytes]:
 
 
 def end_with(metadata: MetadataStore, newest: int) -> None:
-    """Drop rows that are alive at no sequence, and let those that end after the newest one be alive still: no sequence
-    reads otherwise, and the next one goes on from the rows of the newest."""
+    """Drop rows that are alive at no sequence, and reopen rows that end after the newest one. No sequence changes, and
+    the next one continues from the rows of the newest."""
     metadata.execute(sql.DROP_EMPTY_ENTRY_STAYS)
     metadata.execute(sql.DROP_EMPTY_RECORD_STAYS)
     for statement in (sql.DROP_LATE_ENTRY_STAYS, sql.DROP_LATE_RECORD_STAYS):
@@ -359,7 +360,7 @@ def end_with(metadata: MetadataStore, newest: int) -> None:
 
 
 def rebuild_buckets(metadata: MetadataStore, objects: ObjectReader) -> None:
-    """Derive from the newest rows in which bucket each lies, and the hashes of all."""
+    """Compute the bucket of each newest row, and the hashes of all buckets."""
     columns = objects.columns
     for path, held in list(metadata.rows(sql.LIVE_PATHS)):
         place = columns.entry_bucket(merkle.bucket_of(merkle.entry_key(columns.path_of(path))))
@@ -374,7 +375,7 @@ def rebuild_buckets(metadata: MetadataStore, objects: ObjectReader) -> None:
 
 
 def drop_unused(metadata: MetadataStore, writer: ObjectWriter, numbers: Iterable[int]) -> None:
-    """Drop those of some objects that no row names, unless what cannot be encoded again rests on them."""
+    """Drop those of the objects that no row names, unless patches on them cannot be encoded again."""
     unused = {number for number in numbers if metadata.row(sql.OBJECT_USED, (number,) * 2) is None}
     reencode_resting(metadata, writer, unused, despite_damage=True)
     resting = {number: {on for (on,) in metadata.rows(sql.OBJECTS_ON, (number,))} for number in unused}

@@ -1,4 +1,4 @@
-"""What lies between two kept sequences, in either direction, by two queries per table."""
+"""Compute the changes between two kept sequences, in either direction, with two queries per table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lifeboat_vault.vault.vault_state import entry_of, gone_of, has_line, is_hel
 def changes_between(
     metadata: MetadataStore, objects: ObjectReader, base: Sequence, new: Sequence, redactions: Redactions = NONE
 ) -> StateChanges:
-    """Everything that leads from `base` to `new`. Bodies are read when asked for. `redactions` are those of the vault.
+    """Return the changes from `base` to `new`. Bodies are read on demand. `redactions` are those of the vault.
 
     Equal to `lifeboat_alf.deltas.state_diff.diff_states` of the two states, without reading them.
     """
@@ -38,7 +38,7 @@ def changes_between(
 
 
 def _alive_at_one(metadata: MetadataStore, ended: str, begun: str, base: int, new: int) -> tuple[list[Row], list[Row]]:
-    """(rows alive at `base` only, rows alive at `new` only)."""
+    """Return (rows alive at `base` only, rows alive at `new` only)."""
     low, high = min(base, new), max(base, new)
     at_low = list(metadata.rows(ended, (low, high, low)))
     at_high = list(metadata.rows(begun, (low, high, high)))
@@ -79,8 +79,8 @@ def _reader(objects: ObjectReader, row: Row | None) -> Callable[[], bytes] | Non
 def _record_changes(
     metadata: MetadataStore, objects: ObjectReader, base: int, new: int
 ) -> tuple[list[RecordChange], list[str], list[GoneRecord]]:
-    """Changes in the order of a delta, the ids that `new` lacks (the way back, before they were created), and the gone
-    records that are otherwise in `new`."""
+    """Return the changes in delta order, the ids missing in `new` (backwards: not yet created), and the gone records
+    that differ in `new`."""
     rows = _alive_at_one(metadata, sql.RECORDS_ENDED, sql.RECORDS_BEGUN, base, new)
     before, after = (sorted(_records(objects, each), key=_place) for each in rows)
     old, fresh = ({each.id: each for each in side} for side in (before, after))
@@ -92,7 +92,7 @@ def _record_changes(
 
 
 def _records(objects: ObjectReader, rows: list[Row]) -> Iterator[Record | GoneRecord]:
-    """In the shape of `statements.RECORDS_BEGUN`."""
+    """Convert rows in the shape of `vault_statements.RECORDS_BEGUN`."""
     held = [row for row in rows if has_line(row)]
     yield from (record_of(row, objects) for row in objects.columns.records(held))
     yield from (gone_of(row, objects.columns) for row in rows if not has_line(row))
@@ -112,16 +112,16 @@ _DELETED = b"deleted"
 
 
 def _operation(old: Record | GoneRecord, new: Record) -> Operation:
-    """In place: `delete` for a record that dies by this change, `update` for every other one."""
+    """Return the operation for a change in place: `delete` for a record that this change deletes, else `update`."""
     died_before = isinstance(old, Record) and _is_dead(old)
     return "delete" if _is_dead(new) and not died_before else "update"
 
 
 def _appending(new: Record) -> Operation:
-    """Appended: `delete` for a tombstone, `create` for every other one."""
+    """Return the operation for an appended record: `delete` for a tombstone, else `create`."""
     return "delete" if _is_dead(new) and bool(memory_records.parse_record(new.line).get("supersedes")) else "create"
 
 
 def _is_dead(record: Record) -> bool:
-    """Only a line that holds the word is decoded."""
+    """Return whether a record is deleted. Only lines that contain the word are decoded."""
     return _DELETED in record.line and memory_records.is_deleted(memory_records.parse_record(record.line))

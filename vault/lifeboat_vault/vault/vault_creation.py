@@ -1,4 +1,4 @@
-"""How a vault begins: its tables, its own random id, and its seeds."""
+"""Create a vault: its tables, its random id, and its seeds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lifeboat_vault.store.store_protocols import MetadataStore
 
 FIRST_EPOCH = 1
 RECORD_SEED = "record_seed"
-"""The decision that keeps what the ids of records are minted with, in hexadecimal. A purge replaces it."""
+"""Decision that holds the seed of record ids, in hexadecimal. A purge replaces it."""
 
 
 def create_tables(
@@ -33,9 +33,11 @@ def create_tables(
     sealer: Sealer = PLAIN,
     seed: bytes | None = None,
 ) -> None:
-    """Make the tables of an empty vault: its own random id, the seed that content keys are made with and ids of what
-    is known by its name, and the one for ids of records, which are made of their content. `seed` is both of them for a
-    vault that is thrown away."""
+    """Create the tables of an empty vault, its random id, and its seeds.
+
+    One seed makes content keys and ids derived from names, the other makes record ids, which are derived from content.
+    `seed` sets both, for temporary vaults.
+    """
     metadata.prepare()
     now = times.to_text(clock.now())
     with metadata.transaction():
@@ -51,7 +53,7 @@ def create_tables(
 def create_vault_file(
     file: Path, agent_id: str, files: FileOperations, clock: Clock, sealer: Sealer, seed: bytes | None = None
 ) -> None:
-    """A vault's file with an empty vault in it, which appears whole or not at all."""
+    """Create the file of an empty vault atomically."""
     with translate_errors():
         new = _fresh_file(file, files)
     metadata = SqliteStore(new, create=True)
@@ -67,14 +69,14 @@ def new_seed() -> bytes:
 
 
 def open_seed(held: bytes, sealer: Sealer) -> bytes:
-    """The seed; it is also what tells whether this sealer sealed the vault. Raises OtherDataKey, VaultDamaged."""
+    """Return the seed. It also shows whether this sealer sealed the vault. Raises OtherDataKey, VaultDamaged."""
     if sealer is PLAIN and len(held) != ids.SEED_BYTES:
         raise errors.OtherDataKey("the vault is sealed", key_id=key_id_of(held))
     return sealer.open(SEED, held)
 
 
 def _fresh_file(path: Path, files: FileOperations) -> Path:
-    """An empty file beside `path` to build the tables in, whatever an earlier attempt left."""
+    """Return an empty file beside `path` in which to build the tables, whatever an earlier attempt left."""
     new = path.with_name(f"{path.name}.new")
     for leftover in (new, *(new.with_name(f"{new.name}-{part}") for part in ("wal", "shm", "journal"))):
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,5 @@
-"""Redactions in a vault: applied, waiting, refused; and that nothing of what they destroyed is left in its files."""
+"""Apply, delay and refuse redactions in a vault, and make sure that no trace of destroyed content remains in its
+files."""
 
 from __future__ import annotations
 
@@ -25,14 +26,14 @@ from lifeboat_vault.vault.vault_reading import Moment, text_of
 from lifeboat_vault.vault.vault_writing import VaultWriting
 
 PURGE = "purge"
-"""The kind of the audit row of a redaction that was applied; its details are the record of ALF §3.1.11."""
+"""Kind of the audit row of an applied redaction; its details are the record of ALF §3.1.11."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedactReport:
-    """What `Vault.redact` did. `fresh`: this call applied it, or let it wait; else it was known, and nothing happened.
-    `body_objects` lost their `bytes` (a count). `waits_until`: it was not applied yet. `swept`: nothing of what was
-    destroyed is left in the files; else somebody is reading, and `Vault.settle` has to be called later."""
+    """Result of `Vault.redact`. `fresh`: this call applied it or let it wait; otherwise it was known and nothing
+    happened. `objects` lost their `bytes` (a count). `waits_until`: not applied yet. `swept`: no trace remains in the
+    files; otherwise another process is reading, and `Vault.settle` must be called later."""
 
     fresh: bool
     objects: int = 0
@@ -42,20 +43,21 @@ class RedactReport:
 
 
 class VaultPurging(VaultWriting):
-    """What a vault does with redactions."""
+    """The part of a vault that handles redactions."""
 
     def redact(
         self, redaction: Redaction, *, waits_until: Moment | None = None, decisions: Mapping[str, Any] | None = None
     ) -> RedactReport:
-        """Apply a redaction: what it names loses body, salt and content hash, and what it puts in their place stands
-        there; every sequence keeps number, digest and signature. All of it and `decisions` (by key, None forgets) is
-        one transaction with one audit row; then the files are rid of what went, or of what an earlier call left in
-        them.
+        """Apply a redaction: what it names loses body, salt and content hash and gets its replacement; every sequence
+        keeps number, digest and signature.
 
-        With `waits_until` it is only known from now on, and vouches for states of those who have applied it; one that
-        waits, or was refused, is applied by a call without. Who signed it is the caller's business. Raises
-        RedactionInvalid for one of another agent, and for edits that are not of the bytes that they name, VaultFull,
-        VaultBusy; then nothing happened.
+        This and `decisions` (by key, None forgets) are one transaction with one audit row. Then all traces are removed
+        from the files, also those that an earlier call left.
+
+        With `waits_until` the redaction is only recorded, and explains states of machines that have applied it. A
+        waiting or refused one is applied by a call without `waits_until`. The caller checks its signature. Raises
+        RedactionInvalid for another agent and for edits that do not fit their bytes, VaultFull, VaultBusy; then nothing
+        happened.
         """
         if redaction.agent_id != self.agent_id:
             raise RedactionInvalid("the purge is of another agent")
@@ -97,8 +99,8 @@ class VaultPurging(VaultWriting):
         return done
 
     def _renew_seeds(self) -> None:
-        """Ids of what was purged were minted out of its content: without what they were minted with nobody can try
-        contents against them. In a vault of an earlier release that is the seed of everything."""
+        """Replace the seed of record ids. Purged ids were derived from content; without the seed, guessed contents
+        cannot be tested against them. In a vault of an earlier release, that is the only seed."""
         if self.get(RECORD_SEED) is None:
             seed = new_seed()
             if self._columns.is_plain:
@@ -107,8 +109,8 @@ class VaultPurging(VaultWriting):
         self._decide(RECORD_SEED, new_seed().hex())
 
     def withdraw(self, redaction_id: str) -> bool:
-        """Refuse a redaction that waits: it will destroy nothing, whoever sends it again. It is still known, because
-        states of those who have applied it rest on it. False when none of this id waits."""
+        """Refuse a waiting redaction for good, whoever sends it again. It stays known, because states of machines that
+        have applied it refer to it. False when none with this id waits."""
         with self._transaction():
             held = self._metadata.row(sql.REDACTION, (redaction_id,))
             if held is None or held[2] in (None, REFUSED):
@@ -120,7 +122,7 @@ class VaultPurging(VaultWriting):
     def sign_redactions(
         self, sign: Callable[[Redaction], Redaction], *, before: TrustedKeys, after: TrustedKeys
     ) -> int:
-        """New signatures for the redactions that count for `before` and no more for `after`; how many."""
+        """Sign the redactions again that count for `before` but not for `after`; return how many."""
         with self._transaction():
             every = [row.redaction for row in self.redaction_rows()]
             news = [sign(one) for one in every if _counts(one, before) and not _counts(one, after)]
@@ -128,8 +130,8 @@ class VaultPurging(VaultWriting):
         return len(news)
 
     def resign_redaction(self, redaction: Redaction) -> bool:
-        """Put its signature in the place of the one that the same redaction has here; False when there is none of its
-        id and digest, or it has that signature. Whose it is, is the caller's business."""
+        """Replace the signature of the same redaction; False when there is none with its id and digest, or it already
+        has this signature. The caller checks whose it is."""
         with self._transaction():
             held = self._metadata.row(sql.REDACTION, (redaction.id,))
             known = None if held is None else vault_redactions.open_redaction(self._columns, held[0])
@@ -139,7 +141,7 @@ class VaultPurging(VaultWriting):
         return True
 
     def _put_signed(self, kind: str, subject: str, news: list[Redaction]) -> None:
-        """Known redactions under new signatures, and one audit row for all."""
+        """Store known redactions with new signatures, and one audit row for all."""
         for one in news:
             document = self._columns.text(REDACTION, json_codec.encode_json(one.to_json()).decode())
             self._metadata.execute(sql.SET_REDACTION, (document, one.id))
@@ -148,10 +150,12 @@ class VaultPurging(VaultWriting):
             self._audit(kind, subject, {"redactions": [one.id for one in news]})
 
     def settle(self, *, wait: bool = True) -> bool:
-        """Rid the files of what applied redactions destroyed: body files, copies that a migration kept, free pages,
-        remains inside pages, the log. True when nothing is left; False while somebody reads, the disk is full or the
-        files are damaged, then it has to be tried again. Opening the vault and `compact` try it too. Without `wait`
-        nobody is waited for."""
+        """Remove all traces of destroyed content from the files: body files, copies of migrations, free pages, remains
+        inside pages, the log.
+
+        True when nothing is left. False while another process reads, the disk is full or the files are damaged; then
+        try again. Opening the vault and `compact` also try it. Without `wait` nothing is waited for.
+        """
         try:
             applied = list(self._metadata.rows(sql.UNSWEPT_REDACTIONS))
             if not applied:
@@ -176,7 +180,7 @@ def _counts(redaction: Redaction, trusted: TrustedKeys) -> bool:
 
 
 def audit_record(redaction: Redaction, completed_at: str) -> JsonObject:
-    """The record of ALF §3.1.11."""
+    """Return the record of ALF §3.1.11."""
     record = {
         "purge_id": redaction.id,
         "agent_id": redaction.agent_id,

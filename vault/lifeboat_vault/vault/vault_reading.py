@@ -1,4 +1,4 @@
-"""An open vault as far as it is read: its kept states, its records, what was decided, whether all of it is whole."""
+"""The read-only part of an open vault: states, records, decisions, verification."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ from lifeboat_vault.vault.vault_state import VaultState
 from lifeboat_vault.vault.vault_verification import Verification, Verifier
 
 ALL = 2**62
-"""More rows than there are."""
+"""More rows than there can be."""
 _CHUNK = 500
 LAST_VERIFIED = "last_verified"
-"""The decision in which `Vault.mark_verified` keeps `{"sequence", "time", "verified"}`: the last one, and the runs of
+"""Decision in which `Vault.mark_verified` keeps `{"sequence", "time", "verified"}`: the last sequence, and the runs of
 all of them."""
 DAMAGE, DAMAGED_STATES = "damage", "damaged_states"
-"""The decisions in which a verification keeps what it found: objects, and sequences whose digest does not come out."""
+"""Decisions in which a verification keeps its findings: damaged objects, and sequences with a wrong digest."""
 DAMAGE_FOUND = "damage_found"
-"""The decision in which a verification of everything keeps when it found that damage (timestamp)."""
+"""Decision with the time (timestamp) of the full verification that found this damage."""
 
 Moment = datetime | str
 """A datetime with a zone, or RFC 3339 text."""
 
 
 class VaultReading:
-    """What an open vault tells; `Vault` opens one and changes it."""
+    """The reading methods of a vault; `Vault` opens and changes one."""
 
     _known: VaultRedactions = NOTHING_KNOWN
     _known_counts = RedactionCounts()
-    """What was counted when `_known` was read."""
+    """Counts from when `_known` was read."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class VaultReading:
         clock: Clock,
         sealer: Sealer = PLAIN,
     ) -> None:
-        """A vault on a prepared pair of stores (see `beginning.initialise`)."""
+        """Open a vault on a prepared pair of stores (see `vault_creation.create_tables`)."""
         self._metadata = metadata
         self._blobs = blobs
         self._files = files
@@ -89,22 +89,22 @@ class VaultReading:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing could be written to it when it was opened: then it stays as it was at that moment."""
+        """Return whether the vault was not writable when opened. It then stays as it was at that moment."""
         return self._metadata.is_read_only
 
     @property
     def key_id(self) -> str:
-        """Of the data key that seals the vault, "" for a plain one."""
+        """Return the id of the data key that seals the vault, "" for a plain one."""
         return self._columns.sealer.key_id
 
     def check_key(self) -> None:
-        """Raises KeyRevoked when the key was taken away since the vault was opened, OtherDataKey when the vault was put
-        under another one: then it has to be opened again."""
+        """Check that the key still opens the vault. Raises KeyRevoked when it was revoked, OtherDataKey when the vault
+        was sealed under another one; then open it again."""
         self._columns.check(self._metadata)
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """What is read inside is of one moment, and all of it costs a database elsewhere one transaction. Nothing can
-        be written inside."""
+        """Read a consistent snapshot inside the block, in one transaction of a remote database. Nothing can be written
+        inside."""
         return self._metadata.snapshot()
 
     def close(self) -> None:
@@ -121,11 +121,11 @@ class VaultReading:
     # Sequences --------------------------------------------------------------------------------------------------
 
     def head(self) -> SequenceRow | None:
-        """The newest sequence, None in an empty vault."""
+        """Return the newest sequence; None in an empty vault."""
         return self._one(sql.HEAD)
 
     def sequences(self, after: int = -1, limit: int = ALL) -> list[SequenceRow]:
-        """Kept sequences, oldest first: those after a number, at most `limit` of them."""
+        """Return kept sequences after a number, oldest first, at most `limit`."""
         self._columns.check(self._metadata)
         pins: dict[int, list[Pin]] = {}
         for row in self._metadata.rows(sql.PINS):
@@ -140,11 +140,11 @@ class VaultReading:
         return replace(made, label=self._columns.text_of(LABEL, made.label))
 
     def find(self, number: int) -> SequenceRow | None:
-        """A kept sequence, None for one that never was or was thinned."""
+        """Return a kept sequence; None for one that never existed or was thinned."""
         return self._one(sql.SEQUENCE, number)
 
     def sequence(self, number: int) -> SequenceRow:
-        """Raises UnknownSequence."""
+        """Return a kept sequence. Raises UnknownSequence."""
         found = self.find(number)
         if found is None:
             raise errors.UnknownSequence(f"sequence {number} was never made, or was thinned")
@@ -156,13 +156,14 @@ class VaultReading:
         return self._one(sql.SEQUENCE_AT, text_of(time), text_of(time))
 
     def between(self, after: int, last: int) -> tuple[int, str | None]:
-        """How many kept sequences are newer than one and not newer than another, and the earliest of their times."""
+        """Return how many kept sequences are newer than one and not newer than another, and the earliest of their
+        times."""
         count, since = self._metadata.row(sql.SEQUENCES_BETWEEN, (after, last)) or (0, None)
         return count, since
 
     def kept_within(self, first: int, last: int | None) -> tuple[int, int] | None:
-        """The first and the last kept sequence from `first` until before `last` (None: no end); None where there is
-        none any more."""
+        """Return the first and the last kept sequence from `first` until before `last` (None: no end); None where there
+        is none."""
         ends = self._metadata.row(sql.SEQUENCES_WITHIN, (first, ALL if last is None else last))
         return None if ends is None or ends[0] is None else (int(ends[0]), int(ends[1]))
 
@@ -174,29 +175,29 @@ class VaultReading:
         return self._sequence_row(row, [Pin(*pin) for pin in self._metadata.rows(sql.PINS_OF, (row[0],))])
 
     def state(self, number: int | None = None) -> VaultState:
-        """The state at a kept sequence, the head unless named. Raises UnknownSequence."""
+        """Return the state at a kept sequence, the head by default. Raises UnknownSequence."""
         row = self.head() if number is None else self.sequence(number)
         if row is None:
             raise errors.UnknownSequence("the vault is empty: nothing was captured yet")
         return self.state_of(row)
 
     def state_of(self, row: SequenceRow) -> VaultState:
-        """The state of a sequence that is kept."""
+        """Return the state of a kept sequence."""
         return VaultState(self._metadata, self._objects, row.as_sequence(self.agent_id), lambda: self.redactions)
 
     def changes(self, base: int, new: int) -> StateChanges:
-        """What leads from one kept sequence to another, forward or back. Raises UnknownSequence."""
+        """Return the changes between two kept sequences, forward or back. Raises UnknownSequence."""
         ends = [self.sequence(number).as_sequence(self.agent_id) for number in (base, new)]
         return sequence_changes.changes_between(self._metadata, self._objects, ends[0], ends[1], self.redactions)
 
     @property
     def artifacts(self) -> ArtifactBodies:
-        """Large artifacts, whose bytes come and go apart from the states that name them."""
+        """Return the large artifacts, whose bytes travel separately from states."""
         return ArtifactBodies(self._metadata, self._blobs, self._columns, self._clock, self._redacted)
 
     @property
     def epoch(self) -> int:
-        """The epoch in force, also when another process raised it since the vault was opened."""
+        """Return the current epoch, including one that another process raised since the vault was opened."""
         row = self._metadata.row(sql.VAULT)
         if row is None:
             raise errors.VaultDamaged("the tables hold no vault")
@@ -205,12 +206,12 @@ class VaultReading:
     # Records ----------------------------------------------------------------------------------------------------
 
     def has_record(self, record_id: str) -> bool:
-        """Whether history has ever held a record of this id."""
+        """Return whether the history has ever held a record of this id."""
         return self._metadata.row(sql.HAS_RECORD, (record_id,)) is not None
 
     def written_by(self, record_ids: list[str]) -> dict[str, int]:
-        """Which sequence wrote the version of a record that the head has, by id. It may have been thinned since. Ids
-        that the head does not have are left out."""
+        """Return by id which sequence wrote the head's version of a record; it may have been thinned since. Unknown ids
+        are left out."""
         chunks = (record_ids[start : start + _CHUNK] for start in range(0, len(record_ids), _CHUNK))
         return {
             record_id: number
@@ -219,14 +220,14 @@ class VaultReading:
         }
 
     def stays_of_record(self, record_id: str) -> Iterator[tuple[bytes, int, int | None]]:
-        """Every line that a record of this id has had, oldest first, each with the sequence from which it stood and the
-        one from which it did not any more (None: the head has it). Purged lines are not among them."""
+        """Yield every line that a record has had, oldest first, with its first sequence and the one before which it
+        ended (None: still there). Purged lines are left out."""
         for number, first, last in list(self._metadata.rows(sql.STAYS_OF_RECORD, (record_id,))):
             yield self._objects.read(number), first, last
 
     def records_with_content(self, text: str) -> list[str]:
-        """Ids of the head's records (deleted ones too) whose content is exactly `text`. A sealed vault, into which
-        nobody captures, keeps no digests of contents: there every line is read."""
+        """Return the ids of the head's records (also deleted ones) whose content is exactly `text`. A sealed vault has
+        no digests of contents, because no capture writes to it; there every line is read."""
         if not self._columns.is_plain:
             head = self.head()
             live = () if head is None else self.state(head.number).records()
@@ -237,17 +238,17 @@ class VaultReading:
 
     @property
     def redactions(self) -> Redactions:
-        """Every one that is known, those that wait too, also when another process has added it since. `len` of it is
-        what `Vault.commit` wants as `purges`."""
+        """Return all known redactions, including waiting ones and those that another process added since. Its `len` is
+        the `purges` argument of `Vault.commit`."""
         return self._redacted().every
 
     def redaction_rows(self) -> list[RedactionRow]:
-        """Oldest first."""
+        """Return the redactions, oldest first."""
         self._columns.check(self._metadata)
         return vault_redactions.read_redaction_rows(self._metadata, self._columns)
 
     def _redacted(self) -> VaultRedactions:
-        """One cheap query where nothing changed."""
+        """Return the redactions; one cheap query where nothing changed."""
         counts = vault_redactions.count_redactions(self._metadata)
         if counts != self._known_counts:
             self._columns.check(self._metadata)
@@ -255,35 +256,35 @@ class VaultReading:
         return self._known
 
     def remaining(self, redaction: Redaction) -> int:
-        """How many leaves that it names still stand for their old bytes here, or for their hash; also where another one
-        has cut them, and this one takes more."""
+        """Return how many named leaves still have their old bytes or hash here, including those that another redaction
+        has cut less than this one does."""
         as_applied = self.redactions.applied([redaction])
         return vault_redactions.count_remaining(self._metadata, self._objects, as_applied, redaction)
 
     def history(self) -> Iterator[HistoryItem]:
-        """Everything that is kept, each stay of an entry or a record once; the bytes by `read_object`."""
+        """Yield everything that is kept, each row of an entry or record once; read the bytes by `read_object`."""
         self._columns.check(self._metadata)
         return kept_history.iterate_history(self._metadata, self._columns)
 
     def stays_of_entries(self, mark: str) -> Iterator[EntrySpan]:
-        """Every stay of a file's bytes that are held, with whether `mark` stands in its meta as it is spelled."""
+        """Yield every row of a file whose bytes are held, with whether `mark` occurs literally in its meta."""
         self._columns.check(self._metadata)
         return kept_history.iterate_entry_spans(self._metadata, self._columns, mark)
 
     def stays_of_records(self) -> Iterator[tuple[str, bytes, int, int | None]]:
-        """Every line that any record has had, oldest first: id, line, and from which sequence until before which one it
-        stood (None: the head has it). Purged lines are not among them."""
+        """Yield every line of every record, oldest first: id, line, its first sequence, and the one before which it
+        ended (None: still there). Purged lines are left out."""
         self._columns.check(self._metadata)
         for record_id, first, last, *stored in self._metadata.rows(sql.STAYS_OF_RECORDS):
             held = StoredObject(*stored)
             yield record_id, self._objects.whole(held), first, last
 
     def read_object(self, number: int) -> bytes:
-        """The bytes of an object of the history. Raises BodyAbsent, VaultDamaged."""
+        """Return the bytes of an object. Raises BodyAbsent, VaultDamaged."""
         return self._objects.read(number)
 
     def body_of_leaf(self, leaf: Leaf) -> bytes | None:
-        """Return the bytes that a leaf commits to, None where no object of it has them as they were."""
+        """Return the bytes that a leaf commits to; None where no object has them unchanged."""
         for number, *_ in list(self._metadata.rows(sql.OBJECTS_OF_LEAF, (leaf.digest,))):
             with contextlib.suppress(errors.VaultDamaged, BodyAbsent):
                 body = self._objects.read(int(number))
@@ -292,47 +293,47 @@ class VaultReading:
         return None
 
     def is_swept(self) -> bool:
-        """Whether nothing of what the applied redactions destroyed is left in the files of the vault: no old copy of
-        its tables, no body file, no log. `Vault.settle` sees to it."""
+        """Return whether no trace of purged content is left in the vault's files: no old copy of tables, no body file,
+        no log. `Vault.settle` achieves that."""
         return self._metadata.row(sql.UNSWEPT_REDACTIONS) is None
 
     # Decisions and audit ----------------------------------------------------------------------------------------
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A small JSON value decided earlier."""
+        """Return a small JSON value that was stored as a decision."""
         self._columns.check(self._metadata)
         row = self._metadata.row(sql.DECISION, (key,))
         return default if row is None else json_of(self._columns.text_of(DECISION, row[0]))
 
     @property
     def record_seed(self) -> bytes:
-        """What ids of new records are minted with. A purge replaces it, or contents could be tried against the ids of
-        what was purged. A vault of an earlier release has none of its own before its first purge."""
+        """Return the seed of new record ids. A purge replaces it, because guessed contents could be tested against
+        purged ids otherwise. A vault of an earlier release has no separate one before its first purge."""
         kept = self.get(RECORD_SEED)
         return self.seed if kept is None else bytes.fromhex(kept)
 
     def last_verified(self) -> int | None:
-        """The number given to `mark_verified` last."""
+        """Return the number last given to `mark_verified`."""
         found = self.get(LAST_VERIFIED)
         return None if found is None else int(found["sequence"])
 
     def damage(self) -> list[int]:
-        """Return the objects whose bytes the last verification did not find as they were, and that still are so."""
+        """Return the objects that the last verification found damaged and that are not repaired yet."""
         found: list[int] = self.get(DAMAGE) or []
         return found
 
     def damage_found_at(self) -> str:
-        """Return when the last verification of everything found damage (timestamp), "" when it found none."""
+        """Return when the last full verification found damage (timestamp); "" when it found none."""
         return str(self.get(DAMAGE_FOUND) or "")
 
     def broken_states(self) -> list[int]:
-        """Return the kept sequences of which the last verification found that rows were lost or changed."""
+        """Return the kept sequences whose rows the last verification found lost or changed."""
         found = self.get(DAMAGED_STATES)
         return sorted({*found}.intersection(self._kept_numbers())) if found else []
 
     def damaged_states(self) -> list[int]:
-        """Return the kept sequences that are not as they were signed: those of `broken_states`, and those in which an
-        object of `damage` stands."""
+        """Return the kept sequences that differ from what was signed: `broken_states`, and those with an object of
+        `damage`."""
         objects = self.damage()
         numbers = self._kept_numbers() if objects else []
         places = [place for each in objects for place in self._metadata.rows(sql.PLACES_OF_OBJECT, (each, each))]
@@ -345,23 +346,23 @@ class VaultReading:
         return [number for (number,) in self._metadata.rows(sql.KEPT_NUMBERS)]
 
     def audit_rows(self) -> Iterator[AuditRow]:
-        """Every change of this vault, oldest first."""
+        """Yield every change of this vault, oldest first."""
         return audit_chain.read_rows(self._metadata)
 
     def audit_end(self) -> tuple[int, str]:
-        """Number and hash (hex) of the newest audit row."""
+        """Return number and hash (hex) of the newest audit row."""
         _, number, digest = audit_chain.chain_ends(self._metadata)
         return number, digest
 
     def check_audit(self) -> list[int]:
-        """Numbers of audit rows that do not follow from the one before; empty when the chain is whole."""
+        """Return the numbers of audit rows that do not follow from the previous one; empty for an intact chain."""
         return audit_chain.find_broken_rows(self._metadata)
 
-    # Care -------------------------------------------------------------------------------------------------------
+    # Maintenance ------------------------------------------------------------------------------------------------
 
     def verify(self, number: int | None = None, *, trusted: TrustedKeys | None, whole: bool = True) -> Verification:
-        """Hold a sequence (the head unless named) against its bytes, digest and signature; with `whole` also every
-        other kept one, the audit and the tables. Reads everything it judges; findings are in the result, never raised.
+        """Verify a sequence (the head by default): bytes, digest and signature; with `whole` also every other one, the
+        audit and the tables. Everything judged is read. Findings are in the result, never raised.
 
         Raises UnknownSequence.
         """
@@ -380,8 +381,8 @@ class VaultReading:
     def verify_sample(
         self, bodies: int, *, trusted: TrustedKeys | None, is_over: Callable[[], bool], chance: random.Random
     ) -> Verification:
-        """Hold the head against its digest and signature, and up to `bodies` of its entries and of its records, chosen
-        by `chance`, against their leaves; fewer when `is_over` says so. Findings are in the result, never raised."""
+        """Verify the head's digest and signature, and up to `bodies` of its entries and records each, chosen by
+        `chance`; fewer when `is_over` says so. Findings are in the result, never raised."""
         verifier = self._verifier(trusted)
         with self._metadata.snapshot():
             try:
@@ -391,7 +392,7 @@ class VaultReading:
             return Verification(None) if row is None else verifier.sample(row, bodies, is_over, chance)
 
     def are_damaged(self, numbers: Iterable[int]) -> list[int]:
-        """Read objects, and return those whose bytes are not what they were."""
+        """Read objects and return those with wrong bytes."""
         with self._metadata.snapshot():
             return self._verifier(None).damaged_of(numbers)
 
@@ -399,12 +400,12 @@ class VaultReading:
         return Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)
 
     def old_versions(self, keep: int, now: datetime | None) -> list[int]:
-        """Which objects `drop_old_versions` would drop now."""
+        """Return the objects that `drop_old_versions` would drop now."""
         whole = artifact_versions.sequences_kept_whole(self.sequences(), self.last_verified(), now)
         return artifact_versions.old_versions(self._metadata, self._columns, keep, whole)
 
     def size(self) -> int:
-        """Bytes on disk."""
+        """Return the bytes on disk."""
         return self._metadata.size() + self._blobs.size()
 
 

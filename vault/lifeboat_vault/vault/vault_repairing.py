@@ -1,4 +1,4 @@
-"""What a vault found lost or changed, until it is as it was: bytes of objects, rows of sequences."""
+"""Track and repair damage of a vault: lost or changed bytes of objects and rows of sequences."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from lifeboat_vault.vault.vault_verification import Verification
 
 
 class VaultRepairing(VaultPurging):
-    """What a vault does with its own damage."""
+    """The part of a vault that repairs its own damage."""
 
     _hashes: list[bytes] | None = None
-    """Of the head's buckets, where they are known."""
+    """Hashes of the head's buckets, if known."""
 
     def note_damage(self, found: Verification) -> None:
-        """Remember what a verification of everything found, until it was sent again."""
+        """Record the damage that a full verification found, until it is repaired."""
         self.set(DAMAGE, sorted({*found.damaged}) or None, kind="damage")
         self.set(DAMAGED_STATES, found.broken or None, kind="damage")
         is_damaged = bool(found.damaged or found.broken)
         self.set(DAMAGE_FOUND, times.to_text(self._clock.now()) if is_damaged else None, kind="damage")
 
     def note_broken_head(self) -> None:
-        """Note the newest sequence where its rows do not give its digest: nothing can go on top of it then."""
+        """Record that the rows of the newest sequence do not give its digest. Nothing can be committed on top of it
+        then."""
         head = self.head()
         if head is not None and not self._verifier(None).gives_digest(head):
             self.set(DAMAGED_STATES, sorted({*self.broken_states(), head.number}), kind="damage")
 
     def check_damage(self) -> list[int]:
-        """Read again what was noted as damaged, forget what is as it was, and return the rest."""
+        """Read recorded damage again, forget what is right now, and return the rest."""
         left = self.are_damaged(self.damage())
         self.set(DAMAGE, left or None, kind="damage")
         return left
 
     def check_rows(self, suspected: Iterable[int] = ()) -> None:
-        """Hold every kept sequence against its digest, every record against its leaf, and `suspected` objects against
-        theirs, and note what does not hold. What follows from the rows is derived again. Damaged objects that no row
-        names are dropped."""
+        """Check every kept sequence against its digest, every record against its leaf, and `suspected` objects against
+        theirs; record the damage. Derived data is computed again. Damaged objects that no row names are dropped."""
         self.set(DAMAGE, sorted({*self.damage(), *suspected}) or None, kind="damage")
         if self.check_damage():
             with self._transaction(), self._writing() as writer:
@@ -64,8 +64,8 @@ class VaultRepairing(VaultPurging):
             return self._verifier(None).rows(self.sequences())
 
     def _derive_buckets(self, broken: list[int]) -> bool:
-        """Write the hashes of the buckets again where they are wrong, and the rows of the newest sequence give its
-        digest; whether they do."""
+        """Write wrong bucket hashes again if the rows of the newest sequence give its digest; return whether they
+        do."""
         head = self.head()
         if head is None or head.number not in broken or not self._verifier(None).gives_digest(head):
             return False
@@ -73,8 +73,8 @@ class VaultRepairing(VaultPurging):
         return True
 
     def follow_rows(self) -> None:
-        """Derive the hashes of the buckets from the newest rows, also where these do not give the digest of the newest
-        sequence: the next one is digested as its rows are. Raises VaultDamaged for rows that cannot be read."""
+        """Compute the bucket hashes from the newest rows even if they do not give the digest of the newest sequence, so
+        that the next one is digested as its rows are. Raises VaultDamaged for unreadable rows."""
         with self._transaction():
             if (head := self.head()) is not None:
                 row_repair.end_with(self._metadata, head.number)
@@ -84,14 +84,14 @@ class VaultRepairing(VaultPurging):
     def put_back(
         self, number: int, state: Callable[[], State], *, has_room: Callable[[int], None] | None = None
     ) -> RowRepairReport:
-        """Put a damaged sequence back as it was signed, and those beside it that the same rows put right. `state` gives
-        what it was; it is called inside the transaction, and is believed nothing: its items have to give the digest,
-        and what a purge names is taken as it reads now. No digest, signature or other sequence changes. `has_room` gets
-        the bytes that were written; what it raises is raised, and nothing happened.
+        """Restore a damaged sequence as it was signed, and neighbouring ones that the same rows repair.
 
-        Raises UnknownSequence, DraftInvalid for a sequence that is not damaged and for a state that is not the one that
-        was signed, SignatureError where the signature beside the digest does not hold, VaultFull, VaultBusy; then
-        nothing happened.
+        `state` provides the content inside the transaction and is not trusted: its items must give the digest, and
+        purged content is stored redacted. No digest, signature or other sequence changes. `has_room` receives the
+        number of written bytes and may raise to undo everything.
+
+        Raises UnknownSequence, DraftInvalid for an undamaged sequence and for another state than the signed one,
+        SignatureError where the stored signature is invalid, VaultFull, VaultBusy; then nothing happened.
         """
         with self._transaction():
             row = self.sequence(number)
@@ -124,8 +124,8 @@ class VaultRepairing(VaultPurging):
         )
 
     def heal(self, number: int, body: bytes) -> bool:
-        """Put the right bytes of an object, with their size and hash, in the place of damaged ones. Return False for
-        bytes that are not what its leaf commits to. Digests and signatures stay. Raises VaultFull, VaultBusy."""
+        """Replace the damaged bytes of an object by the right ones, with their size and hash. Return False for bytes
+        that do not match its leaf. Digests and signatures stay. Raises VaultFull, VaultBusy."""
         with self._transaction(), self._writing() as writer:
             row = self._metadata.row(sql.OBJECT_CHECK, (number,))
             if row is None or not self._redacted().every.hold(Leaf(row[1], self._columns.salt_of(row[2])), body):

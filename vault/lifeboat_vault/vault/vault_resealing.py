@@ -1,6 +1,7 @@
-"""Everything a vault holds under another sealer, table by table, in the caller's transaction.
+"""Seal everything in a vault with another sealer, table by table, inside the caller's transaction.
 
-Rows are walked in pages by their keys, never while they change under an open statement; bodies pass one at a time.
+Rows are read in pages by key, never while an open statement iterates over rows that change; bodies are handled one at a
+time.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ _TEXTS = (
     (DECISION, sql.DECISIONS, sql.SET_DECISION),
     (REDACTION, sql.REDACTIONS, sql.SET_REDACTION),
 )
-"""(kind, what gives key and value, what sets the value of a key)"""
+"""(kind, statement that reads keys and values, statement that sets the value of a key)"""
 
 
 class ResealReport(NamedTuple):
-    """How many objects are under the new key, and how many are not: those that the old one does not open either."""
+    """Number of objects under the new key, and of those that the old key does not open either."""
 
     objects: int
     damaged: int
@@ -36,8 +37,8 @@ class ResealReport(NamedTuple):
 def reseal_vault(
     metadata: MetadataStore, blobs: BlobStore, writer: ObjectWriter, old: ColumnSealer, new: ColumnSealer, seed: bytes
 ) -> ResealReport:
-    """`writer` puts what is too large for a row into new files, and flushes them; the old ones are nobody's after the
-    commit."""
+    """Seal all content again. `writer` writes bodies too large for a row to new files and flushes them; after the
+    commit the old files are orphans."""
     if new.is_plain:
         add_content_keys(metadata, ObjectReader(metadata, blobs, old), seed)
     elif old.is_plain:
@@ -63,7 +64,8 @@ def reseal_vault(
 def _objects(
     metadata: MetadataStore, blobs: BlobStore, writer: ObjectWriter, old: ColumnSealer, new: ColumnSealer
 ) -> ResealReport:
-    """What is damaged stays as it is, for a verification to name: it must not keep a key from being given up."""
+    """Seal all bodies again. Damaged ones stay as they are, for a verification to report: they must not prevent a key
+    from being given up."""
     done = damaged = 0
     for number, salt, sha256, file, held in _paged(metadata, sql.OBJECTS_AFTER, lambda row: (row[0],), (0,)):
         try:
@@ -82,7 +84,7 @@ def _objects(
 def _paged(
     metadata: MetadataStore, statement: str, place: Callable[[Row], tuple[object, ...]], start: tuple[object, ...]
 ) -> Iterator[Row]:
-    """All rows in the order of their keys, a page in memory: rows that were given out may be changed."""
+    """Yield all rows in key order, one page in memory, so that yielded rows may be changed."""
     after = start
     while page := list(metadata.rows(statement, (*after, _PAGE))):
         yield from page
@@ -93,7 +95,7 @@ def _paged(
 
 
 def _entries(metadata: MetadataStore, old: ColumnSealer, new: ColumnSealer) -> None:
-    """Metas first: the walk goes by the paths as they are kept."""
+    """Seal all entries again, metas first, because the walk is ordered by the stored paths."""
     for path, first, meta in _paged(metadata, sql.METAS_AFTER, lambda row: (row[0], row[0], row[1]), ("", "", -1)):
         metadata.execute(sql.SET_META, (new.text(META, old.text_of(META, meta)), path, first))
     for path, bucket in list(metadata.rows(sql.PATHS)):
@@ -107,6 +109,6 @@ def _partitions(metadata: MetadataStore, old: ColumnSealer, new: ColumnSealer) -
 
 
 def add_content_keys(metadata: MetadataStore, objects: ObjectReader, seed: bytes) -> None:
-    """Of all records that are alive, in the caller's transaction."""
+    """Add content keys to all live records, inside the caller's transaction."""
     for record_id, first, number in list(metadata.rows(sql.LIVE_OBJECTS_OF_RECORDS)):
         metadata.execute(sql.SET_CONTENT_KEY, (content_key(seed, objects.read(number)), record_id, first))

@@ -14,7 +14,7 @@ from lifeboat_vault.store.store_protocols import MetadataStore, Row
 
 
 class VaultState:
-    """The state `sequence` of an open vault; valid while the vault is open and the sequence is kept."""
+    """The state `sequence` of an open vault. Valid while the vault is open and the sequence is kept."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class VaultState:
         sequence: Sequence,
         redactions: Callable[[], Redactions] = lambda: NONE,
     ) -> None:
-        """`redactions` gives those of the vault, also ones that came since."""
+        """Take the stores. `redactions` returns those of the vault, including later ones."""
         self._redactions = redactions
         self._metadata = metadata
         self._objects = objects
@@ -49,7 +49,8 @@ class VaultState:
         return self._metadata.rows(sql.ENTRIES_BETWEEN, (prefix, end, *self._at))
 
     def _sealed_entry_rows(self, prefix: str) -> Iterator[Row]:
-        """Tokens say nothing of order or beginning: every path is opened, the rest only of what is asked for."""
+        """Yield the entries of a sealed vault. Tokens are unordered, so every path is opened, and the rest of a row
+        only where requested."""
         opened = ((self._columns.path_of(row[0]), row) for row in self._metadata.rows(sql.ENTRIES, self._at))
         found = sorted((pair for pair in opened if pair[0].startswith(prefix)), key=lambda pair: path_key(pair[0]))
         return (self._columns.entry_without_path((path, *row[1:])) for path, row in found)
@@ -65,7 +66,7 @@ class VaultState:
         return row
 
     def body(self, path: str) -> bytes:
-        """The bytes of an entry. Raises KeyError, BodyAbsent, VaultDamaged."""
+        """Return the bytes of an entry. Raises KeyError, BodyAbsent, VaultDamaged."""
         row = self._entry_row(sql.ENTRY_BODY, path)
         if row is None:
             raise KeyError(path)
@@ -82,7 +83,7 @@ class VaultState:
         return (record_of(row, self._objects) for row in self._columns.records(rows))
 
     def _sealed_record_rows(self) -> Iterator[Row]:
-        """Partition by partition, in the order of their names."""
+        """Yield the records of a sealed vault, partition by partition in order of their names."""
         tokens = [token for (token,) in self._metadata.rows(sql.PARTITIONS, self._at)]
         for token in sorted(tokens, key=lambda token: path_key(self._columns.partition_of(token))):
             yield from self._metadata.rows(sql.RECORDS_OF, (token, *self._at))
@@ -117,7 +118,7 @@ def object_of(entry_row: Row) -> int:
 
 
 def is_held(entry_row: Row) -> bool:
-    """Whether the vault has the bytes."""
+    """Return whether the vault has the bytes."""
     return bool(entry_row[7])
 
 
@@ -128,12 +129,12 @@ def record_of(row: Row, objects: ObjectReader) -> Record:
 
 
 def has_line(row: Row) -> bool:
-    """Of a row of `statements.RECORDS_BEGUN`: whether the record is not gone."""
+    """Return whether the record of a row of `vault_statements.RECORDS_BEGUN` has a line."""
     return row[7] is not None or row[8] is not None
 
 
 def gone_of(row: Row, columns: ColumnSealer) -> GoneRecord:
-    """Of a row that begins as those of `statements.GONE_RECORDS`, as it is kept."""
+    """Convert a stored row that begins like those of `vault_statements.GONE_RECORDS`."""
     record_id, partition, position, leaf = row[:4]
     return GoneRecord(record_id, columns.partition_of(partition), position, Leaf(leaf))
 
@@ -143,7 +144,7 @@ def _place(gone: GoneRecord) -> tuple[bytes, int]:
 
 
 def _after_prefix(prefix: str) -> str | None:
-    """The smallest text after every text that begins with `prefix`, in the order of UTF-8; None when there is none."""
+    """Return the smallest text, in UTF-8 order, after every text that begins with `prefix`; None when there is none."""
     shortened = prefix.rstrip("\U0010ffff")
     if not shortened:
         return None

@@ -1,6 +1,6 @@
-"""Verification: what is kept against what was digested, what was digested against what was signed.
+"""Verify a vault: stored content against digests, and digests against signatures.
 
-Nothing here raises for what it finds; everything found is in the result.
+Findings are in the result and never raised.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore, Row
 
 @dataclass(frozen=True, slots=True)
 class VaultFinding:
-    """One thing that is not as it should be. `kind` is one of body, digest, signature, audit, rows, database;
-    `sequence` is the number of the sequence that it is about, where it is about one."""
+    """One problem. `kind` is one of body, digest, signature, audit, rows, database; `sequence` is the number of the
+    sequence concerned, if any."""
 
     kind: str
     subject: str
@@ -40,12 +40,15 @@ class VaultFinding:
 
 @dataclass
 class Verification:
-    """What was looked at and what was found. `number` is the sequence asked for (None: an empty vault); `unsigned`
-    and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing. Of a sample
-    `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were.
-    `gone` counts records of which a purge left the leaf alone; `damaged` are the objects whose bytes do not hold,
-    `broken` the sequences that do not give their digest. `lacking` are objects whose bytes never came, each with the
-    first sequence that names it; that is no finding, since large files follow their state."""
+    """Result of a verification.
+
+    `number` is the requested sequence (None: an empty vault). `unsigned` and `unknown_signer` list sequences whose
+    signature is missing or, without a trusted key, proves nothing. For a sample, `entries` and `records` count the
+    bodies read, and `hurried` says that time ran out first. `gone` counts records of which a purge left only the leaf.
+    `damaged` are objects with wrong bytes, `broken` sequences that do not give their digest. `lacking` are objects
+    whose bytes never arrived, each with the first sequence that names it; that is no finding, because large files
+    follow their state.
+    """
 
     number: int | None
     sequences: int = 0
@@ -75,7 +78,7 @@ class Verification:
 
 
 def unreadable_vault(number: int | None, error: VaultDamaged) -> Verification:
-    """Of a vault whose sequences cannot even be listed."""
+    """Return the verification of a vault whose sequences cannot even be listed."""
     return Verification(number, findings=[VaultFinding("rows", "sequences", error.message)])
 
 
@@ -98,7 +101,7 @@ class Verifier:
         self._known = NOTHING_KNOWN
 
     def damaged_of(self, numbers: Iterable[int]) -> list[int]:
-        """Return those of some objects whose bytes are not what they were."""
+        """Return those of the objects whose bytes are wrong."""
         result = Verification(None)
         self._redactions(result)
         asked = set(numbers)
@@ -108,7 +111,7 @@ class Verifier:
         return sorted(asked.intersection(result.damaged))
 
     def rows(self, rows: list[SequenceRow]) -> Verification:
-        """Hold every kept sequence against its digest, and every record against its leaf: all but the files."""
+        """Check every kept sequence against its digest, and every record against its leaf: everything but files."""
         result = Verification(None)
         self._redactions(result)
         self._guarded(result, lambda: self._bodies(result, sql.OBJECTS_IN_RECORDS, ()))
@@ -117,19 +120,19 @@ class Verifier:
         return result
 
     def gives_digest(self, row: SequenceRow) -> bool:
-        """Whether the rows of a sequence give its digest."""
+        """Return whether the rows of a sequence give its digest."""
         result = Verification(row.number)
         self._guarded(result, lambda: self._digests(result, [row]))
         return result.ok
 
     def _state_checks(self, result: Verification, rows: list[SequenceRow]) -> None:
-        """A row that cannot be read ends the walk: whatever would have come after it is in doubt."""
+        """Check all states. An unreadable row ends the walk, because everything after it is in doubt."""
         self._guarded(result, lambda: self._digests(result, rows))
         result.broken += [row.number for row in rows[result.sequences :]]
         self._guarded(result, lambda: self._buckets(result, rows))
 
     def one(self, row: SequenceRow, *, is_newest: bool) -> Verification:
-        """The bytes, the digest and the signature of one sequence; of the newest what the next commit rests on, too."""
+        """Check bytes, digest and signature of one sequence; for the newest one also what the next commit relies on."""
         result = Verification(row.number)
         self._redactions(result)
         self._guarded(result, lambda: self._bodies(result, sql.OBJECTS_AT, (row.number,) * 4))
@@ -140,8 +143,8 @@ class Verifier:
         return result
 
     def sample(self, row: SequenceRow, bodies: int, is_over: Callable[[], bool], chance: random.Random) -> Verification:
-        """The digest and the signature of the newest sequence, over all its items, and the bytes of some: up to
-        `bodies` entries and as many records, by chance, until `is_over`."""
+        """Check digest and signature of the newest sequence over all items, and the bytes of up to `bodies` random
+        entries and as many records, until `is_over`."""
         result = Verification(row.number)
         self._redactions(result)
         self._guarded(result, lambda: self._digests(result, [row]))
@@ -165,7 +168,7 @@ class Verifier:
         is_over: Callable[[], bool],
         chance: random.Random,
     ) -> int:
-        """Read some bodies back; how many. At least one is read, however little time there is."""
+        """Read some bodies back and return how many; at least one, however little time there is."""
         every = [int(number) for (number,) in self._metadata.rows(statement, at)]
         chosen = chance.sample(every, min(most, len(every)))
         for done, number in enumerate(chosen, start=1):
@@ -176,7 +179,7 @@ class Verifier:
         return len(chosen)
 
     def whole(self, number: int | None, rows: list[SequenceRow]) -> Verification:
-        """Every body once, every kept sequence's digest and signature, the audit chain and the tables themselves."""
+        """Check every body once, every kept sequence's digest and signature, the audit chain and the tables."""
         result = Verification(number)
         for problem in self._metadata.problems():
             result.found("database", "vault.db", problem)
@@ -196,7 +199,7 @@ class Verifier:
         return result
 
     def _guarded(self, result: Verification, check: Callable[[], None]) -> None:
-        """A table that cannot be read, or a text in it that is not what we write, is a finding too."""
+        """Run a check. An unreadable table, or a value that this program does not write, becomes a finding."""
         try:
             check()
         except (VaultDamaged, VaultUnusable) as error:
@@ -243,7 +246,7 @@ class Verifier:
     # Redactions -------------------------------------------------------------------------------------------------
 
     def _redactions(self, result: Verification) -> None:
-        """What was purged counts as whole only where a redaction says so, and one counts only if whoever is trusted
+        """Check purges: redacted content is valid only if a redaction names it, and a redaction only if a trusted key
         signed it."""
         self._guarded(result, lambda: self._read_redactions(result))
 
@@ -266,7 +269,7 @@ class Verifier:
     # Digests and signatures -------------------------------------------------------------------------------------
 
     def _digests(self, result: Verification, rows: list[SequenceRow]) -> None:
-        """From one sequence to the next only what changed is hashed again."""
+        """Check digests and signatures. From one sequence to the next only changes are hashed again."""
         tree = _BucketTree()
         before: int | None = None
         for row in rows:
@@ -321,7 +324,7 @@ class Verifier:
             result.found("rows", partition, "has gaps in its positions")
 
     def _buckets(self, result: Verification, rows: list[SequenceRow]) -> None:
-        """What the next commit rests on: where it is wrong, the newest sequence has to be put right."""
+        """Check what the next commit relies on. If it is wrong, the newest sequence must be repaired."""
         try:
             stored = bucket_digests.stored_buckets(self._metadata, self._columns)
             is_right = stored == bucket_digests.live_buckets(self._metadata, self._columns)
@@ -331,7 +334,7 @@ class Verifier:
             self._wrong_buckets(result, rows[-1:])
 
     def _stored_buckets(self, result: Verification, row: SequenceRow) -> None:
-        """The same as far as it shows without a look at every row, of the newest sequence."""
+        """Check the newest sequence's buckets as far as possible without reading every row."""
         try:
             is_right = merkle.merkle_root(bucket_digests.stored_buckets(self._metadata, self._columns)) == row.digest
             is_right = is_right and self._metadata.row(sql.LATE_ROW, (row.number,) * 4) is None
@@ -362,7 +365,7 @@ class Verifier:
 
 
 class _BucketTree:
-    """The items of one state in their buckets, changed step by step. One that stands twice counts twice."""
+    """Items of one state in their buckets, changed step by step. A duplicate item counts twice."""
 
     def __init__(self) -> None:
         self._items: list[list[tuple[bytes, bytes]]] = [[] for _ in range(merkle.BUCKETS)]

@@ -1,4 +1,4 @@
-"""What every change of an open vault is made in."""
+"""Transactions and audit rows for changes of an open vault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_vault.vault.vault_reading import VaultReading
 
 
 class VaultWriting(VaultReading):
-    """Transactions, and the audit row that belongs to each."""
+    """The part of a vault that runs transactions, each with its audit row."""
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -26,8 +26,8 @@ class VaultWriting(VaultReading):
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[body_objects.ObjectWriter]:
-        """Inside a transaction. After a failure the files are removed, but only before COMMIT: after one that failed,
-        the rows may still come back with the log."""
+        """Yield a writer inside a transaction. After a failure its files are removed, but only before COMMIT: after a
+        failed COMMIT the rows may still come back from the log."""
         writer = body_objects.ObjectWriter(self._metadata, self._blobs, self._columns)
         try:
             yield writer
@@ -39,7 +39,7 @@ class VaultWriting(VaultReading):
         audit_chain.append_row(self._metadata, self._clock.now(), kind, subject, details)
 
     def _decide(self, key: str, value: Any) -> None:
-        """Inside a transaction."""
+        """Store a decision inside a transaction."""
         self._metadata.execute(sql.DROP_DECISION, (key,))
         if value is not None:
             self._metadata.execute(
@@ -47,12 +47,12 @@ class VaultWriting(VaultReading):
             )
 
     def set(self, key: str, value: Any, *, kind: str = "decision") -> None:
-        """Keep a small JSON value; None forgets it. The audit row names the key, not the value."""
+        """Store a small JSON value; None forgets it. The audit row names the key, not the value."""
         self.change(key, lambda _: value, kind=kind)
 
     def change(self, key: str, how: Callable[[Any], Any], *, kind: str = "decision") -> Any:
-        """Keep what `how` makes of the value that is kept (None when there is none), whatever other processes write
-        meanwhile, and give it; writes nothing when it is the same. `how` may be asked twice."""
+        """Store the result of `how` on the present value (None when there is none) atomically, and return it; nothing
+        is written when it is equal. `how` may be called twice."""
         found = self.get(key)
         if how(found) == found:
             return found

@@ -1,1 +1,1 @@
-"""Where credentials of OpenClaw stand, whose they are, and what must never be captured (ALF §3.4)."""
+"""Find credentials of OpenClaw, decide which agent owns them, and which must never be captured (ALF §3.4)."""

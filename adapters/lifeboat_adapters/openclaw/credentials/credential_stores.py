@@ -1,8 +1,8 @@
-"""The credential stores of today's OpenClaw as rows: auth profiles, their order, and the secret store.
+"""Read the credential stores of later OpenClaw releases as rows: auth profiles, their order, and the secret store.
 
-Of the tables that hold secrets these are the agent's. The others name this machine to others (its identity, what it
-was paired with) or belong to something under way: those are never read. What a store says of the last use of a profile
-is left out, it changes with every turn.
+Of the tables with secrets these belong to the agent. The others identify this machine (its identity, its paired
+devices) or belong to a process in progress, and are never read. The statistics of last use of a profile are left out,
+because they change with every turn.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 
 MOST_PROFILES = 2000
-"""Of one store. Nobody signs in to so many, and a capture would not end."""
+"""The number of profiles read from one store, so that a capture ends."""
 
 _SHARED_STORE, _SHARED_STATE = "authProfiles.store", "authProfiles.state"
 
 
 class OpenClawProfileStore(NamedTuple):
-    """A store of auth profiles and what is kept beside it, both as OpenClaw's JSON."""
+    """A store of auth profiles and the state beside it, both as OpenClaw's JSON."""
 
     document: Any
     state: Any
 
 
 def read_shared_store(connection: sqlite3.Connection) -> OpenClawProfileStore | None:
-    """The store that all agents share, in the control plane database; None in one that has none."""
+    """Return the store that all agents share, in the control plane database, None if the database has none."""
     if not _has_table(connection, "config_machine_state"):
         return None
     wanted = "SELECT state_key, value_json FROM config_machine_state WHERE state_key IN (?, ?)"
@@ -51,7 +51,7 @@ def read_shared_store(connection: sqlite3.Connection) -> OpenClawProfileStore | 
 
 
 def read_agent_store(connection: sqlite3.Connection) -> OpenClawProfileStore | None:
-    """An agent's own store, in its own database."""
+    """Return an agent's own store, in its own database."""
     document = _one(connection, "auth_profile_store", "store_json", "store_key")
     return (
         None
@@ -61,7 +61,8 @@ def read_agent_store(connection: sqlite3.Connection) -> OpenClawProfileStore | N
 
 
 def read_profile_file_store(path: Path, grounds: GuardedFolders) -> OpenClawProfileStore:
-    """The profile file of an agent of 2026.2 that is kept outside of the state folder. Raises RuntimeDatabaseError."""
+    """Return the profile file of an agent of 2026.2 that is stored outside of the state directory. Raises
+    RuntimeDatabaseError."""
     try:
         document = _parsed(read_small(path, grounds), path.name)
     except OSError as error:
@@ -70,8 +71,8 @@ def read_profile_file_store(path: Path, grounds: GuardedFolders) -> OpenClawProf
 
 
 def store_rows(name: str, store: OpenClawProfileStore, share: OpenClawShare | None) -> Iterator[RuntimeRow]:
-    """A store (`read_shared_store` or `agent`) as rows: its profiles, and the order in which they are tried. Of the
-    shared store, those for the agent's providers."""
+    """Yield a store (`shared` or `agent`) as rows: its profiles, and the order in which they are tried. Of the shared
+    store, only profiles for the agent's providers are included."""
     found = openclaw_auth_profiles.profiles_of_store(store.document, name)
     if len(found) > MOST_PROFILES:
         raise RuntimeDatabaseError(f"more than {MOST_PROFILES} auth profiles in one store")
@@ -89,8 +90,8 @@ def store_rows(name: str, store: OpenClawProfileStore, share: OpenClawShare | No
 def secret_store_rows(
     connection: sqlite3.Connection, share: OpenClawShare | None, referred: set[str]
 ) -> Iterator[RuntimeRow]:
-    """The entries of the secret store that were not deleted. `referred` are names that the agent's profiles refer to;
-    of the rest an agent has those that its part of the configuration refers to."""
+    """Yield the entries of the secret store that were not deleted. `referred` are names that the agent's profiles refer
+    to. Of the others, an agent gets those that its part of the configuration refers to."""
     if not _has_table(connection, "secret_store_entries"):
         return
     cursor = connection.execute("SELECT * FROM secret_store_entries WHERE deleted_at_ms IS NULL")
@@ -106,7 +107,7 @@ def secret_store_rows(
 
 
 def names_referred_to(rows: list[RuntimeRow]) -> set[str]:
-    """The names of the secret store's entries that profiles refer to."""
+    """Return the names of entries of the secret store that profiles refer to."""
     found = (
         reference for row in rows for reference in openclaw_share.find_secret_references(row.values.get("credential"))
     )
@@ -129,7 +130,7 @@ def _has_table(connection: sqlite3.Connection, name: str) -> bool:
 
 
 def _one(connection: sqlite3.Connection, table: str, column: str, key: str) -> Any:
-    """The primary row of a table that holds a single document."""
+    """Return the primary row of a table that holds a single document."""
     if not _has_table(connection, table):
         return None
     row = connection.execute(f'SELECT "{column}" FROM "{table}" ORDER BY "{key}" = \'primary\' DESC LIMIT 1').fetchone()

@@ -1,5 +1,8 @@
-"""Files of a state folder that are kept elsewhere: what a link leads to, what the configuration includes from other
-folders, and a configuration that lies in one. None of it is captured; its secrets are known all the same."""
+"""Find files of a state directory that are stored elsewhere: targets of links, files that the configuration includes
+from other folders, and a configuration in another folder.
+
+None of them is captured. Their secrets are cut elsewhere all the same.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from lifeboat_adapters.small_files import read_small
 
 
 def find_external_files(installation: Installation, whole: config_includes.ResolvedConfig) -> dict[Path, str]:
-    """The files, each with the name that it goes by in the state folder."""
+    """Return the files, each with its name in the state directory."""
     folder = installation.state_dir
     if folder is None:
         return {}
@@ -27,7 +30,7 @@ def find_external_files(installation: Installation, whole: config_includes.Resol
 
 
 def secrets_in_external_files(found: dict[Path, str]) -> Iterator[FileSecret]:
-    """The secrets in all of them."""
+    """Yield the secrets in all of these files."""
     for file, name in found.items():
         try:
             yield from openclaw_secrets.find_openclaw_secrets(f"{openclaw_paths.HOME}{name}", read_small(file)) or ()

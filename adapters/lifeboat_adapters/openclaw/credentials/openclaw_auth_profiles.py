@@ -1,7 +1,7 @@
-"""Auth profiles: what OpenClaw signs in to its model providers with.
+"""Read auth profiles: the credentials with which OpenClaw signs in to its model providers.
 
-In 2026.2 a file of each agent, later rows of two databases: one store that all agents share, and one of each agent. An
-archive holds the file as it was, or each profile as a line of `profiles.jsonl`.
+In 2026.2 each agent has a file of them. Later they are rows of two databases: one store that all agents share, and one
+for each agent. An archive holds the file as it was, or each profile as a line of `profiles.jsonl`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from lifeboat_alf.common.json_types import JsonObject
 SHARED, AGENT = "shared", "agent"
 
 _PROVIDERS = {"openai-codex": "openai"}
-"""Providers that were renamed since the file of 2026.2; the program renames them when it takes the file over."""
+"""Providers that were renamed since the file of 2026.2. OpenClaw renames them when it imports the file."""
 _OF_THE_LAST_USE = ("usageStats", "lastGood")
 _FILE = re.compile(rf"{re.escape(openclaw_paths.HOME)}agents/[^/]+/agent/auth-profiles\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenClawProfile:
-    """One profile. `store` is whose it is, `shared` or `agent`; `credential` the object as it stands in the store:
-    {"type": api_key | token | oauth, "provider", ...}."""
+    """One profile. `store` is `shared` or `agent`. `credential` is the object as it stands in the store: {"type":
+    api_key | token | oauth, "provider", ...}."""
 
     store: str
     id: str
@@ -35,7 +35,7 @@ class OpenClawProfile:
 
     @property
     def provider(self) -> str:
-        """Whom it is for; of an object that does not say, what stands before the colon in its id."""
+        """Return the provider of a profile: the named one, otherwise the part of its id before the colon."""
         named = self.credential.get("provider")
         return named if isinstance(named, str) and named else self.id.partition(":")[0]
 
@@ -45,26 +45,26 @@ class OpenClawProfile:
 
 
 def migrated_profile_id(id: str) -> str:
-    """The id that a profile has once a later release has taken it over."""
+    """Return the id of a profile after a later release has imported it."""
     provider, colon, name = id.partition(":")
     return f"{_PROVIDERS.get(provider, provider)}{colon}{name}"
 
 
 def is_profile_file(path: str) -> bool:
-    """Whether an archive path is the profile file that an agent of 2026.2 has."""
+    """Return whether an archive path is the profile file of an agent of 2026.2."""
     return _FILE.fullmatch(path) is not None
 
 
 def profiles_in(path: str, data: bytes) -> list[OpenClawProfile]:
-    """The profiles in a file of an archive, by its path; none in any other file. Raises ValueError when it does not
-    parse. An entry that is no object is left out."""
+    """Return the profiles in a file of an archive, by its path; none for any other file. Entries that are no objects
+    are skipped. Raises ValueError when the file does not parse."""
     if path == openclaw_paths.AUTH_PROFILES:
         return [_of_row(json.loads(line)) for line in data.splitlines() if line.strip()]
     return parse_profile_file(data) if is_profile_file(path) else []
 
 
 def parse_profile_file(data: bytes) -> list[OpenClawProfile]:
-    """The profiles of the file that an agent of 2026.2 has. Raises ValueError."""
+    """Parse the profile file of an agent of 2026.2. Raises ValueError."""
     try:
         return profiles_of_store(json.loads(data.decode("utf-8-sig")), AGENT)
     except RecursionError:
@@ -72,14 +72,14 @@ def parse_profile_file(data: bytes) -> list[OpenClawProfile]:
 
 
 def profiles_of_store(document: Any, store: str) -> list[OpenClawProfile]:
-    """The profiles of a store as OpenClaw keeps it: {"version": 1, "profiles": {id: credential}}."""
+    """Return the profiles of a store as OpenClaw keeps it: {"version": 1, "profiles": {id: credential}}."""
     listed = document.get("profiles") if isinstance(document, dict) else None
     found = listed.items() if isinstance(listed, dict) else ()
     return [OpenClawProfile(store, id, credential) for id, credential in sorted(found) if isinstance(credential, dict)]
 
 
 def without_use_statistics(path: str, data: bytes) -> bytes | None:
-    """What of a profile file is more than a note of its last use, which OpenClaw makes in it with every turn."""
+    """Return a profile file without the statistics of last use that OpenClaw updates with every turn."""
     if not is_profile_file(path):
         return None
     try:
@@ -100,7 +100,7 @@ def _of_row(row: Any) -> OpenClawProfile:
 
 
 def expiry_timestamp(milliseconds: Any) -> str | None:
-    """A timestamp from milliseconds since 1970, None for what is no such number."""
+    """Return a timestamp from milliseconds since 1970, None for any other value."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float) or milliseconds <= 0:
         return None
     try:

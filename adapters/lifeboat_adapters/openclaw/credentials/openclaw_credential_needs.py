@@ -1,4 +1,5 @@
-"""Which capability needs which credential: what a skill declares, and what is configured under its name.
+"""Determine which capability needs which credential, from the declarations of skills and the configuration under their
+names.
 
 A skill's own key and environment stand in `openclaw.json` under `skills.entries`, and may refer to a variable.
 """
@@ -19,16 +20,15 @@ from lifeboat_alf.common.json_types import JsonObject
 
 _PLACES = (("skills", "entries"), ("plugins", "entries"), ("mcp", "servers"))
 _SET_IN = ("", "env.", "env.vars.")
-"""Where an environment variable may be set, as the beginning of its place in a file: of a .env file, of the
-configuration."""
+"""The beginnings of places where an environment variable can be set: in a .env file, in the configuration."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def openclaw_credential_needs_of(files: AgentFiles, document: JsonObject) -> list[CredentialNeed]:
-    """What each capability of an identity document needs, those that need nothing left out."""
+def openclaw_credential_needs_of(files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
+    """Return the needs of each capability of an identity document, without capabilities that need nothing."""
     skills = skill_needs.declared_skill_needs(PERSONA.every_skill(files))
     values = captured_config_of(files)
-    listed = openclaw_config.get_nested(document, "structured", "capabilities")
+    listed = openclaw_config.get_nested(identity, "structured", "capabilities")
     names = [openclaw_config.get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []
     return [_need(name, skills.get(name.casefold(), SkillNeeds()), values) for name in names if name]
 
@@ -44,7 +44,7 @@ def _need(name: str, skill: SkillNeeds, values: JsonObject) -> CredentialNeed:
 
 
 def _referred(values: JsonObject, key: str) -> Iterator[str]:
-    """The variables that a configured key refers to: `"${NAME}"`, or `{source: "env", id: "NAME"}`."""
+    """Return the variables that a configured key refers to: `"${NAME}"`, or `{source: "env", id: "NAME"}`."""
     for place in _PLACES:
         given = openclaw_config.get_nested(values, *place, key, "apiKey")
         if isinstance(given, str):

@@ -1,5 +1,8 @@
-"""What migrations, generators and automatic copies leave behind with secrets in clear. None of it is captured: it is a
-copy of what is or was, or made again. Its secrets are known all the same, and a person is told that it lies there."""
+"""Find files with secrets in plain text that migrations, generators and automatic copies leave behind.
+
+None of them is captured: they are copies of present or former files, or generated. Their secrets are cut elsewhere all
+the same, and the user is told about the files.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,11 @@ _IN_STATE = {"": (_BACKUPS, "secrets.json.*", "*.imported-*"), "cron": ("jobs.js
 _MARKER = re.compile(r"[a-z]+(?:[-:][a-z]+)*")
 _CODEX = "codex-home"
 MOST = 500
-"""Files. Whoever lays down more does not do it by migrating."""
+"""The number of files that are searched. No migration leaves more behind."""
 
 
 def openclaw_leftover_files(state_dir: Path) -> list[Path]:
-    """Files that are not captured and whose secrets are known."""
+    """Return the files that are not captured and whose secrets are cut elsewhere."""
     found = [file for folder, patterns in _IN_STATE.items() for file in _named(state_dir / folder, patterns)]
     for agent in _folders(state_dir / "agents"):
         found += _named(agent / "agent", _IN_AGENT)
@@ -36,13 +39,13 @@ def openclaw_leftover_files(state_dir: Path) -> list[Path]:
 
 
 def secrets_in_openclaw_leftovers(state_dir: Path) -> Iterator[FileSecret]:
-    """The secrets in all of them."""
+    """Yield the secrets in all of these files."""
     for file in openclaw_leftover_files(state_dir):
         yield from _secrets_in(file, state_dir) or ()
 
 
 def find_openclaw_leftovers(state_dir: Path) -> Iterator[LeftoverSecretFile]:
-    """The files in which a secret stands, or may stand because they do not parse."""
+    """Yield the files that contain a secret, or may contain one because they do not parse."""
     for file in openclaw_leftover_files(state_dir):
         found = _secrets_in(file, state_dir)
         if found is None or found:
@@ -63,7 +66,7 @@ def _leftover(file: Path) -> LeftoverSecretFile:
 
 
 def _secrets_in(file: Path, state_dir: Path) -> list[FileSecret] | None:
-    """None where nobody can say."""
+    """Return the secrets in a file, None when the file does not parse."""
     try:
         found = secret_finder.secrets_in_json5(read_small(file, state_dir), openclaw_secrets.service_of_setting)
     except FileNotFoundError:
@@ -74,7 +77,7 @@ def _secrets_in(file: Path, state_dir: Path) -> list[FileSecret] | None:
 
 
 def _says_where(value: str) -> bool:
-    """A generated catalog holds the name of a variable, or a word like `secretref-managed`, in the place of a key."""
+    """Return whether a value in a generated catalog only names a variable, or is a word like `secretref-managed`."""
     return secret_names.is_variable_name(value) or _MARKER.fullmatch(value) is not None
 
 

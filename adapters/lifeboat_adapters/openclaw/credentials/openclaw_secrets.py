@@ -1,6 +1,7 @@
-"""Which files of OpenClaw hold credentials, whom each is for, and which belong to this machine (ALF §3.4.2, §8.3).
+"""Find credentials in files of OpenClaw, with the service of each, and mark those bound to this machine (ALF §3.4.2,
+§8.3).
 
-What signs in a channel, and what opens this gateway, is bound: the same login in two places ends both.
+Logins of channels and credentials of this gateway are bound: using the same login in two places invalidates both.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ _NAMED_AFTER_ITSELF = {("gateway",): GATEWAY, ("memory", "search"): "memory-sear
 _GIVEN_TO_PROGRAMS = ("env", "headers")
 _SETTING = re.compile(r"(?i).*(?:path|home|dir|url|host|port|level|lang|accept|content-type|user-agent|debug|env|mode)")
 _LARGEST = 4 << 20
-"""Bytes. What is larger is no configuration, and reading it value by value would stop a capture."""
+"""Bytes. A larger file is no configuration, and reading it value by value would block a capture."""
 _LEAST_GIVEN = 8
-"""Characters. What is shorter in the environment of a program is a setting."""
+"""Characters. Shorter values in the environment of a program are settings."""
 
 _TYPES = {"api_key": "api_key", "token": "session_token", "oauth": "oauth_token"}
 _MEMBERS = {"key": "api_key", "token": "session_token", "access": "oauth_token", "refresh": "oauth_token"}
 
 
 def find_openclaw_secrets(path: str, data: bytes) -> list[FileSecret] | None:
-    """Spans to cut in a file, by archive path; None when such a file never holds secrets of its own.
+    """Return the spans to cut in a file, by archive path, None for a file that never holds secrets of its own.
 
-    References (`{source, provider, id}`) say where a secret is and stay. Raises UnparsableSecrets.
+    References (`{source, provider, id}`) only name a secret and stay. Raises UnparsableSecrets.
     """
     if path in (openclaw_paths.AUTH_PROFILES, openclaw_paths.STORED_SECRETS):
         return list(_in_rows(path, data))
@@ -97,7 +98,7 @@ def _in_config(name: str, data: bytes) -> list[FileSecret]:
 
 
 def service_of_setting(leaf: ParsedLeaf) -> str:
-    """The service a configured secret is for, from its place in the configuration."""
+    """Return the service of a configured secret, from its place in the configuration."""
     for place, service in _NAMED_AFTER_ITSELF.items():
         if leaf.path[: len(place)] == place:
             return service
@@ -109,7 +110,8 @@ def service_of_setting(leaf: ParsedLeaf) -> str:
 
 
 def _is_given_to_a_program(leaf: ParsedLeaf) -> bool:
-    """A value in the environment or the headers of a tool: most are keys, under whatever name the tool asks for."""
+    """Return whether a value is in the environment or the headers of a tool. Most of them are keys, under any name that
+    the tool asks for."""
     if len(leaf.path) < 2 or leaf.path[-2] not in _GIVEN_TO_PROGRAMS or leaf.path[0] not in ("mcp", "skills"):
         return False
     name = str(leaf.path[-1])
@@ -117,7 +119,7 @@ def _is_given_to_a_program(leaf: ParsedLeaf) -> bool:
 
 
 def _bound_by_name(secret: FileSecret) -> FileSecret:
-    """What opens the gateway of this machine is of no use to another one, which has its own."""
+    """Return whether a secret opens the gateway of this machine. Another machine has its own gateway."""
     bound = secret.service == GATEWAY or "OPENCLAW_GATEWAY_" in secret.label
     return replace(secret, bound=bound, service=GATEWAY) if bound else secret
 
@@ -126,7 +128,7 @@ def _bound_by_name(secret: FileSecret) -> FileSecret:
 
 
 def _in_profiles(name: str, data: bytes) -> list[FileSecret]:
-    """The secrets of an `auth-profiles.json`: one credential for each profile."""
+    """Find the secrets of an `auth-profiles.json`: one credential for each profile."""
     _check_size(data)
     leaves = json5_leaves.scan_json5(data)
     try:
@@ -145,7 +147,7 @@ def _in_profiles(name: str, data: bytes) -> list[FileSecret]:
 
 
 def _in_rows(path: str, data: bytes) -> Iterator[FileSecret]:
-    """The secrets in the rows of a store, each line a JSON object."""
+    """Find the secrets in the rows of a store, where each line is a JSON object."""
     at = 0
     for line in data.splitlines(keepends=True):
         for secret in _in_row(path, line):
@@ -170,8 +172,11 @@ def _in_row(path: str, line: bytes) -> Iterator[FileSecret]:
 
 
 def _of_profile(data: bytes, name: str, profile: OpenClawProfile, leaf: ParsedLeaf, depth: int) -> FileSecret | None:
-    """A leaf of a profile, which begins `depth` names down, if it is a secret. What signs in is one credential, a
-    login with its members together; what else a profile holds (one that is to replace it) is one of its own."""
+    """Return a leaf of a profile as a secret, None when it is none. The profile begins `depth` names down.
+
+    The parts of a login form one credential with members. Any other secret in a profile (for example a pending
+    replacement) is a credential of its own.
+    """
     place = leaf.path[depth:]
     label = secret_finder.replace_surrogates(f"{name}: {profile.id}")
     if not place or not _is_text(leaf):
@@ -188,7 +193,7 @@ def _of_profile(data: bytes, name: str, profile: OpenClawProfile, leaf: ParsedLe
 
 
 def _entry(line: bytes, name: str, leaf: ParsedLeaf) -> FileSecret:
-    """An entry of the secret store. Its name says whom it is for, in the way of a variable's."""
+    """Return an entry of the secret store as a secret. Its name gives the service, like the name of a variable."""
     named = leaf._replace(path=(name,))
     secret = _secret(
         line, named, secret_names.service_of_leaf(named), secret_names.credential_type_of_leaf(named) or "custom"
@@ -200,7 +205,7 @@ def _entry(line: bytes, name: str, leaf: ParsedLeaf) -> FileSecret:
 
 
 def _login(home: str, data: bytes) -> list[FileSecret]:
-    """A whole file is one secret: a channel changes the shape of its login as it likes."""
+    """Return a whole file as one secret, because channels change the format of their logins."""
     channel = re.split(r"[/-]", home.removeprefix(openclaw_paths.CHANNEL_LOGINS), maxsplit=1)[0].removesuffix(".json")
     value = data.decode("utf-8", "surrogateescape")
     return [FileSecret(0, len(data), value, channel or "channel", "custom", home, bound=True)] if data else []

@@ -1,8 +1,9 @@
-"""One agent's share of what several agents of a state folder have in common: configuration, variables, logins.
+"""Compute one agent's share of what several agents of a state directory have in common: configuration, variables,
+logins.
 
-To an agent belongs what its part of the configuration names: its entry and bindings, the channel accounts they name,
-the providers of its models, and the secrets that these refer to. The default agent also has what belongs to nobody
-else, and alone the gateway. Pure: from values to values.
+An agent owns what its part of the configuration names: its entry and bindings, the channel accounts in them, the
+providers of its models, and the secrets that these refer to. The default agent also owns everything without another
+owner, and it alone owns the gateway. All functions are pure.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _OF_EVERYBODY = frozenset((
     "plugins", "secrets", "skills", "tools",
 ))
 # fmt: on
-"""Parts of the configuration that agents other than the default one have a share of."""
+"""Parts of the configuration of which agents other than the default one have a share."""
 
 _TOUCHED = (("meta", "lastTouchedAt"), ("wizard", "lastRunAt"))
-"""What changes with every change of any part."""
+"""A part that changes with every change of any other part."""
 
 _DEFAULT_ACCOUNT = "default"
 _EVERY_ACCOUNT = "*"
@@ -38,8 +39,8 @@ _NOT_A_NAME = re.compile(r"[^A-Z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class ReferencedNames:
-    """What one agent's part names. `accounts` are (channel, account); `alone` those that no other agent may have.
-    `find_secret_references` are (source, id) of secrets that are kept elsewhere."""
+    """The names that one agent's part of the configuration contains. `accounts` are (channel, account); `alone` are
+    those that no other agent may have. `references` are (source, id) of secrets that are stored elsewhere."""
 
     providers: frozenset[str] = frozenset()
     accounts: frozenset[tuple[str, str]] = frozenset()
@@ -54,7 +55,8 @@ class ReferencedNames:
 
 @dataclass(frozen=True, slots=True)
 class OpenClawShare:
-    """The share of `agent`. `others` are the other agents' ids, `mine` and `theirs` what each side names."""
+    """The share of `agent`. `others` are the ids of the other agents; `mine` and `theirs` are the names that each side
+    contains."""
 
     agent: str
     default: bool
@@ -64,7 +66,7 @@ class OpenClawShare:
     theirs: ReferencedNames
 
     def facts(self) -> list[Any]:
-        """Everything that the share is found by, as JSON."""
+        """Return everything that determines the share, as JSON."""
         return [self.agent, self.default_id, sorted(self.others), self.mine.facts(), self.theirs.facts()]
 
     def has_provider(self, name: str) -> bool:
@@ -81,19 +83,21 @@ class OpenClawShare:
         return self.default and name not in (self.theirs.skills or ())
 
     def has_reference(self, source: str, *ids: str) -> bool:
-        """Whether a secret that goes by these ids (its own, those of what it is in) is referred to by this part."""
+        """Return whether this part refers to a secret with one of these ids (its own, or those of the objects around
+        it)."""
         wanted = {(source, id) for id in ids}
         return bool(wanted & self.mine.references) or (self.default and not wanted & self.theirs.references)
 
     def has_variable(self, name: str) -> bool:
-        """Whether a variable is named by this agent's part, or is for one of its providers or channels."""
+        """Return whether this agent's part names a variable, or the variable is for one of its providers
+        or channels."""
         if ("env", name) in self.mine.references or _is_for(name, self.mine):
             return True
         return self.default and ("env", name) not in self.theirs.references and not _is_for(name, self.theirs)
 
 
 def share_of(values: JsonObject, agent_id: str) -> OpenClawShare | None:
-    """The share of an agent in a configuration (with what it includes); None when it is the only one, or unknown."""
+    """Return the share of an agent in a configuration (with its includes), None when it is the only one, or unknown."""
     agents = openclaw_config.list_openclaw_agents(values)
     mine = next((one for one in agents if one.id == agent_id), None)
     if mine is None or len(agents) == 1:
@@ -130,8 +134,8 @@ def _joined(uses: list[ReferencedNames]) -> ReferencedNames:
 def _with_references(
     values: JsonObject, share: OpenClawShare, agent: str, named: dict[str, ReferencedNames]
 ) -> ReferencedNames:
-    """What an agent names, with the secrets that its own part refers to: the default agent claims no variable by what
-    is merely left to it."""
+    """Add the secrets that an agent's own part refers to. The default agent gets no variable from parts that it owns
+    only for lack of another owner."""
     claiming = OpenClawShare(agent, False, share.default_id, share.others, share.mine, share.theirs)
     found = frozenset(find_secret_references(share_of_config(values, claiming)))
     use = named[agent]
@@ -155,7 +159,8 @@ def _named(values: JsonObject, agent: openclaw_config.OpenClawAgent, default_id:
 def _accounts(
     values: JsonObject, agent_id: str, default_id: str
 ) -> tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]:
-    """The accounts an agent's bindings name, and those that are its alone: a binding of single chats shares one."""
+    """Return the accounts that an agent's bindings name, and those that are its alone. A binding of single chats shares
+    its account."""
     listed = values.get("bindings")
     bound, alone = set(), set()
     for binding in listed if isinstance(listed, list) else ():
@@ -170,7 +175,7 @@ def _accounts(
 
 
 def _providers(values: JsonObject, entry: JsonObject) -> Iterator[str]:
-    """The providers of the models that an agent's entry, or the defaults for it, name."""
+    """Return the providers of the models that an agent's entry, or the defaults for it, name."""
     defaults = openclaw_config.get_nested(values, "agents", "defaults")
     # `models` of the defaults lists what could be used; a model of its own still falls back to the common ones.
     common = {name: one for name, one in (defaults if isinstance(defaults, dict) else {}).items() if name != "models"}
@@ -189,7 +194,7 @@ def _providers(values: JsonObject, entry: JsonObject) -> Iterator[str]:
 
 
 def _models(value: Any, *, inside: bool) -> Iterator[str]:
-    """Every text below a name that speaks of models."""
+    """Yield every text below a key about models."""
     if isinstance(value, str):
         if inside:
             yield value
@@ -211,7 +216,7 @@ def _aliases(models: Any) -> dict[str, str]:
 
 
 def find_secret_references(value: Any) -> Iterator[tuple[str, str]]:
-    """Every secret kept elsewhere that values refer to, as (source, id)."""
+    """Yield every secret stored elsewhere that values refer to, as (source, id)."""
     if isinstance(value, str):
         for match in _VARIABLE.finditer(value):
             yield "env", match[1] or match[2]
@@ -231,7 +236,8 @@ def _bound(accounts: frozenset[tuple[str, str]], channel: str, account: str) -> 
 
 
 def _is_for(variable: str, use: ReferencedNames) -> bool:
-    """`ANTHROPIC_API_KEY` is for the provider anthropic, `TELEGRAM_BOT_TOKEN` for a channel."""
+    """Return whether a variable is for one of these names: `ANTHROPIC_API_KEY` for the provider anthropic,
+    `TELEGRAM_BOT_TOKEN` for a channel."""
     names = {*use.providers, *(channel for channel, _ in use.accounts)}
     return any(variable.startswith(f"{_NOT_A_NAME.sub('_', name.upper())}_") for name in names if name)
 
@@ -240,7 +246,7 @@ def _is_for(variable: str, use: ReferencedNames) -> bool:
 
 
 def share_of_config(values: Any, share: OpenClawShare, at: Place = ()) -> Any:
-    """The share of a configuration, or of the part of it that stands `at` a place."""
+    """Return the share of a configuration, or of the part of it that stands `at` a place."""
     if isinstance(values, dict):
         kept = ((name, one, (*at, name)) for name, one in values.items())
         return {name: share_of_config(one, share, place) for name, one, place in kept if _is_kept(place, one, share)}
@@ -287,7 +293,7 @@ def _accounts_of(channel: Any) -> list[str]:
 
 
 def _is_limited_to_others(value: Any, share: OpenClawShare) -> bool:
-    """Whether an object says that it is for agents of whom this is none."""
+    """Return whether an object is limited to agents other than this one."""
     if not isinstance(value, dict):
         return False
     named = [value.get("agentId")]
@@ -299,12 +305,13 @@ def _is_limited_to_others(value: Any, share: OpenClawShare) -> bool:
 
 
 def share_of_variables(data: bytes, share: OpenClawShare) -> bytes:
-    """The share of a dotenv file, by lines. Raises UnparsableSecrets."""
+    """Return the share of a dotenv file, by lines. Raises UnparsableSecrets."""
     return dotenv_leaves.keep_dotenv_lines(data, share.has_variable, rest=share.default)
 
 
 def share_of_secrets(values: Any, share: OpenClawShare, around: tuple[str, ...] = ()) -> Any:
-    """The share of `secrets.json`. A reference names a value in it, or an object around it, by a JSON pointer."""
+    """Return the share of `secrets.json`. A reference names a value in it, or an object around the value, by a JSON
+    pointer."""
     if not isinstance(values, dict):
         return values
     found = {}
@@ -319,7 +326,7 @@ def share_of_secrets(values: Any, share: OpenClawShare, around: tuple[str, ...] 
 
 
 def has_login(home: str, share: OpenClawShare) -> bool:
-    """Whether a file below `credentials/` is of a channel account of the agent."""
+    """Return whether a file below `credentials/` belongs to a channel account of the agent."""
     folder, _, rest = home.removeprefix(openclaw_paths.CHANNEL_LOGINS).partition("/")
     if rest:
         account = rest.partition("/")[0] if "/" in rest else _DEFAULT_ACCOUNT
@@ -329,5 +336,5 @@ def has_login(home: str, share: OpenClawShare) -> bool:
 
 
 def share_as_json(values: Any) -> bytes:
-    """A share as a file: plain JSON, the same for the same values."""
+    """Return a share as plain JSON. Equal values give equal bytes."""
     return json.dumps(values, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

@@ -1,5 +1,4 @@
-"""Which bytes of a file of the state folder are one agent's: the share of `openclaw_share`, found in the files
-themselves."""
+"""Select one agent's bytes of a file of the state directory, with the shares from `openclaw_share`."""
 
 from __future__ import annotations
 
@@ -15,11 +14,12 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 
 UNKNOWN = "unknown"
-"""The mark of a configuration that cannot be read: nobody can say whose the rest is, so none of it is taken."""
+"""The mark of a configuration that cannot be read. Then the owner of the common files is unknown, so none of them is
+captured."""
 
 
 def openclaw_sharing_mark(values: JsonObject, agent_id: str) -> str:
-    """See `contract.Installation.sharing`: what the share of an agent, and who of the others helps it, follows from."""
+    """Return `Installation.sharing`: a digest of everything that determines the share of an agent."""
     share = openclaw_share.share_of(values, agent_id)
     if share is None:
         return ""
@@ -28,7 +28,7 @@ def openclaw_sharing_mark(values: JsonObject, agent_id: str) -> str:
 
 
 def share_of_openclaw_file(installation: Installation, path: str, data: bytes) -> bytes | None:
-    """See `contract.Adapter.share`. A file of which a part is left out is written anew, always in the same way."""
+    """Implement `Adapter.share`. If part of a file is left out, the rest is always written in the same way."""
     home = openclaw_paths.in_home(path)
     if home is None or not installation.sharing or installation.config is None or installation.state_dir is None:
         return data

@@ -1,12 +1,12 @@
-"""A hook of OpenClaw that tells Lifeboat when a session ended.
+"""An OpenClaw hook that tells Lifeboat when a session ended.
 
-It lies in the state folder, where OpenClaw looks for hooks of all its agents:
+It lies in the state directory, where OpenClaw looks for hooks of all its agents:
 
-    hooks/lifeboat/HOOK.md         what it is and which events it wants
+    hooks/lifeboat/HOOK.md         describes the hook and lists its events
                    handler.js      starts `lifeboat sync` in the background
-                   package.json    says that handler.js is a module
-                   lifeboat.json   for whom: read at each event, so another agent needs no restart
+                   package.json    declares handler.js as a module
+                   lifeboat.json   lists the agents; read at each event, so a new agent needs no restart
 
-`openclaw.json` is only ever changed by OpenClaw's own program. Nothing here is captured: `hooks/lifeboat/` of the state
-folder is no part of an archive, and an entry of the configuration for a hook that is not there does nothing.
+Only OpenClaw's own program changes `openclaw.json`. None of these files is captured: `hooks/lifeboat/` of the state
+directory is excluded, and a configuration entry for a hook without files has no effect.
 """

@@ -1,4 +1,5 @@
-"""`lifeboat.json`: whom the hook tells, and what came into OpenClaw's folder and configuration with it."""
+"""The note `lifeboat.json`: the agents that the hook reports, and what was added to OpenClaw's folder and configuration
+with it."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ NAME = "lifeboat.json"
 
 
 class NotifiedAgent(msgspec.Struct, frozen=True):
-    """An agent of Lifeboat, and how to start the program. `home` is None where it is the usual one."""
+    """An agent of Lifeboat, and how to start the program. `home` is None for the default one."""
 
     agent: str
     program: tuple[str, ...]
@@ -21,8 +22,8 @@ class NotifiedAgent(msgspec.Struct, frozen=True):
 
 
 class HookNote(msgspec.Struct, frozen=True):
-    """`agents` by OpenClaw's own names. `added` is the outermost path that the configuration did not have before, ""
-    when it was not changed; `made_folder` says that there was no `hooks/` before."""
+    """The content of the note. `agents` is keyed by OpenClaw's own names. `added` is the outermost path that was added
+    to the configuration, "" when nothing was added. `made_folder` says that `hooks/` did not exist before."""
 
     agents: dict[str, NotifiedAgent] = {}
     added: str = ""
@@ -33,17 +34,17 @@ class HookNote(msgspec.Struct, frozen=True):
 
 
 def notified_agent_of(order: HookOrder) -> NotifiedAgent:
-    """What the note says of an order."""
+    """Return the entry of the note for an order."""
     return NotifiedAgent(order.agent, order.program, None if order.home is None else str(order.home))
 
 
 def state_dir_of(folder: Path) -> Path:
-    """Return the state folder, below which no link is followed, of a hook's folder."""
+    """Return the state directory, below which no link is followed, of a hook's folder."""
     return folder.parent.parent
 
 
 def read_hook_note(folder: Path) -> HookNote | None:
-    """The note in a hook's folder; None where there is none that can be read."""
+    """Return the note in a hook's folder, None when there is none that can be read."""
     try:
         return msgspec.json.decode(read_small(folder / NAME, state_dir_of(folder)), type=HookNote)
     except (OSError, msgspec.MsgspecError):

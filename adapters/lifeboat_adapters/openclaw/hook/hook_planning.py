@@ -1,4 +1,4 @@
-"""What has to be written, run and removed for the hook to be there, or not to be there. Reads, never writes."""
+"""Plan what has to be written, run and removed to install or remove the hook. Planning writes nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RESTART = "A gateway that is running takes it up when it is started again: open
 
 
 def plan_hook_install(installation: Installation, order: HookOrder) -> HookPlan:
-    """The hook tells `order.agent` of sessions of this agent. Raises NoHook."""
+    """Plan a hook that reports sessions of this agent to `order.agent`. Raises HookUnavailable."""
     folder = _folder(installation)
     values = _config(installation)
     known = _own(folder)
@@ -38,7 +38,7 @@ def plan_hook_install(installation: Installation, order: HookOrder) -> HookPlan:
 
 
 def plan_hook_removal(installation: Installation, order: HookOrder) -> HookPlan:
-    """Sessions of this agent are told no more; with its last agent the hook goes."""
+    """Plan to stop reporting sessions of this agent. With the last agent the hook itself is removed."""
     if installation.state_dir is None:
         return HookPlan()
     folder = _folder(installation)
@@ -61,7 +61,7 @@ def plan_hook_removal(installation: Installation, order: HookOrder) -> HookPlan:
 
 
 def find_hook_problem(installation: Installation, order: HookOrder) -> str:
-    """Why the end of a session is not told, "" when it is. Raises NoHook."""
+    """Return why the end of a session is not reported, "" when it is. Raises HookUnavailable."""
     folder = _folder(installation)
     values = _config(installation)
     refuse_disabled_hooks(installation, values)
@@ -89,7 +89,7 @@ def _folder(installation: Installation) -> Path:
 
 
 def _own(folder: Path) -> HookNote | None:
-    """The note of a hook that is there. Raises NoHook for a hook of this name that is not Lifeboat's."""
+    """Return the note of an installed hook. Raises HookUnavailable for a hook of this name that is not Lifeboat's."""
     known = notes.read_hook_note(folder)
     if known is None and os.path.lexists(folder):
         raise HookUnavailable(f"{folder} is there and was not written by Lifeboat", fix=f"mv {folder} {folder}-of-mine")
@@ -114,7 +114,7 @@ def _wanted_note(
 
 
 def _first_missing(values: JsonObject) -> str:
-    """The outermost part of the entry's path that the configuration has not; "" where it has all of it."""
+    """Return the outermost part of the entry's path that the configuration lacks, "" when it has all of it."""
     for length in range(1, len(ENTRY) + 1):
         if get_nested(values, *ENTRY[:length]) is None:
             return ".".join(ENTRY[:length])
@@ -122,8 +122,8 @@ def _first_missing(values: JsonObject) -> str:
 
 
 def _to_unset(values: JsonObject, added: str) -> str:
-    """The path to take out of the configuration: the entry, and what came with it and holds nothing else. "" where the
-    entry is not there, or was there before."""
+    """Return the path to remove from the configuration: the entry, and containers that were added for it and hold
+    nothing else. "" when there is no entry, or it existed before."""
     if not added or get_nested(values, *ENTRY) is None:
         return ""
     length = len(ENTRY)
@@ -133,14 +133,14 @@ def _to_unset(values: JsonObject, added: str) -> str:
 
 
 def _constant() -> dict[str, bytes]:
-    """The files that are the same for everybody."""
+    """Return the files that are the same for every agent."""
     here = files(__package__)
     texts = {name: (here / name).read_bytes() for name in ("HOOK.md", "handler.js")}
     return {**texts, "package.json": _MODULE}
 
 
 def _changed(folder: Path, wanted: dict[str, bytes]) -> dict[Path, bytes]:
-    """Of files by name, those that do not stand so in a folder."""
+    """Return those files by name whose content in a folder differs."""
     return {folder / name: data for name, data in wanted.items() if _read(folder, name) != data}
 
 
@@ -163,7 +163,8 @@ def _step(installation: Installation, *words: str) -> HookStep:
 
 
 def _after(folder: Path, write: dict[Path, bytes], steps: tuple[HookStep, ...]) -> str:
-    """OpenClaw reads the hooks again when its configuration changed, never because a file did."""
+    """Return what the user has to do. OpenClaw reads the hooks again when its configuration changes, never because a
+    file did."""
     if steps:
         return _BY_ITSELF
     return _RESTART if set(write) - {folder / notes.NAME} else ""

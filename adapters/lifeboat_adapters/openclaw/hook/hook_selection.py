@@ -1,4 +1,4 @@
-"""Which hooks OpenClaw starts as things stand."""
+"""Determine which hooks OpenClaw starts with the current configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lifeboat_alf.common.json_types import JsonObject
 NAME = "lifeboat"
 INTERNAL = ("hooks", "internal")
 ENTRY = (*INTERNAL, "entries", NAME)
-"""What the configuration says of the hook. It means nothing where the hook's files are not."""
+"""The configuration of the hook. It has no effect without the hook's files."""
 
 _ALL_AT_ONCE = "2026.2"
 """The layout of releases whose switch for hooks starts every hook that is found."""
@@ -27,7 +27,8 @@ _PACKS = "SELECT value_json FROM config_machine_state WHERE state_key = 'hooks.i
 
 
 def refuse_disabled_hooks(installation: Installation, values: JsonObject) -> None:
-    """Switching hooks on for all is the user's to decide: others might begin to run. Raises NoHook."""
+    """Raise HookUnavailable when hooks are switched off. Only the user may switch them on, because other hooks might
+    start with them."""
     switch = get_nested(values, *INTERNAL, "enabled")
     turn_on = "openclaw config set hooks.internal.enabled true"
     if switch is False:
@@ -39,9 +40,9 @@ def refuse_disabled_hooks(installation: Installation, values: JsonObject) -> Non
 
 
 def is_hook_started(installation: Installation, values: JsonObject) -> bool:
-    """Whether OpenClaw starts the hook when its files are there.
+    """Return whether OpenClaw starts the hook once its files exist.
 
-    Where hooks are on and none is named, all that are found are started: naming one would switch the others off.
+    When hooks are on and none is named, all hooks that are found are started. Naming one would switch the others off.
     """
     switched = get_nested(values, *ENTRY, "enabled")
     if switched is not None:
@@ -54,7 +55,7 @@ def is_hook_started(installation: Installation, values: JsonObject) -> bool:
 
 
 def _packs_name_hooks(installation: Installation) -> bool:
-    """Whether hook packs are installed that say which hooks they bring: then only named hooks are started."""
+    """Return whether installed hook packs list their hooks. Then only named hooks are started."""
     if installation.state_dir is None:
         return False
     with contextlib.suppress(RuntimeDatabaseError, ValueError):

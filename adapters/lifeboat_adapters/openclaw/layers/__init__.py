@@ -1,1 +1,2 @@
-"""The structured layers of an agent from its files: identity, principals, capabilities, hints (ALF §3.2, §3.3)."""
+"""Derive the structured layers of an agent from its files: identity, principals, capabilities, hints (ALF
+§3.2, §3.3)."""

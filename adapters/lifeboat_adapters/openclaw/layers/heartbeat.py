@@ -1,4 +1,4 @@
-"""The heartbeat checklist of 2026.9: the notes of a cron job, where HEARTBEAT.md was before."""
+"""Read the heartbeat checklist of 2026.9. It is the notes of a cron job; earlier it was HEARTBEAT.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lifeboat_alf.common.json_types import JsonObject
 
 
 def heartbeat_checklist(files: AgentFiles) -> str:
-    """The notes of the agent's heartbeat jobs, in the order of their ids."""
+    """Return the notes of the agent's heartbeat jobs, in the order of their ids."""
     jobs = {row.get("job_id") for row in rows_of(files.read(openclaw_paths.CRON_JOBS)) if is_heartbeat(row)}
     notes = (
         row.get("content") for row in rows_of(files.read(openclaw_paths.CRON_SCRATCH)) if row.get("job_id") in jobs
@@ -18,7 +18,7 @@ def heartbeat_checklist(files: AgentFiles) -> str:
 
 
 def is_heartbeat(row: JsonObject) -> bool:
-    """Whether a cron job is the heartbeat, by what it does or by its name."""
+    """Return whether a cron job is the heartbeat, by its payload or by its name."""
     return (
         row.get("payload_kind") == "heartbeat"
         or "heartbeat" in (openclaw_config.get_nested_text(row, "name") or "").lower()

@@ -1,4 +1,4 @@
-"""What the agent ran on, and what the manifest says of its runtime (ALF §3.2.5, §4.2)."""
+"""Derive the models that the agent ran on, and the manifest fields about its runtime (ALF §3.2.5, §4.2)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _CONFIG = openclaw_paths.HOME + openclaw_paths.CONFIG
 
 
 def reads_config(path: str) -> bool:
+    """Return whether a path is the configuration."""
     return path == _CONFIG
 
 
 def derive_openclaw_hints(
     files: AgentFiles, previous: JsonObject | None, context: DerivationContext
 ) -> JsonObject | None:
-    """The configured model; nothing where none is configured."""
+    """Return the hints with the configured model, None when none is configured."""
     values = captured_config_of(files)
     model = subagents.configured_model_of(
         values, openclaw_config.find_openclaw_agent(values, context.installation.native_id)
@@ -34,7 +35,7 @@ def derive_openclaw_hints(
 
 
 def _window(values: JsonObject, model: str) -> int | None:
-    """The context window of a model, where its provider's entry says it."""
+    """Return the context window of a model from the entry of its provider, None when it is not there."""
     provider, _, name = model.partition("/")
     offered = openclaw_config.get_nested(values, "models", "providers", provider, "models")
     for entry in offered if isinstance(offered, list) else []:
@@ -45,13 +46,14 @@ def _window(values: JsonObject, model: str) -> int | None:
 
 
 def reads_manifest(path: str) -> bool:
+    """Return whether the manifest fields depend on a file."""
     return path in (_CONFIG, openclaw_paths.RAW + openclaw_paths.IDENTITY)
 
 
 def derive_openclaw_manifest(
     files: AgentFiles, previous: JsonObject | None, context: DerivationContext
 ) -> JsonObject | None:
-    """The agent's name and version of the runtime, and how it was laid out."""
+    """Return the agent's name, the version of the runtime, and the layout."""
     values = captured_config_of(files)
     said = markdown_fields.key_value_pairs(text_of(files, openclaw_paths.RAW + openclaw_paths.IDENTITY))
     found = context.installation

@@ -1,4 +1,4 @@
-"""Who the agent is, from OpenClaw's files and configuration (ALF §2.1, §3.2)."""
+"""Derive the identity of the agent from OpenClaw's files and configuration (ALF §2.1, §3.2)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _HEARTBEAT = ("prose", "custom_blocks", "heartbeat_checklist")
 
 
 def is_read_for_openclaw_identity(path: str) -> bool:
-    """Whether a file says something about who the agent is."""
+    """Return whether a file contributes to the identity."""
     return path in _ELSEWHERE or PERSONA.reads(path)
 
 
 def derive_openclaw_identity(
     files: AgentFiles, previous: JsonObject | None, context: DerivationContext
 ) -> JsonObject | None:
-    """The identity document, without id, version and time."""
+    """Return the identity document, without id, version and time."""
     installed = context.installation
 
     def fresh(files: AgentFiles, own: Collection[str]) -> JsonObject:
@@ -55,7 +55,7 @@ DERIVATION = Derivation("identity", is_read_for_openclaw_identity, derive_opencl
 
 
 def read_openclaw_structured(files: AgentFiles, texts: dict[str, str], native_id: str) -> JsonObject:
-    """What prose files (`texts`), skills and the configuration say."""
+    """Return the structured fields from prose files (`texts`), skills and the configuration."""
     values = captured_config_of(files)
     said = persona_identity.read_structured_identity(
         texts["identity_profile"], texts["operating_instructions"], PERSONA.every_skill(files)
@@ -69,13 +69,13 @@ def read_openclaw_structured(files: AgentFiles, texts: dict[str, str], native_id
 
 
 def configured_name(values: JsonObject, native_id: str) -> str | None:
-    """The name in the configuration: it counts before that of IDENTITY.md, as it does in OpenClaw itself."""
+    """Return the name in the configuration. It takes precedence over the name in IDENTITY.md, as in OpenClaw itself."""
     own = openclaw_config.find_openclaw_agent(values, native_id)
     return openclaw_config.get_nested_text(own.values, "identity", "name") if own else None
 
 
 def read_openclaw_prose(files: AgentFiles, texts: dict[str, str]) -> JsonObject:
-    """The files as they stand; the checklist of 2026.9 is in the notes of a job."""
+    """Return the prose files. The checklist of 2026.9 comes from the notes of a job."""
     found = persona_identity.make_identity_prose(PERSONA, files, texts)
     blocks = found["custom_blocks"]
     checklist = blocks.get("heartbeat_checklist") or heartbeat.heartbeat_checklist(files)

@@ -1,4 +1,4 @@
-"""The agents that OpenClaw's configuration lets an agent hand work to (ALF §3.2.4)."""
+"""Read the agents that OpenClaw's configuration allows an agent to delegate to (ALF §3.2.4)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lifeboat_alf.common.json_types import JsonObject
 def list_configured_subagents(
     values: JsonObject, native_id: str, others: bytes = b""
 ) -> Iterator[tuple[str, JsonObject]]:
-    """Helpers by id. `others` is what was captured of those whose own part of the configuration belongs to another
-    archive."""
+    """Yield sub-agents by id. `others` are captured descriptions of sub-agents whose own configuration is part of
+    another archive."""
     yield from subagents_from_config(values, native_id)
     yield from _captured(others)
 
 
 def subagents_from_config(values: JsonObject, native_id: str) -> Iterator[tuple[str, JsonObject]]:
-    """The other agents in `subagents.allowAgents` of an agent, by id; `*` allows all."""
+    """Yield the other agents in `subagents.allowAgents` of an agent, by id. `*` allows all."""
     own = openclaw_config.find_openclaw_agent(values, native_id)
     allowed = openclaw_config.get_nested(own.values, "subagents", "allowAgents") if own else None
     if not isinstance(allowed, list):
@@ -44,7 +44,7 @@ def _captured(others: bytes) -> Iterator[tuple[str, JsonObject]]:
 
 
 def configured_model_of(values: JsonObject, agent: openclaw_config.OpenClawAgent | None) -> str | None:
-    """The model an agent is configured for: its own, else the default; `provider/model`."""
+    """Return the model that an agent is configured for, its own or the default, as `provider/model`."""
     own = agent.values if agent else {}
     return (
         openclaw_config.get_nested_text(own, "model")

@@ -1,1 +1,1 @@
-"""What brings an agent back into an installation of OpenClaw."""
+"""Restore an agent into an installation of OpenClaw."""

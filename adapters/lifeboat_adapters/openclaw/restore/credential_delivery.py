@@ -1,8 +1,8 @@
-"""Credentials into the databases that later releases of OpenClaw keep them in.
+"""Deliver credentials into the databases in which later releases of OpenClaw keep them.
 
-Nothing is ever written into those databases: the program has commands for keys and for tokens, and takes over logins
-from the file of an older release when it repairs itself. Values go through standard input or a file that is taken away
-again, never through arguments or the environment, which others can read.
+Nothing is ever written into those databases directly. The program has commands for keys and for tokens, and it imports
+logins from the file of an older release when it repairs itself. Values are passed on standard input or in a file that
+is removed afterwards, never in arguments or the environment, which other users can read.
 """
 
 from __future__ import annotations
@@ -40,26 +40,27 @@ _SECRET_STORE = "OpenClaw's secret store"
 _FILE = "auth-profiles.json"
 _BARE = re.compile(r"[A-Za-z0-9_./+=:@%,-]+")
 _SETUP_TOKEN = "sk-ant-oat01-"
-"""What `paste-token` insists on for Anthropic."""
+"""The prefix that `paste-token` requires for Anthropic."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ArchivedProfile:
-    """A profile of an archive, and where it stands in it."""
+    """A profile of an archive, and its place there."""
 
     place: Place
     profile: OpenClawProfile
 
 
 def is_credential_store(path: str) -> bool:
-    """Whether a file of an archive is a store of credentials."""
+    """Return whether a file of an archive is a store of credentials."""
     return openclaw_auth_profiles.is_profile_file(path) or path.startswith(f"{openclaw_paths.DATABASES}auth/")
 
 
 def plan_credential_deliveries(
     installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, Reason], now: str
 ) -> list[CredentialDelivery]:
-    """In the order they have to be run: a file of an older release that waits to be taken over blocks its providers."""
+    """Return the deliveries in the order in which they have to run. A file of an older release that waits to be
+    imported blocks its providers."""
     there = _stored(installation)
     wanted = [each for path, data in sorted(files.items()) for each in _profiles_of(path, data)]
     done: list[CredentialDelivery] = []
@@ -94,7 +95,7 @@ def _profiles_of(path: str, data: bytes) -> Iterator[_ArchivedProfile]:
 
 
 def _once(wanted: Iterable[_ArchivedProfile]) -> list[_ArchivedProfile]:
-    """A file of an older release beside the rows that were made from it: the rows count."""
+    """Drop a file of an older release when the rows that were made from it are there too."""
     found: dict[tuple[str, str], _ArchivedProfile] = {}
     for each in sorted(wanted, key=lambda each: openclaw_auth_profiles.is_profile_file(each.place[0]), reverse=True):
         found[each.profile.store, each.profile.id] = each
@@ -103,12 +104,12 @@ def _once(wanted: Iterable[_ArchivedProfile]) -> list[_ArchivedProfile]:
 
 @dataclass(frozen=True, slots=True)
 class _StoredCredentials:
-    """What the stores hold: profiles by id, an agent's own before those of all, secrets by name, and of which (store,
-    provider) the order of profiles is set. `waits`: a file of an older release lies there, which no command gets past.
-    `problem` says why the stores cannot be read, None when they can."""
+    """The content of the stores: profiles by id, with an agent's own before the shared ones, secrets by name, and the
+    (store, provider) pairs that have an order of profiles. `waits` says that a file of an older release is there, which
+    blocks every command. `problem` says why the stores cannot be read, None when they can."""
 
     profiles: dict[str, JsonObject]
-    secrets: dict[str, Any]
+    secrets: JsonObject
     ordered: frozenset[tuple[str, str]] = frozenset()
     waits: bool = False
     problem: Reason | None = None
@@ -136,7 +137,7 @@ def _stored(installation: Installation) -> _StoredCredentials:
 
 
 def _waiting(installation: Installation) -> Iterator[OpenClawProfile]:
-    """Profiles in files of an older release that nobody took over yet."""
+    """Return the profiles in files of an older release that were not imported yet."""
     folder = (installation.state_dir or installation.workspace) / "agents"
     for path in sorted(folder.glob(f"*/agent/{_FILE}")):
         try:
@@ -157,8 +158,8 @@ def _reason(installation: Installation, profile: OpenClawProfile, there: _Stored
 
 
 def _is_same(found: JsonObject | None, wanted: JsonObject) -> bool:
-    """Whether a stored credential is the wanted one. When it expires is told to the program as a span of time, so that
-    may differ a little."""
+    """Return whether a stored credential is the wanted one. The expiry is passed to the program as a duration, so it
+    may differ slightly."""
     return found is not None and {**found, "expires": None} == {**wanted, "expires": None}
 
 
@@ -171,7 +172,7 @@ def _named(*wanted: _ArchivedProfile) -> dict[Place, str]:
 
 
 def _owner(installation: Installation, profile: OpenClawProfile) -> str:
-    """The agent through which a store is written: that of all agents is the default agent's."""
+    """Return the agent through which a store is written. The shared store is written through the default agent."""
     if profile.store == AGENT:
         return installation.native_id
     try:
@@ -189,7 +190,7 @@ def _owner(installation: Installation, profile: OpenClawProfile) -> str:
 
 
 def _pasted(installation: Installation, wanted: _ArchivedProfile, now: str) -> CredentialDelivery | None:
-    """A key or token that one command stores; None for what no command takes."""
+    """Return the delivery of a key or token by one command, None for a profile that no command accepts."""
     profile, credential = wanted.profile, wanted.profile.credential
     if credential.get("type") == "api_key" and _is_plain(credential, "key"):
         return _paste(installation, wanted, "paste-api-key", [], str(credential["key"]))
@@ -201,7 +202,7 @@ def _pasted(installation: Installation, wanted: _ArchivedProfile, now: str) -> C
 
 
 def _is_plain(credential: JsonObject, name: str) -> bool:
-    """Whether there is a value, and nothing but what the commands store."""
+    """Return whether a profile has a value and only fields that the commands store."""
     extra = credential.keys() - {"type", "provider", "expires", name}
     value = credential.get(name)
     return isinstance(value, str) and value == value.strip() != "" and "\n" not in value and not extra
@@ -226,11 +227,14 @@ def _paste(
 def _command(
     installation: Installation, places: Mapping[Place, str], where: str, words: list[str], given: bytes | None = None
 ) -> CredentialDelivery:
-    return CredentialDelivery(places, where, None, *openclaw_command(installation, words), given)
+    command, environment = openclaw_command(installation, words)
+    return CredentialDelivery(
+        places, where, None, command, environment, given, find_undelivered=find_undelivered_credentials
+    )
 
 
 def openclaw_command(installation: Installation, words: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """A command of the program, and the variables with which it is about this installation."""
+    """Return a command of the program, and the variables that select this installation."""
     environment = {"OPENCLAW_STATE_DIR": str(installation.state_dir)}
     if installation.config is not None and installation.config.parent != installation.state_dir:
         environment["OPENCLAW_CONFIG_PATH"] = str(installation.config)
@@ -243,7 +247,8 @@ def openclaw_command(installation: Installation, words: list[str]) -> tuple[tupl
 def _taken_over(
     installation: Installation, legacy: Mapping[str, list[_ArchivedProfile]], now: str
 ) -> Iterator[CredentialDelivery]:
-    """What only the file of an older release brings in: one file an agent, one repair for all."""
+    """Deliver profiles that can only be imported from the file of an older release: one file for each agent, one repair
+    for all."""
     if not legacy or installation.state_dir is None:
         return
     places = _named(*(each for listed in legacy.values() for each in listed))
@@ -253,7 +258,7 @@ def _taken_over(
 
 
 def _legacy_file(state_dir: Path, owner: str, listed: list[_ArchivedProfile], now: str) -> tuple[Path, bytes]:
-    """Merged with a file that waits there already."""
+    """Return the file of an older release, merged with one that already waits there."""
     path = state_dir / "agents" / owner / "agent" / _FILE
     try:
         found: bytes | None = read_small(path, state_dir)
@@ -269,7 +274,7 @@ def _legacy_file(state_dir: Path, owner: str, listed: list[_ArchivedProfile], no
 
 
 def _orders(installation: Installation, data: bytes, there: _StoredCredentials) -> Iterator[CredentialDelivery]:
-    """In which order profiles are tried, of providers that have none yet. Last: it names profiles."""
+    """Deliver the order of profiles for providers that have none yet. These come last, because they name profiles."""
     for number, row in enumerate(rows_of(data)):
         store, provider = _order_of(row)
         ids = [id for id in row.get("ids") or () if isinstance(id, str) and id and not id.startswith("-")]
@@ -292,7 +297,7 @@ def _order_of(row: JsonObject) -> tuple[str, str]:
 def _store_imports(
     installation: Installation, data: bytes, left_out: Mapping[Place, Reason], there: _StoredCredentials
 ) -> Iterator[CredentialDelivery]:
-    """Entries of the secret store, one command for each kind."""
+    """Deliver entries of the secret store, with one command for each kind."""
     by_kind: dict[str, dict[Place, tuple[str, bytes]]] = {}
     for number, row in enumerate(rows_of(data)):
         place: Place = (openclaw_paths.STORED_SECRETS, (number,))
@@ -323,7 +328,7 @@ def _reason_of_entry(
 
 
 def dotenv_line(name: str, value: Any) -> bytes | None:
-    """A line that dotenv readers understand alike; None where they would not."""
+    """Return a line that all dotenv readers parse alike, None when there is no such spelling."""
     if not isinstance(value, str) or not value or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return None
     if _BARE.fullmatch(value):
@@ -338,7 +343,7 @@ def dotenv_line(name: str, value: Any) -> bytes | None:
 
 
 def find_undelivered_credentials(installation: Installation, delivery: CredentialDelivery) -> dict[Place, Reason]:
-    """What of a delivery is not in the stores now, each with why."""
+    """Return the delivered places that are not in the stores now, each with the reason."""
     there = _stored(installation)
     found = {place: there.problem or _missing(place, name, there) for place, name in delivery.places.items()}
     return {place: reason for place, reason in found.items() if reason}

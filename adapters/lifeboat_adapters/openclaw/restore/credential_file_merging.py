@@ -1,7 +1,7 @@
-"""Files of an archive merged into those that an installation has: what is missing is added, what is there stays.
+"""Merge files of an archive into those of an installation: add what is missing, keep what is there.
 
-Pure: bytes go in, bytes and what was decided about each path come out. Paths are those of the archive's file, so that
-whoever knows where a credential stood in it knows what became of it.
+All functions are pure. They return bytes and a decision about each path. Paths are those of the archive's file, so that
+a caller that knows where a credential stood can tell what became of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FENCE = "openclaw-oauth-refresh-fence:"
 
 
 def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reason]) -> MergedHomeFile:
-    """`secrets.json`: objects in objects. Raises ValueError when either is none."""
+    """Merge `secrets.json`, with objects in objects. Raises ValueError when either is not an object."""
     decided: dict[Path, Reason | None] = dict(left_out)
     there = {} if found is None else openclaw_config.parse_openclaw_config(found)
     missing = MissingValues(decided, left_out)
@@ -33,7 +33,7 @@ def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reaso
 
 
 def merge_openclaw_profiles(found: bytes | None, wanted: Sequence[OpenClawProfile], now: str) -> MergedHomeFile:
-    """`auth-profiles.json` of 2026.2. A profile that is there stays while it is usable. Raises ValueError."""
+    """Merge `auth-profiles.json` of 2026.2. An existing profile stays while it is usable. Raises ValueError."""
     there = {"version": 1} if found is None else openclaw_config.parse_openclaw_config(found)
     known: Any = there.get("profiles", {})
     if not isinstance(known, dict):
@@ -51,15 +51,15 @@ def merge_openclaw_profiles(found: bytes | None, wanted: Sequence[OpenClawProfil
 
 
 def reason_to_keep(found: Any, wanted: JsonObject, now: str) -> Reason | None:
-    """Return why a stored credential is not replaced, None when it may be: there is none, it is the same, or it is of
-    no use any more."""
+    """Return why a stored credential is not replaced. Return None when there is none, when it is the same, or when it
+    is not usable."""
     if not isinstance(found, dict) or found == wanted or not is_usable(found, now):
         return None
     return KEPT
 
 
 def is_usable(credential: JsonObject, now: str) -> bool:
-    """Whether a credential still serves: there is something in it, and it has not expired or can be refreshed."""
+    """Return whether a credential has a value, and has not expired or can be refreshed."""
     expired = (OpenClawProfile("", "", credential).expires_at or "9") <= times.to_text(times.parse_time(now))
     if credential.get("type") == "oauth":
         refresh = str(credential.get("refresh") or "")
@@ -70,5 +70,5 @@ def is_usable(credential: JsonObject, now: str) -> bool:
 
 
 def is_live_token(token: str) -> bool:
-    """OpenClaw puts a fence in the place of a token that it could not refresh."""
+    """Return whether a token is real. OpenClaw replaces a token that it could not refresh by a marker."""
     return bool(token) and not token.startswith(_FENCE)

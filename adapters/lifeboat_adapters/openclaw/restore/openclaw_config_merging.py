@@ -1,6 +1,6 @@
-"""`openclaw.json` of an archive merged into an installation's: pure.
+"""Merge `openclaw.json` of an archive into that of an installation. All functions are pure.
 
-Only paths that are missing are added, and nothing goes from one layout to another that both do not read alike.
+Only missing paths are added. Only settings that both layouts read alike move from one layout to the other.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _ACROSS_RELEASES: tuple[Path, ...] = (
     ("plugins", "entries"),
     ("skills", "entries"),
 )
-"""What releases of both layouts read alike. One key that a release does not know makes its configuration invalid, and
-every command fail, so nothing else goes from one layout to the other."""
+"""Settings that releases of both layouts read alike. One unknown key makes a configuration invalid and every command
+fail, so nothing else moves from one layout to the other."""
 _OF_MACHINE = Reason(CredentialRefusal.OF_MACHINE)
 _OF_AN_AGENT = ("name", "workspace", "identity", "model")
 _INSTALLATION_KEYS = ("meta", "wizard")
@@ -51,8 +51,8 @@ _INSTALLATION_KEYS = ("meta", "wizard")
 
 @dataclass(frozen=True, slots=True)
 class OpenClawMergeTarget:
-    """What a file is merged for: the agent `native_id` in `workspace`, in a state folder of a layout. `source_id` is
-    what the archive calls it, "" for the same."""
+    """The agent that a file is merged for: `native_id` in `workspace`, in a state directory with a layout. `source_id`
+    is its id in the archive, "" for the same one."""
 
     layout: str
     native_id: str
@@ -66,7 +66,8 @@ class OpenClawMergeTarget:
 
     @property
     def written_workspace(self) -> str:
-        """The workspace as a configuration names it, beginning with `~` where it can: then it moves with its home."""
+        """Return the workspace as a configuration names it, beginning with `~` where possible, so that it moves with
+        its home."""
         try:
             return f"~/{self.workspace.relative_to(self.state.home.resolve()).as_posix()}"
         except ValueError:
@@ -76,8 +77,9 @@ class OpenClawMergeTarget:
 def merge_openclaw_config(
     found: bytes | None, wanted: bytes, place: OpenClawMergeTarget, left_out: Mapping[Path, Reason]
 ) -> MergedHomeFile:
-    """`openclaw.json`. One that is not there (None) is taken over as it is, but for where the agent lives. `left_out`
-    says of paths why they must not be put in. Raises ValueError when either is no configuration."""
+    """Merge `openclaw.json`. If there is none (None), the one of the archive is used, with the place of the agent
+    changed. `left_out` gives reasons for paths that must not be added. Raises ValueError when either is no
+    configuration."""
     values = openclaw_config.parse_openclaw_config(wanted)
     there = {} if found is None else openclaw_config.parse_openclaw_config(found)
     if has_value_at(values, HOOK_ENTRY) and not has_value_at(there, HOOK_ENTRY):
@@ -100,8 +102,8 @@ def merge_openclaw_config(
 
 @dataclass(frozen=True, slots=True)
 class _MappedConfig:
-    """The part of a configuration that a target understands, its agents as a map. `listed` says which place in the
-    archive's list an agent had, `targets` whose a place in the target's list is."""
+    """The part of a configuration that a target understands, with its agents as a map. `listed` is the position of an
+    agent in the archive's list, `targets` the agent at a position of the target's list."""
 
     values: JsonObject
     place: OpenClawMergeTarget
@@ -109,7 +111,7 @@ class _MappedConfig:
     targets: dict[int, str]
 
     def original(self, path: Path) -> Path:
-        """The path in the archive's file."""
+        """Return the path in the archive's file."""
         match path:
             case ("agents", "list", int(number), *rest) if number in self.targets:
                 return self.original(("agents", "entries", self.targets[number], *rest))
@@ -121,7 +123,7 @@ class _MappedConfig:
 
 
 def layout_of_config(values: JsonObject, otherwise: str) -> str:
-    """Which layout a configuration is written in, as far as it tells."""
+    """Return the layout that a configuration is written in, `otherwise` when it does not show one."""
     if isinstance(openclaw_config.get_nested(values, "agents", "entries"), dict):
         return NEW
     version = (openclaw_config.get_nested_text(values, "meta", "lastTouchedVersion") or "").split(".")
@@ -131,7 +133,7 @@ def layout_of_config(values: JsonObject, otherwise: str) -> str:
 
 
 def _in_layout(values: JsonObject, place: OpenClawMergeTarget, decided: dict[Path, Reason | None]) -> _MappedConfig:
-    """A configuration for a target of this layout. `decided` gets what is left out."""
+    """Return a configuration for a target of this layout. `decided` collects what is left out."""
     across = layout_of_config(values, place.layout) != place.layout
     values = _renamed(values, place) if place.renames else values
     kept = _common(values, (), decided) if across else _without(values, _INSTALLATION_KEYS, decided)
@@ -158,7 +160,7 @@ def _places_in_list(values: JsonObject) -> dict[str, int]:
 
 
 def _renamed(values: JsonObject, place: OpenClawMergeTarget) -> JsonObject:
-    """A configuration in which the archive's agent has the name that it has here."""
+    """Return a configuration in which the archive's agent has its id of this installation."""
 
     def named(id: Any) -> Any:
         return place.native_id if id == place.source_id else id
@@ -184,7 +186,7 @@ def _without(values: JsonObject, keys: Iterable[str], decided: dict[Path, Reason
 
 
 def _common(values: JsonObject, path: Path, decided: dict[Path, Reason | None]) -> JsonObject:
-    """What both layouts read alike."""
+    """Return the settings that both layouts read alike."""
     kept: JsonObject = {}
     for key, value in values.items():
         here = (*path, key)
@@ -208,7 +210,7 @@ def _entry(
     decided: dict[Path, Reason | None],
     across: bool,
 ) -> JsonObject:
-    """One agent as an entry. Where it lives is the target's to say; folders of the other machine are left out."""
+    """Return one agent as an entry, without folders: the target decides where it lives."""
     kept: JsonObject = {}
     for key, value in values.items():
         here = mapped.original(("agents", "entries", id, key))
@@ -233,13 +235,13 @@ def _is_own_folder(written: Any, id: str, place: OpenClawMergeTarget) -> bool:
 
 
 def _lives_there(agent: openclaw_config.OpenClawAgent | None, values: JsonObject, place: OpenClawMergeTarget) -> bool:
-    """Whether an agent without an entry of its own lives in the target workspace anyway."""
+    """Return whether an agent without an entry of its own lives in the target workspace anyway."""
     agent = agent or openclaw_config.OpenClawAgent(place.native_id, None, {}, place.native_id == openclaw_config.MAIN)
     return place.state.workspace_of(agent, values).resolve() == place.workspace
 
 
 def _settling(values: JsonObject, place: OpenClawMergeTarget) -> Iterator[ValueChange]:
-    """What a configuration that is taken over has to say of this agent: where it lives now."""
+    """Return the changes that put this agent's present workspace into a configuration that is used as a whole."""
     agent = openclaw_config.find_openclaw_agent(values, place.native_id)
     path = _entry_path(values, place.native_id)
     if agent is None or not _lives_there(agent, values, place):
@@ -251,7 +253,7 @@ def _settling(values: JsonObject, place: OpenClawMergeTarget) -> Iterator[ValueC
 
 
 def _entry_path(values: JsonObject, id: str) -> Path:
-    """Where an agent's entry stands, () when it has none."""
+    """Return the path of an agent's entry, () when it has none."""
     if isinstance(openclaw_config.get_nested(values, "agents", "entries", id), dict):
         return ("agents", "entries", id)
     listed = openclaw_config.get_nested(values, "agents", "list")
@@ -262,7 +264,7 @@ def _entry_path(values: JsonObject, id: str) -> Path:
 
 
 def _stay(values: JsonObject, there: JsonObject, place: OpenClawMergeTarget) -> None:
-    """An agent that lives in the workspace as it is configured need not be told where it lives."""
+    """Drop the workspace of an agent that lives there by configuration already."""
     agent = openclaw_config.find_openclaw_agent(there, place.native_id) if there else None
     entry = openclaw_config.get_nested(values, "agents", "entries", place.native_id)
     if agent is not None and entry is not None and _lives_there(agent, there, place):
@@ -272,8 +274,8 @@ def _stay(values: JsonObject, there: JsonObject, place: OpenClawMergeTarget) -> 
 
 
 def _own(values: JsonObject, there: JsonObject, place: OpenClawMergeTarget) -> None:
-    """An installation of one agent that gets a second one: the first stays the one that owns it, which has to be said
-    as soon as there are two."""
+    """Name the owner of an installation of one agent that gets a second one. The first agent stays the owner, which has
+    to be configured as soon as there are two."""
     before = openclaw_config.list_openclaw_agents(there)
     added = openclaw_config.get_nested(values, "agents", "entries") or {}
     if not there or place.layout == OLD or not set(added) - {agent.id for agent in before}:
@@ -287,7 +289,7 @@ def _own(values: JsonObject, there: JsonObject, place: OpenClawMergeTarget) -> N
 
 
 def _list(missing: MissingValues, mapped: _MappedConfig, there: JsonObject) -> None:
-    """Agents of a map into the list that releases of the older layout read."""
+    """Convert a map of agents to the list that releases of the older layout read."""
     entries: JsonObject = mapped.values.get("agents", {}).pop("entries", {})
     listed = openclaw_config.get_nested(there, "agents", "list")
     found = listed if isinstance(listed, list) else []

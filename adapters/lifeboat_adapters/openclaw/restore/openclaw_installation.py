@@ -1,4 +1,4 @@
-"""Which installation an agent is restored into, and how files of an archive become its files."""
+"""Determine the installation that an agent is restored into, and how files of an archive become its files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path as FilePath
 
 from lifeboat_adapters.additive_merging import merge_dotenv
-from lifeboat_adapters.contract import Installation, MergedHomeFile
+from lifeboat_adapters.contract import HomeFileMerge, Installation, MergedHomeFile
 from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_folders, openclaw_paths, openclaw_placement
 from lifeboat_adapters.openclaw.captured_config import captured_config_of
@@ -37,7 +37,8 @@ def openclaw_install_into(
     user_home: FilePath,
     version: str,
 ) -> Installation:
-    """The installation that a state folder is for an agent restored into it; the folder may not exist yet.
+    """Return the installation in a state directory for an agent that is restored into it. The directory may not exist
+    yet.
 
     Raises RuntimeConfigError when its configuration cannot be read.
     """
@@ -62,7 +63,7 @@ def openclaw_install_into(
 
 
 def source_id(state: State) -> str:
-    """What the agent of an archive was called by its installation."""
+    """Return the id that the agent of an archive had in its installation."""
     files = StateFiles(state)
     values = captured_config_of(files)
     if openclaw_config.get_nested(values, "agents", "entries") or openclaw_config.get_nested(values, "agents", "list"):
@@ -74,8 +75,8 @@ def source_id(state: State) -> str:
 def _native_id(
     folder: openclaw_folders.OpenClawStateFolder, values: JsonObject, workspace: FilePath, state: State
 ) -> str:
-    """The agent that lives in the workspace; else the name it had, unless another agent here has it and lives
-    elsewhere."""
+    """Return the id of the agent that lives in the workspace. Otherwise return the former id, unless another agent here
+    has it and lives elsewhere."""
     lives = {
         agent.id: folder.workspace_of(agent, values).resolve() for agent in openclaw_config.list_openclaw_agents(values)
     }
@@ -92,7 +93,7 @@ def _native_id(
 
 
 def _layout(folder: openclaw_folders.OpenClawStateFolder, values: JsonObject, state: State, version: str) -> str:
-    """What is there decides, then the program, then the archive."""
+    """Return the layout of the existing directory, otherwise that of the program, otherwise that of the archive."""
     has_agents = openclaw_config.get_nested(values, "agents", "entries") or openclaw_config.get_nested(
         values, "agents", "list"
     )
@@ -112,7 +113,7 @@ def _layout(folder: openclaw_folders.OpenClawStateFolder, values: JsonObject, st
 
 
 def _included(state: State) -> tuple[str, ...]:
-    """Files of an archive that its configuration includes."""
+    """Return the files of an archive that its configuration includes."""
     names = (path.removeprefix(openclaw_paths.HOME) for path in StateFiles(state).paths(openclaw_paths.HOME))
     return tuple(name for name in names if not name.startswith("db/") and not _is_home_file(name))
 
@@ -125,7 +126,7 @@ def _is_home_file(name: str) -> bool:
 
 
 def openclaw_home_name(installation: Installation, path: str) -> str | None:
-    """Where a store of an archive stands in the state folder; None where it goes into a database."""
+    """Return the path of a store of an archive in the state directory, None when it goes into a database."""
     if installation.layout == OLD and (
         openclaw_auth_profiles.is_profile_file(path) or path == openclaw_paths.AUTH_PROFILES
     ):
@@ -133,22 +134,15 @@ def openclaw_home_name(installation: Installation, path: str) -> str | None:
     return None
 
 
-def merge_openclaw_file(
-    installation: Installation,
-    path: str,
-    found: bytes | None,
-    wanted: bytes,
-    left_out: Mapping[Path, Reason],
-    state: State,
-    home: FilePath,
-    now: str,
-) -> MergedHomeFile | None:
-    """A file merged by path; None for one that is taken over as it is, or stays as it is."""
-    name = path.removeprefix(openclaw_paths.HOME)
-    if openclaw_auth_profiles.is_profile_file(path) or path == openclaw_paths.AUTH_PROFILES:
-        return _profiles(path, found, wanted, left_out, now)
+def merge_openclaw_file(installation: Installation, merge: HomeFileMerge) -> MergedHomeFile | None:
+    """Implement `PlacementSupport.merge_home`."""
+    found, wanted, left_out = merge.found, merge.wanted, merge.left_out
+    name = merge.path.removeprefix(openclaw_paths.HOME)
+    if openclaw_auth_profiles.is_profile_file(merge.path) or merge.path == openclaw_paths.AUTH_PROFILES:
+        return _profiles(merge.path, found, wanted, left_out, merge.now)
     if name == openclaw_paths.CONFIG:
-        return openclaw_config_merging.merge_openclaw_config(found, wanted, _place(installation, home, state), left_out)
+        place = _place(installation, merge.user_home, merge.state)
+        return openclaw_config_merging.merge_openclaw_config(found, wanted, place, left_out)
     if found is None and not left_out:
         return None
     if name == openclaw_paths.SECRETS:
@@ -184,7 +178,7 @@ def _profiles(
 
 
 def openclaw_secret_places(path: str, data: bytes, offsets: Sequence[int]) -> list[Path]:
-    """The paths in a cut file at which its cuts stand; () where that cannot be told."""
+    """Return the paths in a cut file at which its cuts stand, () where that is unknown."""
     try:
         return paths_at_offsets(_leaves(path, data), offsets)
     except UnparsableSecrets:

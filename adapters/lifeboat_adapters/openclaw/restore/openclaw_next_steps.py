@@ -1,7 +1,7 @@
-"""Commands of OpenClaw that make a restore take effect, or bring back what lives in its databases.
+"""List commands of OpenClaw that make a restore take effect, or that restore rows of its databases.
 
-Nothing is ever written into those databases: their schema is checked by the program that owns them, and changes with
-almost every release. Only the re-index is run unasked.
+Nothing is ever written into those databases directly: the program that owns them checks their schema, which changes
+with almost every release. Only the re-index runs without being asked for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _MINUTE = 60_000
 
 
 def list_openclaw_next_steps(installation: Installation, state: State) -> list[NextStep]:
-    """In the order they should be run. What the installation already has is left out."""
+    """Return the steps in the order in which they should run. Steps for what the installation already has
+    are left out."""
     files = StateFiles(state)
     present = _present(installation)
     steps = [] if installation.state_dir else [_register(installation)]
@@ -38,8 +39,8 @@ def list_openclaw_next_steps(installation: Installation, state: State) -> list[N
 
 
 def _present(installation: Installation) -> set[tuple[str, str]]:
-    """Rows that are there now, by file and every name. A database that cannot be read counts as empty: a command listed
-    too often is seen by a person, one left out is not."""
+    """Return the current rows, by file and every name. A database that cannot be read counts as empty: the user can
+    skip a command that is listed needlessly, but would miss one that is not listed."""
     try:
         rows = list(openclaw_databases.read_openclaw_rows(installation))
     except AdapterError:
@@ -60,7 +61,8 @@ def _step(installation: Installation, title: str, *words: str, automatic: bool =
 
 
 def _register(installation: Installation) -> NextStep:
-    """Unlike `agents add`, setting the configuration leaves IDENTITY.md alone."""
+    """Return the step that registers the agent. It sets the configuration, because `agents add` would overwrite
+    IDENTITY.md."""
     key = f"agents.entries.{installation.native_id}"
     value = json.dumps({"workspace": str(installation.workspace)})
     words = ("config", "set", key, value, "--strict-json", "--expect-current-absent")
@@ -74,7 +76,8 @@ def _reindex(installation: Installation) -> NextStep:
 
 
 def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
-    """The user's own jobs. The gateway makes those of OpenClaw itself, and it alone adds one."""
+    """Yield steps for the user's own jobs. The gateway makes the jobs of OpenClaw itself, and only the gateway adds
+    jobs."""
     waits: str | None = None
     for row in rows_of(files.read(openclaw_paths.CRON_JOBS)):
         if captured_rows.is_of_runtime(row) or _is_there(openclaw_paths.CRON_JOBS, row, present):
@@ -87,8 +90,8 @@ def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple
 
 
 def cron_words(row: JsonObject, native_id: str) -> list[str]:
-    """The options of `cron add` that make a job again; [] for one whose schedule or work they cannot express. The
-    declaration key makes it the same job however often it is run."""
+    """Return the options of `cron add` that make a job again, [] for a job whose schedule or payload they cannot
+    express. With the declaration key, repeated runs make the job only once."""
     job = _object(row.get("job_json"))
     schedule, work = _schedule(job), _work(job)
     if not schedule or not work:
@@ -148,7 +151,7 @@ def _delivery(job: JsonObject) -> list[str]:
 
 
 def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
-    """No command sets the notes of a heartbeat job; the agent itself can."""
+    """Yield a step for the notes of a heartbeat job. No command sets them, but the agent itself can."""
     jobs = [row for row in rows_of(files.read(openclaw_paths.CRON_JOBS)) if heartbeat.is_heartbeat(row)]
     checklist = heartbeat.heartbeat_checklist(files)
     scratch = {(path, name) for path, name in present if path == openclaw_paths.CRON_SCRATCH}
@@ -158,7 +161,7 @@ def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple
 
 
 def _intents(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
-    """Standing intents have no command of their own: the agent makes them when it is asked."""
+    """Yield a step for standing intents. They have no command of their own: the agent makes them when it is asked."""
     for row in rows_of(files.read(openclaw_paths.STANDING_INTENTS)):
         if row.get("status") not in _WAITING or _is_there(openclaw_paths.STANDING_INTENTS, row, present):
             continue

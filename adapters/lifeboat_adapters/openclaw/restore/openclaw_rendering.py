@@ -1,4 +1,4 @@
-"""A workspace from an agent's structured layers, where there is no raw file of OpenClaw to write (ALF §6.2)."""
+"""Render a workspace from an agent's structured layers, where there is no raw file of OpenClaw (ALF §6.2)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from lifeboat_alf.states.agent_state import State
 
 
 def render_openclaw_files(state: State) -> Iterator[RenderedFile]:
-    """Files under `raw/openclaw/`, sorted by kind then path. A file that a raw entry already gives is left out."""
+    """Yield files under `raw/openclaw/`, sorted by kind and path. Files that a raw entry already provides
+    are left out."""
     files = StateFiles(state)
     primary = persona_files.find_primary_human(state)
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)

@@ -1,5 +1,5 @@
-"""Sessions of an archive, brought back by OpenClaw itself: a later release takes over the files of an older one when it
-repairs itself, also into a database that has sessions."""
+"""Restore sessions of an archive through OpenClaw itself. When a later release repairs itself, it imports the files of
+an older release, also into a database that has sessions."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _INDEX = f"{openclaw_paths.SESSION_FILES}sessions.jsonl"
 
 
 def holds_sessions(path: str) -> bool:
-    """Whether a file of rows holds sessions."""
+    """Return whether a file of rows holds sessions."""
     return path in (NODES, WINDOWS, EVENTS) or path.startswith(openclaw_paths.SESSION_FILES)
 
 
 def plan_session_deliveries(installation: Installation, tables: Mapping[str, bytes]) -> list[CredentialDelivery]:
-    """One delivery for all sessions that the runtime lacks; none without a state folder or without sessions. Raises
-    RuntimeDatabaseError when nobody can tell which sessions there are."""
+    """Return one delivery for all sessions that the runtime lacks, none without a state directory or without sessions.
+    Raises RuntimeDatabaseError when the present sessions cannot be read."""
     there = _present(installation)
     texts = {id: text for id, text in _transcripts(tables).items() if id not in there}
     if installation.state_dir is None or not texts:
@@ -51,12 +51,20 @@ def plan_session_deliveries(installation: Installation, tables: Mapping[str, byt
     files.append((folder / session_files.INDEX, json.dumps(index).encode()))
     command, environment = openclaw_command(installation, ["doctor", "--fix", "--non-interactive"])
     return [
-        CredentialDelivery(places, _WHERE, None, command, environment, None, tuple(files), timeout_seconds=_SECONDS)
+        CredentialDelivery(
+            places,
+            _WHERE,
+            command=command,
+            environment=environment,
+            files=tuple(files),
+            timeout_seconds=_SECONDS,
+            find_undelivered=find_undelivered_sessions,
+        )
     ]
 
 
 def find_undelivered_sessions(installation: Installation, delivery: CredentialDelivery) -> dict[Place, Reason]:
-    """What of a delivery of sessions is not in the runtime's database now, each with why."""
+    """Return the delivered sessions that are not in the runtime's database now, each with the reason."""
     try:
         there = _present(installation)
     except AdapterError as error:
@@ -65,13 +73,13 @@ def find_undelivered_sessions(installation: Installation, delivery: CredentialDe
 
 
 def _present(installation: Installation) -> set[str]:
-    """The ids of the sessions that the runtime has, and whose transcript it has."""
+    """Return the ids of the sessions that the runtime has together with their transcript."""
     rows = openclaw_databases.read_openclaw_rows(installation, transcripts=True)
     return {str(row.values.get("session_id")) for row in rows if row.path == EVENTS}
 
 
 def _transcripts(tables: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The events of each session as a file of 2026.2 has them. Only an id that can be a file name is one."""
+    """Return the events of each session as a file of 2026.2. Sessions whose id cannot be a file name are left out."""
     found: dict[str, list[str]] = {}
     for id, line in _events(tables):
         if id and PurePosixPath(id).name == id and id not in (".", ".."):
@@ -97,7 +105,7 @@ def _number(row: JsonObject) -> int:
 
 
 def _index(tables: Mapping[str, bytes]) -> dict[str, JsonObject]:
-    """What is known of each session, by its key."""
+    """Return the index entry of each session, by its key."""
     found = {str(row.get("session_key")): row.get("entry") for row in rows_of(tables.get(_INDEX))}
     for row in rows_of(tables.get(NODES)):
         found[str(row.get("session_key"))] = _parsed(row.get("entry_json"))

@@ -1,7 +1,7 @@
-"""Credentials of another runtime under OpenClaw's names: auth profiles, tokens of channels, variables.
+"""Translate credentials of another runtime to OpenClaw's names: auth profiles, tokens of channels, variables.
 
-A configuration with a key that a release does not know is refused whole, so only channels that every release has get
-their tokens there; whatever else a program may look for is a variable in `.env`.
+OpenClaw refuses a configuration with a single unknown key. So only channels that every release has get their tokens
+there. All other credentials become variables in `.env`.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _CHANNEL_FIELDS = {
 }
 _MEMBERS = {"access_token": "access", "refresh_token": "refresh", "access": "access", "refresh": "refresh"}
 _PROVIDERS = {"gemini": "google"}
-"""Providers that OpenClaw calls otherwise."""
+"""Providers that have another name in OpenClaw."""
 
 
 def translate_for_openclaw_config(
     installation: Installation, credentials: Sequence[ForeignCredential], state: Any
 ) -> TranslatedCredentials:
-    """See `contract.Adapter.translate`."""
+    """Implement `CredentialSupport.translate`."""
     made = _OpenClawTranslation(installation)
     places, reasons = place_credentials(credentials, _order, made.put)
     return TranslatedCredentials(made.files(), places, reasons)
@@ -65,7 +65,7 @@ def _order(each: tuple[CredentialUse, ForeignCredential]) -> tuple[str, str, str
 
 
 class _OpenClawTranslation:
-    """The files, as they grow."""
+    """The translated files while they are built."""
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
@@ -154,7 +154,7 @@ class _OpenClawTranslation:
 
 
 def _profile(use: CredentialUse, credential: ForeignCredential) -> JsonObject:
-    """A credential as OpenClaw's store has it, without the provider."""
+    """Return a credential as OpenClaw's store keeps it, without the provider."""
     if use.purpose is CredentialPurpose.PROVIDER:
         return {"type": "api_key", "key": credential.value}
     expires = {} if credential.expires_at is None else {"expires": times.to_milliseconds(credential.expires_at)}

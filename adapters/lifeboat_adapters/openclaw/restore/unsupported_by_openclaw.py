@@ -1,4 +1,4 @@
-"""What of an agent OpenClaw has no place for."""
+"""List the parts of an agent that OpenClaw cannot represent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIELDS = {
 
 
 def list_unsupported_by_openclaw(state: State) -> Iterator[ItemFate]:
-    """See `contract.Adapter.cannot_hold`."""
+    """Implement `Adapter.cannot_hold`."""
     yield from unsupported_fields.unsupported_memory_fields(state, _FIELDS)
     yield from unsupported_fields.unsupported_identity_fields(state, holds_numbers=False)
     yield from unsupported_fields.unsupported_principals(state)

@@ -13,10 +13,10 @@ from lifeboat_alf.common.json_types import JsonObject
 _ABOVE = ("", "mcp.servers.", "mcp_servers.", "skills.", "skills.entries.", "providers.tts.", "channels.")
 
 
-def zeroclaw_credential_needs_of(files: AgentFiles, document: JsonObject) -> list[CredentialNeed]:
+def zeroclaw_credential_needs_of(files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
     """What each capability of an identity document needs. ALF §3.2.6."""
     skills = skill_needs.declared_skill_needs(PERSONA.every_skill(files))
-    listed = zeroclaw_config.get_nested(document, "structured", "capabilities")
+    listed = zeroclaw_config.get_nested(identity, "structured", "capabilities")
     names = [zeroclaw_config.get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []
     return [_need(name, skills.get(name.casefold(), SkillNeeds())) for name in names if name]
 

@@ -86,15 +86,15 @@ def _in_home(name: str, data: bytes) -> list[FileSecret] | None:
     return None
 
 
-def decrypt_found_secrets(installation: Installation, found: list[FileSecret]) -> list[FileSecret]:
+def decrypt_found_secrets(installation: Installation, secrets: list[FileSecret]) -> list[FileSecret]:
     """Secrets with what ZeroClaw reads from them; those that cannot be read on this machine are `locked`."""
-    if not any(secret_encryption.is_encrypted_secret(secret.value) for secret in found):
-        return found
+    if not any(secret_encryption.is_encrypted_secret(secret.value) for secret in secrets):
+        return secrets
     try:
         key = None if installation.state_dir is None else secret_encryption.read_key(installation.state_dir)
     except secret_encryption.BadSecretKey:
         key = None
-    return [_opened(secret, key) for secret in found]
+    return [_opened(secret, key) for secret in secrets]
 
 
 def _opened(secret: FileSecret, key: bytes | None) -> FileSecret:

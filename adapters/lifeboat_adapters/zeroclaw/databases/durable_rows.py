@@ -72,7 +72,7 @@ def zeroclaw_sources_of(installation: Installation) -> ZeroClawSources:
     )
 
 
-def read_zeroclaw_rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterator[RuntimeRow]:
+def read_zeroclaw_rows(installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
     """Every durable row of one agent, by file and key. Jobs left behind are always among them: they run nowhere.
 
     Raises RuntimeDatabaseError when a database cannot be read whole now, DatabaseAbsent when that of its memories is

@@ -113,7 +113,7 @@ def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
     memory: JsonObject = {}
     if MEMORY in rest:
         memory["own"] = rest.pop(MEMORY)
-    at: dict[str, Any] = {}
+    at: JsonObject = {}
     for field in FIELDS:
         _promote(rest, structured, field, at)
     for scores in SCORES:
@@ -130,7 +130,7 @@ def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
     return structured | ({EXTENSIONS: rest} if rest else {})
 
 
-def _promote(rest: JsonObject, structured: JsonObject, field: PromotedField, at: dict[str, Any]) -> None:
+def _promote(rest: JsonObject, structured: JsonObject, field: PromotedField, at: JsonObject) -> None:
     place = next((place for place in field.places if field.fits(get_at_pointer(rest, place))), None)
     if place is None:
         return
@@ -139,7 +139,7 @@ def _promote(rest: JsonObject, structured: JsonObject, field: PromotedField, at:
         at[field.name] = list(place)
 
 
-def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedScores, at: dict[str, Any]) -> None:
+def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedScores, at: JsonObject) -> None:
     place = next((place for place in scores.places if any(scores.found(get_at_pointer(rest, place)))), None)
     if place is None:
         return
@@ -151,7 +151,7 @@ def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedSc
         at[scores.name] = list(place)
 
 
-def _promote_name(rest: JsonObject, structured: JsonObject, name: str, at: dict[str, Any]) -> JsonObject:
+def _promote_name(rest: JsonObject, structured: JsonObject, name: str, at: JsonObject) -> JsonObject:
     """The first name is the primary one; without it another name is, which then is no other one."""
     first, other = get_at_pointer(rest, _FIRST), _other_name(structured)
     if is_text(first):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
+
 Pointer = tuple[str, ...]
 
 GONE = object()
@@ -18,7 +20,7 @@ def get_at_pointer(value: Any, pointer: Pointer) -> Any:
     return value
 
 
-def put_at_pointer(value: dict[str, Any], pointer: Pointer, item: Any) -> bool:
+def put_at_pointer(value: JsonObject, pointer: Pointer, item: Any) -> bool:
     """Set what stands at a pointer, with the objects around it; False where something else stands in the way."""
     for key in pointer[:-1]:
         value = value.setdefault(key, {})
@@ -28,7 +30,7 @@ def put_at_pointer(value: dict[str, Any], pointer: Pointer, item: Any) -> bool:
     return True
 
 
-def take_at_pointer(value: dict[str, Any], pointer: Pointer) -> Any:
+def take_at_pointer(value: JsonObject, pointer: Pointer) -> Any:
     """Remove what stands at a pointer, and the objects around it that held nothing else; GONE where nothing stands."""
     key, rest = pointer[0], pointer[1:]
     if not rest:

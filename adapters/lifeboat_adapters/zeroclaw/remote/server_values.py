@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import embeddings
 
 _SAYS_NOTHING = (None, "", 0, False, 0.5, "default")
@@ -36,6 +37,6 @@ def _moment(written: Any) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def find_unstored_columns(values: dict[str, Any], columns: Collection[str]) -> list[str]:
+def find_unstored_columns(values: JsonObject, columns: Collection[str]) -> list[str]:
     """Columns of a row that say something and that a store does not have."""
     return [name for name, value in values.items() if name not in columns and value not in _SAYS_NOTHING]

@@ -21,7 +21,7 @@ from lifeboat_adapters.additive_merging import (
     join_changes,
     merge_dotenv,
 )
-from lifeboat_adapters.contract import Installation, MergedHomeFile
+from lifeboat_adapters.contract import HomeFileMerge, Installation, MergedHomeFile
 from lifeboat_adapters.credential_types import CredentialRefusal, UnparsableSecrets
 from lifeboat_adapters.secrets import dotenv_leaves, json5_leaves, toml_leaves
 from lifeboat_adapters.secrets.cut_paths import paths_at_offsets
@@ -61,18 +61,10 @@ class ZeroClawMergeTarget:
         return self.layout != zeroclaw_paths.EARLY and self.workspace != self.home / "agents" / self.alias / "workspace"
 
 
-def merge_zeroclaw_file(
-    installation: Installation,
-    path: str,
-    found: bytes | None,
-    wanted: bytes,
-    left_out: Mapping[Path, Reason],
-    state: Any,
-    user_home: FilePath,
-    now: str,
-) -> MergedHomeFile | None:
-    """See `contract.Adapter.merge_home`."""
-    name = path.removeprefix(zeroclaw_paths.HOME)
+def merge_zeroclaw_file(installation: Installation, merge: HomeFileMerge) -> MergedHomeFile | None:
+    """Implement `PlacementSupport.merge_home`."""
+    found, wanted, left_out = merge.found, merge.wanted, merge.left_out
+    name = merge.path.removeprefix(zeroclaw_paths.HOME)
     folder = installation.state_dir or installation.workspace
     if name == zeroclaw_paths.CONFIG:
         place = ZeroClawMergeTarget(
@@ -80,14 +72,14 @@ def merge_zeroclaw_file(
         )
         return merge_zeroclaw_config(found, wanted, place, left_out, _same_for(folder))
     if name == zeroclaw_paths.AUTH_PROFILES:
-        return merge_zeroclaw_profiles(found, wanted, left_out, now)
+        return merge_zeroclaw_profiles(found, wanted, left_out, merge.now)
     if name == ".env" and (found is not None or left_out):
         return merge_dotenv(found or b"", wanted, left_out)
     return None
 
 
 def zeroclaw_secret_places(path: str, data: bytes, offsets: Sequence[int]) -> list[Path]:
-    """See `contract.Adapter.secret_places`."""
+    """Implement `CredentialSupport.secret_places`."""
     name = path.rpartition("/")[2]
     try:
         return paths_at_offsets(_leaves(name, data), offsets)

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING
 
 from lifeboat_core.home.context import Context
 from lifeboat_core.network import http_addresses
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 
 if TYPE_CHECKING:
     from lifeboat_vault.remote.remote_contract import Remote
 
 
-class EndpointKind:
-    """Addresses with https:// and, on this machine, http://."""
+class EndpointKind(RemoteKind):
+    """An endpoint: addresses with https:// and, on this machine, http://."""
+
+    name = "endpoint"
+    needs_token = True
+    is_service = True
+    access_advice = "whoever runs it makes one: lifeboat endpoint token add TENANT"
 
     def check_url(self, url: str) -> str:
         return http_addresses.normalize_address(url)
@@ -40,6 +45,21 @@ class EndpointKind:
             "Whoever runs it can read memory, identity, files and names; credentials stay sealed for your key, only "
             "their services, labels, types and times show."
         )
+
+    def needs_network(self, url: str) -> bool:
+        return not http_addresses.is_loopback(http_addresses.parse_host(url))
+
+    def waits_for_owner(self, config: RemoteConfig) -> bool:
+        return not config.sealed
+
+    def describe_trust(self, config: RemoteConfig) -> str:
+        if http_addresses.is_plain_http(config.url):
+            return ""
+        return "its pinned authority vouches for it" if config.pin else "an authority of the system vouches for it"
+
+    def may_keep_token(self, known: RemoteConfig, moved: RemoteConfig) -> bool:
+        is_same_authority = bool(known.pin) and known.pin == moved.pin and not http_addresses.is_plain_http(moved.url)
+        return is_same_authority or super().may_keep_token(known, moved)
 
 
 REMOTE_KIND = EndpointKind()

@@ -14,7 +14,7 @@ from lifeboat_core.purge import receipt_signing
 from lifeboat_core.remotes import acknowledged_states
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, RemotePurgeState
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_keys.signed.purge_receipt import DONE, PENDING, WAITING
+from lifeboat_keys.signed.purge_receipt import DONE, PENDING, WAITING, VaultPurgeNote
 from lifeboat_vault.errors import PurgeRefused, RemoteDamaged, RemoteRefused
 from lifeboat_vault.remote.remote_contract import RemoteRedaction
 from lifeboat_vault.vault import Vault
@@ -89,18 +89,10 @@ class PurgeNotes:
         context, config = self._context, self._config
         if receipt_signing.read_receipt(context, redaction.id) is None:
             receipt_signing.begin_receipt(context, redaction, context.now())
-        kept = receipt_signing.note_vault(
-            context,
-            redaction.id,
-            config.id,
-            name=config.name,
-            kind=kind or "remote",
-            state=state,
-            applies_at=applies_at,
-            message=message,
-            receipt=receipt,
-            refused=refused,
+        note = VaultPurgeNote(
+            config.name, config.id, kind or "remote", state, context.now(), applies_at, message, receipt
         )
+        kept = receipt_signing.note_vault(context, redaction.id, note, refused=refused)
         noted = None if kept is None else kept.vault(config.id)
         if noted is not None and receipt is not None:  # which may not hold
             state, message = noted.state, noted.message

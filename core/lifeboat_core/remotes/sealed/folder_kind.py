@@ -8,46 +8,45 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 from lifeboat_core.errors import BadSetting
-from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 
 if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
     from lifeboat_vault.remote.remote_contract import Remote
 
 
-def has_folder_remote(url: str) -> bool:
-    """Whether any second copy lies at an address. May take long where a share hangs."""
-    from lifeboat_core.remotes.sealed.folder_files import ROOT_FILE
-
-    return (_root(url) / ROOT_FILE).is_file()
-
-
-def _root(url: str) -> Path:
-    return Path(_path_of(url))
+def make_folder_url(folder: Path) -> str:
+    """Return the address of the remote in a folder."""
+    return "file://" + quote(os.fsencode(folder))
 
 
 def _path_of(url: str) -> str:
-    """Bytes that are no UTF-8 stay what they are."""
+    """Return the path in an address. Bytes that are not UTF-8 are kept as they are."""
     return unquote(urlsplit(url).path, errors="surrogateescape")
 
 
-class FolderKind:
-    """See `folder_files`."""
+class FolderKind(RemoteKind):
+    """A folder on another disk, a stick or a share, as `folder_files` describes it."""
+
+    name = "folder"
+    is_sealed_by_default = True
+    access_advice = "none is needed: who has the folder and these words has it all"
+    unreachable_fix = "df -h"
 
     def check_url(self, url: str) -> str:
-        """`file:///absolute/path`; nothing of the folder is looked at. Raises BadSetting."""
+        """Return `file:///absolute/path` in its normal form without a look at the folder. Raises BadSetting."""
         parts = urlsplit(url)
         path = _path_of(url)
         wrong = parts.scheme != "file" or parts.netloc not in ("", "localhost") or parts.query or parts.fragment
         if wrong or not Path(path).is_absolute() or "\0" in path:
             raise BadSetting(f"{url!r} is not the address of a folder: file:///absolute/path")
-        return "file://" + quote(os.fsencode(path.rstrip("/") or "/"))
+        return make_folder_url(Path(path))
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         from lifeboat_core.remotes.sealed.folder_files import FolderFiles
         from lifeboat_core.remotes.sealed.sealed_log_setup import FolderLog
 
-        root = _root(config.url)
+        root = Path(_path_of(self.check_url(config.url)))
         files = FolderFiles(root, config.id, context.files, context.clock, sealed=config.sealed)
         return FolderLog(context, files, sealed=config.sealed, name=config.name)
 
@@ -61,6 +60,14 @@ class FolderKind:
             "Whoever gets hold of the folder can read nothing of your agents: only how many states there are, when "
             "each was made, and how large it is."
         )
+
+    def needs_network(self, url: str) -> bool:
+        return False
+
+    def is_present(self, url: str) -> bool:
+        from lifeboat_core.remotes.sealed.folder_files import ROOT_FILE
+
+        return (Path(_path_of(url)) / ROOT_FILE).is_file()
 
 
 REMOTE_KIND = FolderKind()

@@ -1,5 +1,7 @@
-"""Ways of telling somebody, found by the entry point group `lifeboat.notifiers`. A new one is one more file and its
-entry point: an object with the functions of `Notifier`. They run in a worker and import what they need when they do.
+"""Ways of notifying the user, found by the entry point group `lifeboat.notifiers`.
+
+A new notifier is one more module and its entry point: an object with the functions of `Notifier`. Notifiers run in a
+worker and import their libraries when they are used.
 """
 
 from __future__ import annotations
@@ -16,29 +18,29 @@ GROUP = "lifeboat.notifiers"
 
 
 class Notifier(Protocol):
-    """One way of telling somebody."""
+    """One way of notifying the user."""
 
     def is_wanted(self, context: Context) -> bool:
-        """Whether the user's settings ask for it. Raises ConfigError."""
+        """Return whether the user's settings ask for it. Raises ConfigError."""
         ...
 
     def problem(self, context: Context) -> str | None:
-        """Why nobody can be told this way now, for people; None when somebody can. Sends nothing."""
+        """Return, for people, why this notifier cannot reach the user now, or None if it can. Sends nothing."""
         ...
 
     def tell(self, context: Context, notice: UserNotice) -> None:
-        """Tell, within seconds. Raises what is derived from LifeboatError, without addresses in its message."""
+        """Send the notice within seconds. Raises subclasses of LifeboatError, without addresses in the message."""
         ...
 
 
 def load_notifiers() -> dict[str, Notifier]:
-    """Every notifier by its name, sorted."""
+    """Return every installed notifier by name, sorted."""
     return {point.name: point.load() for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
 def send_notice(context: Context, notice: UserNotice, notifiers: Mapping[str, Notifier]) -> dict[str, str | None]:
-    """Tell in every way that is wanted. By name: None where it was told, else why not. One way that fails stands in the
-    way of no other."""
+    """Send a notice with every notifier that the settings ask for. Return, by name, None for success or the reason of
+    the failure. A failing notifier does not affect the others."""
     return {name: _told(context, notice, way) for name, way in notifiers.items() if _is_wanted(context, way)}
 
 
@@ -46,7 +48,7 @@ def _is_wanted(context: Context, way: Notifier) -> bool:
     try:
         return way.is_wanted(context)
     except LifeboatError:
-        return False  # `status` says what is wrong with the settings
+        return False  # `status` reports what is wrong with the settings.
 
 
 def _told(context: Context, notice: UserNotice, way: Notifier) -> str | None:

@@ -1,5 +1,7 @@
-"""The desktop's own notifications, through `desktop-notifier` (extra `notify`). Where nobody sits at a desktop there is
-nobody to tell, and that is no error."""
+"""Notifications of the desktop, through `desktop-notifier` (extra `notify`).
+
+Without a desktop session there is no user to notify. That is not an error.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ from lifeboat_daemon.notices.notice_rules import UserNotice
 
 SETTING = "notify.desktop"
 SECONDS = 5.0
-"""A desktop that does not take a notification in this time takes none."""
+"""Seconds to wait until the desktop accepts a notification."""
 _BUS = "DBUS_SESSION_BUS_ADDRESS"
 NO_PACKAGE = "the package desktop-notifier is not installed (the extra `notify` brings it)"
 NO_SESSION = "no desktop session of yours is running on this machine"
 
 
 class DesktopNotifier:
-    """See the module."""
+    """Notifies through the desktop; see the module."""
 
     def is_wanted(self, context: Context) -> bool:
         return bool(context.setting(SETTING))
@@ -34,22 +36,22 @@ class DesktopNotifier:
         return None if sys.platform != "linux" or _session_bus(context) else NO_SESSION
 
     def tell(self, context: Context, notice: UserNotice) -> None:
-        """Raises Unreachable when the desktop did not take it."""
+        """Send the notice. Raises Unreachable if the desktop did not accept it."""
         bus = _session_bus(context)
         if bus is not None:
-            os.environ.setdefault(_BUS, bus)  # the package looks nowhere else
+            os.environ.setdefault(_BUS, bus)  # The package looks for the bus in this variable only.
         try:
             is_shown = asyncio.run(asyncio.wait_for(_show(notice), SECONDS))
         except TimeoutError:
             raise NetworkUnreachable(f"the desktop did not take it within {SECONDS:g} seconds") from None
-        except Exception as error:  # its backends raise whatever their platform raises
+        except Exception as error:  # Its backends raise any exception of their platform.
             raise NetworkUnreachable(f"the desktop did not take it ({type(error).__name__})") from None
         if not is_shown:
             raise NetworkUnreachable("the desktop did not take it")
 
 
 def _session_bus(context: Context) -> str | None:
-    """The address of the session's bus: the one that is named, or where systemd has it."""
+    """Return the address of the session bus: from the environment, or the usual one of systemd."""
     named = context.environment.get(_BUS)
     folder = context.environment.get("XDG_RUNTIME_DIR")
     if named or folder is None:
@@ -59,10 +61,11 @@ def _session_bus(context: Context) -> str | None:
 
 
 async def _show(notice: UserNotice) -> bool:
-    """Whether the desktop took it. The package raises nothing when it did not, but calls back when it did."""
+    """Return whether the desktop accepted it. The package does not raise on failure, but calls back on success."""
     from desktop_notifier import DesktopNotifier, Urgency
 
-    logging.getLogger("desktop_notifier").setLevel(logging.CRITICAL + 1)  # it would write what failed to standard error
+    # The package would write the failure to standard error.
+    logging.getLogger("desktop_notifier").setLevel(logging.CRITICAL + 1)
     taken: list[bool] = []
     urgency = Urgency.Critical if notice.is_urgent else Urgency.Normal
     text = notice.text if notice.fix is None else f"{notice.text}\n{notice.fix}"

@@ -1,4 +1,5 @@
-"""An ntfy topic (`ntfy.url`), for example on a phone. Whoever knows the address can read it, so it is never shown."""
+"""An ntfy topic (`ntfy.url`), for example on a phone. Everyone who knows the address can read it, so it is never
+displayed."""
 
 from __future__ import annotations
 
@@ -15,17 +16,17 @@ _TAGS = {ERROR: "rotating_light", HELD: "raised_hand", OK: "white_check_mark", O
 
 
 class NtfyNotifier:
-    """See the module."""
+    """Notifies through ntfy; see the module."""
 
     def is_wanted(self, context: Context) -> bool:
         return bool(context.setting(SETTING))
 
     def problem(self, context: Context) -> str | None:
-        """An address can only be tried out by writing to it."""
+        """Return None: an address can only be tested by writing to it."""
         return None
 
     def tell(self, context: Context, notice: UserNotice) -> None:
-        """Raises Unreachable, AnsweredWithError, after a few tries."""
+        """Send the notice. Raises Unreachable, AnsweredWithError, after a few tries."""
         address = str(context.setting(SETTING))
         text = notice.text if notice.fix is None else f"{notice.text}\nWhat helps: {notice.fix}"
         headers = {
@@ -45,7 +46,7 @@ def _priority(notice: UserNotice) -> str:
 
 
 def _header(text: str) -> str:
-    """A text as a header may carry it: one line, and RFC 2047 (which ntfy reads) where it is not ASCII."""
+    """Encode a text as a header: one line, in RFC 2047 (which ntfy decodes) if it is not ASCII."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
     return line if line.isascii() else f"=?UTF-8?B?{base64.b64encode(line.encode()).decode()}?="
 

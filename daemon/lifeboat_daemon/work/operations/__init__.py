@@ -1,2 +1,2 @@
-"""One file for each kind of work: `run(work)` does it and returns the answer's document. The file's name is the
-operation's."""
+"""One module for each kind of work: `run(work)` performs it and returns the result document. The module has the name of
+the operation."""

@@ -1,9 +1,9 @@
-"""Capture an agent, and look after its history.
+"""Capture an agent and maintain its history.
 
     {full?: bool, asked?: bool, reason?: str} -> {"capture": one agent of `sync --json`, "facts": ..., "watch": ...}
 
-`full` reads every file, whatever its stat says; `asked`: the user waits for it, so that no large file is left for
-later. Needs no key of the user's: a keyring that is locked, or asks for ever, stops no capture.
+`full` reads every file regardless of its stat. `asked`: the user waits for it, so no large file is deferred. It needs
+no user key, so a keyring that is locked or never answers stops no capture.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 _SWEPT = "swept"
 _SWEEP_EVERY = timedelta(days=1)
 _CARE_EVERY = 300.0
-"""Seconds between two looks at what an agent's history may let go."""
+"""Seconds between two maintenance runs of an agent's history."""
 _cared: dict[str, float] = {}
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Raises Busy, and whatever else keeps an agent from being captured."""
+    """Run the operation; see the module. Raises Busy, and any other error that prevents the capture."""
     context, agent = work.context, work.needed_agent()
     work.tell("capturing")
     full, asked = (bool(work.parameters.get(name)) for name in ("full", "asked"))
@@ -46,8 +46,8 @@ def run(work: RunningJob) -> JsonObject:
 
 
 def _is_care_due(agent_id: str) -> bool:
-    """Care reads every kept sequence: under a writer that never rests it would cost more than the captures. A worker
-    looks after an agent at its first capture, then every few minutes."""
+    """Return whether maintenance is due. It reads every kept sequence, so after each capture of a busy agent it would
+    cost more than the captures. A worker maintains an agent at its first capture, then every few minutes."""
     now = time.monotonic()
     if now - _cared.get(agent_id, float("-inf")) < _CARE_EVERY:
         return False
@@ -56,8 +56,8 @@ def _is_care_due(agent_id: str) -> bool:
 
 
 def _sweep_if_due(context: Context) -> None:
-    """Once a day, let go the history of agents that were removed long ago, and copies from before a migration. It can
-    wait: what fails is tried again."""
+    """Once a day, delete the history of agents that were removed long ago, and copies from before a migration. Errors
+    are ignored, because the next run tries again."""
     with contextlib.suppress(LifeboatError), convert_system_errors():
         note = context.home.state_folder / _SWEPT
         if _is_due(context, note):
@@ -67,7 +67,7 @@ def _sweep_if_due(context: Context) -> None:
 
 
 def _is_due(context: Context, note: Path) -> bool:
-    """Also when the note is of another time: a clock that was wrong must not stop it for years."""
+    """Return whether it is due. A note from the future counts as due: a wrong clock must not stop it for years."""
     try:
         last = times.parse_time(read_all(context.files, note).decode().strip())
     except (FileNotFoundError, ValueError):

@@ -1,11 +1,11 @@
-"""Look around for agents that nobody protects.
+"""Look for agents that are not protected.
 
     {"found": [...], "offers": [{runtime, native_id, name, workspace}], "new": [...], "watch_names": [".openclaw", ...],
      "problems": ["..."]}
 
-`found` are all that there are; `offers` are neither protected nor dismissed; `new` are those of them that no look
-around found before. A folder of the user's home with one of the `watch_names` that comes or goes is worth another look.
-`problems` are runtimes that could not be looked at, in words for people.
+`found` are all agents; `offers` are neither protected nor dismissed; `new` are the offers that no earlier discovery
+found. When a directory of the user's home with one of the `watch_names` appears or disappears, discovery should run
+again. `problems` are runtimes that could not be inspected, in words for people.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. A runtime whose configuration cannot be read hides no other. Raises ConfigError."""
+    """Run the operation; see the module. A runtime whose configuration cannot be read does not hide the others. Raises
+    ConfigError."""
     return look_for_agents(work.context)
 
 
 def look_for_agents(context: Context) -> JsonObject:
-    """What `run` answers; also for a command. Raises ConfigError."""
+    """Return the document of `run`; commands use it too. Raises ConfigError."""
     adapters, problems = context.adapters(), []
     found: list[AgentOffer] = []
     for adapter in adapters:

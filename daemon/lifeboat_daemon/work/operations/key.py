@@ -1,7 +1,6 @@
-"""How the user's key stands: {"key": health.standing.KeyFacts}.
+"""Check the user's key: {"key": health.standing.KeyFacts}.
 
-The store of the key is asked. A keyring may have to ask somebody else, or never answers: that takes its time, which is
-why nothing else waits for it.
+The key store is asked. A keyring may have to ask the user, or never answer, so no other work waits for it.
 """
 
 from __future__ import annotations
@@ -18,5 +17,5 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Never raises for what is wrong with a key: it says so."""
+    """Run the operation; see the module. Never raises for a problem with the key: the document reports it."""
     return {"key": msgspec.to_builtins(status_gathering.make_key_facts(work.context.keys().status()))}

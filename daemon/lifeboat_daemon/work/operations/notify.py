@@ -1,8 +1,8 @@
-"""Tell somebody.
+"""Send notices.
 
     {"notices": [{...}, ...]}  ->  {"told": [{"desktop": null, "ntfy": "why not"}, ...]}
 
-Nothing here fails: a way in which nobody could be told says why.
+The operation does not fail: for a notifier that failed, the document has the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Raises BadRequest."""
+    """Run the operation; see the module. Raises BadRequest."""
     try:
         wanted = [UserNotice.from_json(each) for each in work.parameters["notices"]]
     except (KeyError, TypeError, msgspec.ValidationError) as error:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Without a network nothing fails, and nothing is tried: `why` says so. Raises ConfigError."""
+    """Run the operation; see the module. Without a network nothing is tried and `why` says so. Raises ConfigError."""
     if power_and_network.read_conditions(work.context).online is False:
         return {"reached": False, "why": power_and_network.NO_NETWORK}
     why = dead_man_ping.send_ping(work.context, is_well=bool(work.parameters.get("ok")))

@@ -1,11 +1,11 @@
-"""Bring one remote up to date with one agent.
+"""Push one agent to one remote.
 
-    {remote: name, asked?: bool}
-        ->  {"remote": one remote of `sync --json`, "retry_after": seconds | null, "facts": ...}
+    {remote: name, asked?: bool}         ->  {"remote": one remote of `sync --json`, "retry_after": seconds | null,
+                                              "facts": ...}
 
-What nobody `asked` for waits for a network, and with much to send for one that does not cost. How it ended is in
-`remote.state`: what is wrong there, or on the way, is no failure of this work. Between two requests, and between two
-pieces of a large one, it can be stopped.
+Without `asked` it waits for a network, and for an unmetered one if there is much to send. The outcome is in
+`remote.state`: an error of the remote or the network is not a failure of the operation. It can be cancelled between two
+requests, and between two parts of a large one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Raises BadRequest, UnknownRemote, ConfigError, Cancelled, and what is wrong on this machine."""
+    """Run the operation; see the module. Raises BadRequest, UnknownRemote, ConfigError, Cancelled, and errors of this
+    machine."""
     from lifeboat_core.remotes import conditional_replication
 
     context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
@@ -43,7 +44,7 @@ def run(work: RunningJob) -> JsonObject:
 
 
 def find_named_remote(work: RunningJob) -> RemoteConfig:
-    """The remote that the work is about. Raises BadRequest, UnknownRemote, ConfigError."""
+    """Return the remote of the job. Raises BadRequest, UnknownRemote, ConfigError."""
     name = work.parameters.get("remote")
     if not isinstance(name, str):
         raise BadRequest("remote: the name of a second copy is expected")

@@ -1,4 +1,4 @@
-"""What a crash interrupted, finished: restores are rolled forward, a replaced key is settled.
+"""Finish what a crash interrupted: roll restores forward and complete the rotation of a key.
 
 {} -> {"said": [sentence, ...], "problems": [sentence, ...]}
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. What cannot be finished now is a problem, and keeps nothing else from being done."""
+    """Run the operation; see the module. An unfinished item becomes a problem and does not affect the others."""
     context, problems = work.context, []
     said = [
         *crash_recovery.rebuild_lost(context),

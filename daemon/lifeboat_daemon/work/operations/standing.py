@@ -1,6 +1,6 @@
-"""How an agent stands, and what is to be watched of it.
+"""Determine the status of an agent, and the folders to watch.
 
-{"facts": health.standing.Facts, "watch": watch.plan.Plan}
+{"facts": health.standing.Facts, "watch": watch_plan.WatchPlan}
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module."""
+    """Run the operation; see the module."""
     return gather_facts(work.context, work.needed_agent())
 
 
 def gather_facts(context: Context, agent: Agent) -> JsonObject:
-    """What every look at an agent finds. Asks no key."""
+    """Return the facts of an agent. No key is asked."""
     return {
         "facts": status_gathering.gather_facts(context, agent).to_json(),
         "watch": msgspec.to_builtins(make_watch_plan.plan_watching(context, agent)),

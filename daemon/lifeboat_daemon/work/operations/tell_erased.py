@@ -1,6 +1,6 @@
-"""Second copies of agents that were purged whole are told, where that did not work before: {} -> {}.
+"""Tell remotes about agents that were purged entirely, where that failed before: {} -> {}.
 
-How each of them stands is in the receipts.
+The state of each is in the receipts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. What goes wrong at one is no failure of this work."""
+    """Run the operation; see the module. An error of a remote is not a failure of the operation."""
     from lifeboat_core.purge import agent_purge
 
     agent_purge.tell_remotes_of_purged_agents(work.context)

@@ -1,12 +1,12 @@
-"""Verify an agent's copy.
+"""Verify an agent's vault.
 
     {"sample": true}                     the newest sequence and a sample of its bodies
     {"whole": false}                     a restore drill of the newest sequence
     {"whole": true, "unasked": false}    a drill, and every other kept sequence
 
-The answer is what `verify --json` says, with `how` (`sample`, `drill`, `whole`), `ok`, `deferred` and `facts`. A whole
-verification that nobody asked for (`unasked`) waits while the battery is to be saved, two weeks at most: then `how` is
-None and `deferred` says why.
+The result is that of `verify --json`, with `how` (`sample`, `drill`, `whole`), `ok`, `deferred` and `facts`. With
+`unasked`, a whole verification waits while the battery is to be saved, at most two weeks: then `how` is None and
+`deferred` says why.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SAVING = "the battery is to be saved: every kept sequence is read back when the 
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Raises BadRequest, NothingToRestore, Busy."""
+    """Run the operation; see the module. Raises BadRequest, NothingToRestore, Busy."""
     agent = work.needed_agent()
     why = _deferred(work, agent) if work.parameters.get("unasked") and work.parameters.get("whole") else None
     work.check()
@@ -43,7 +43,7 @@ def _verified(work: RunningJob, agent: Agent) -> JsonObject:
         known = status_gathering.gather_facts(work.context, agent).damaged
         if not (sampled.ok and sampled.healed and known):
             return {**sampled.to_json(), "how": due_checks.SAMPLE, "ok": sampled.ok}
-        # What was found damaged before is mended: a drill of as much can take it back.
+        # Damage that was found before may be repaired: a drill of the same extent can clear it.
         return _drilled(work, agent, whole=bool(known.get("whole")))
     return _drilled(work, agent, whole=bool(work.parameters.get("whole")))
 

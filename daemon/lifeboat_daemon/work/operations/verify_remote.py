@@ -1,11 +1,11 @@
-"""Read back from one remote what it has of one agent.
+"""Read back what one remote has of one agent.
 
-    {remote: name}  ->  {"name", "id", "sequence", "items", "bytes", "findings", "ok", "drill", "deferred": null,
-                         "facts": ...}
+    {remote: name} -> {"name", "id", "sequence", "items", "bytes", "findings", "ok", "drill", "deferred": null,
+                       "facts": ...}
 
-Without a network nothing is asked: then `deferred` says so, and `ok` is true. `sequence` is null where there is nothing
-that could be held against what is here. `drill`: what the restore drill of the remote found where one was due (see
-`verify --remote --json`), else null.
+Without a network nothing is asked: `deferred` says so, and `ok` is true. `sequence` is null if nothing there can be
+compared with this machine. `drill` is the result of the remote's restore drill if one was due (see `verify --remote
+--json`), otherwise null.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """See the module. Raises BadRequest, UnknownRemote, ConfigError, and what keeps it from being found out."""
-    from lifeboat_core.remotes import conditional_replication, remote_drill
+    """Run the operation; see the module. Raises BadRequest, UnknownRemote, ConfigError, and errors that prevent the
+    verification."""
+    from lifeboat_core.remotes import remote_drill, remote_kinds
 
     context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
-    if conditional_replication.needs_network(config) and power_and_network.is_online() is False:
+    if remote_kinds.needs_network(config) and power_and_network.is_online() is False:
         nothing: JsonObject = {
             "name": config.name,
             "id": config.id,

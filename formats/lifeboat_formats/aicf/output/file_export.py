@@ -1,5 +1,5 @@
-"""A state as one file of this format: as it came where it came from one, with what changed since; else in the form that
-is asked for. Every value goes through the cleaning step, and of everything it is told what became of it."""
+"""Exports a state as one AICF file: the original file with its changes if the state came from one, else a new file in
+the requested dialect. Every value passes the cleaning step, and every item of the state gets a fate."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from lifeboat_formats.interchange.errors import InterchangeError
 SAME, NEWEST = "same", "v3.1"
 DIALECTS = (SAME, NEWEST, COMPILED, BLOCKS)
 LARGEST_FIELD = 64 * 1024
-"""UTF-8 bytes; the specification recommends no longer field. A longer one is written, and told."""
+"""Longest field in UTF-8 bytes that the specification recommends. Longer fields are written with a notice."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NAME = "memory.aicf"
@@ -45,7 +45,7 @@ _NAME = "memory.aicf"
 
 @dataclass(frozen=True, slots=True)
 class AicfExportOptions:
-    """`cleaner` None: nothing is looked for, as before the user was asked."""
+    """Options of an export. With `cleaner` None nothing is searched for, as in a preview."""
 
     dialect: str = SAME
     pseudonymise: bool = False
@@ -54,7 +54,7 @@ class AicfExportOptions:
 
 @dataclass(slots=True)
 class AicfExport:
-    """The file, and what became of everything."""
+    """An exported file and the fates of everything in the state."""
 
     text: str
     fates: list[ItemFate] = field(default_factory=list)
@@ -64,8 +64,8 @@ class AicfExport:
 
 @dataclass(slots=True)
 class _UncleanedFile:
-    """A file before it is cleaned. `form` is what its memories became; `named` are the ids of those that it holds with
-    everything, in the order of the file."""
+    """A file before cleaning. `form` is the form in which its memories are written, `held` are the memories in the
+    file."""
 
     text: str
     form: str
@@ -77,7 +77,7 @@ class _UncleanedFile:
 
 
 def export_file(state: State, wish: AicfExportOptions) -> AicfExport:
-    """Raises SecretsFound and SanitizerFailed, and InterchangeError for what cannot be written."""
+    """Export a state. Raises SecretsFound, SanitizerFailed, and InterchangeError if the memories cannot be written."""
     known = remembered_state.collect_memories(state)
     body = _body(state, known, wish)
     text = _clean(body, wish)
@@ -102,12 +102,13 @@ def _body(state: State, known: RememberedMemories, wish: AicfExportOptions) -> _
 
 
 def _saying(known: RememberedMemories) -> list[JsonObject]:
-    """Memories that say something."""
+    """Return the memories that have content."""
     return [record for record in known.memories.values() if str(record["content"]).strip()]
 
 
 def _as_it_came(state: State, known: RememberedMemories) -> _UncleanedFile | None:
-    """The one file that the state came from, with what changed; None where there is none, or more than one."""
+    """Return the one file that the state came from, with its changes. None if there is not exactly one, or it cannot
+    take the changes."""
     found = _patched(state, known)
     if found is None:
         return None
@@ -136,12 +137,12 @@ def _is_whole(text: str, contents: Sequence[str]) -> bool:
 
 
 def _contents(text: str) -> list[str]:
-    """What the memories of a file say, in their order."""
+    """Return the contents of a file's memories, in order."""
     return [str(record["content"]) for _, record in file_memories.read_memories(text, _NAME).memories()]
 
 
 def _patched(state: State, known: RememberedMemories) -> tuple[str, PatchedFile, list[JsonObject]] | None:
-    """Name and text of the one file, and the memories that stood in it."""
+    """Return name and patched text of the one original file, and the memories that stood in it."""
     raw = list(remembered_state.find_raw_files(state))
     if len(raw) == 1:
         now = known.of(raw[0].read, raw[0].listed)
@@ -157,7 +158,7 @@ def _patched(state: State, known: RememberedMemories) -> tuple[str, PatchedFile,
 
 
 def _written(state: State, known: RememberedMemories, wish: AicfExportOptions) -> _UncleanedFile:
-    """A new file. What was not cleaned in the form that was asked for is written in the newest."""
+    """Return a new file in the requested dialect."""
     held = _saying(known)
     if wish.dialect in (COMPILED, BLOCKS):
         make = older_dialects.write_compiled if wish.dialect == COMPILED else older_dialects.write_blocks
@@ -223,7 +224,9 @@ def _in_an_older_form(record_id: str, is_there: bool) -> ItemFate:
 
 
 def _of_documents(state: State, body: _UncleanedFile, wish: AicfExportOptions) -> Iterator[ItemFate]:
-    is_read = body.form != NEWEST and body.text.lstrip()[:1] not in "{[<"  # what was written anew is known
+    is_read = (
+        body.form != NEWEST and body.text.lstrip()[:1] not in "{[<"
+    )  # `documents` already lists what a new file holds
     said = {**identity_layers.read_stated_documents(body.text if is_read else ""), **body.documents}
     for kind, section, path in (
         ("identity", extension.IDENTITY, archive_layout.IDENTITY),
@@ -282,7 +285,7 @@ def _notices(body: _UncleanedFile, text: str) -> Iterator[FormatNotice]:
 
 
 def _figures(body: _UncleanedFile, text: str, wish: AicfExportOptions) -> dict[str, int | float]:
-    """What the memories weigh, as lines of an archive and as this file: in bytes, and in words and signs."""
+    """Return the size of the memories as archive lines and as this file, in bytes and in tokens (words and signs)."""
     lines = [json_codec.encode_json(record).decode("utf-8", "replace") for record in body.held]
     before, after = sum(len(line.encode()) for line in lines), len(text.encode("utf-8", "replace"))
     figures: dict[str, int | float] = {

@@ -1,5 +1,5 @@
-"""A file with some of its memories changed: their spans are written anew, everything else stays byte for byte, and
-lines are counted again where they were counted."""
+"""Changes some memories of a file: their spans are written again, everything else stays byte for byte, and consecutive
+line numbers are renewed."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from lifeboat_formats.interchange.change_marks import is_unchanged
 from lifeboat_formats.interchange.errors import SourceRefused
 
 _TOLD_BESIDE = ("memory_type", "confidence", "tags")
-"""Fields that may stand beside the words of a memory."""
+"""Fields that a piece may hold besides the content."""
 _MOST_TRIED = 50
-"""Changes of one file that are tried one by one, where together they do not come out right."""
+"""Largest number of changes that are tried one by one when the changed file does not read back correctly."""
 _LINE = re.compile(r"([ \t]*)([0-9]+)(\|[^\r\n]*(?:\r\n|\n|\r|\Z))")
 _ANY_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class PatchedFile:
-    """`left` are memories that their place in the file cannot hold any more: they have to be written elsewhere."""
+    """A patched file. `left` are memories that no longer fit their place and must be written elsewhere."""
 
     text: str
     left: tuple[JsonObject, ...] = ()
 
 
 def patch_file(found: FileMemories, now: Mapping[int, JsonObject | None]) -> PatchedFile:
-    """A file with its memories as they are now, by the place of their piece: a record, None for one that is gone; one
-    that is not named stays."""
+    """Patch a file. `now` maps the place of a piece to its record, or to None for a removed memory; other places stay
+    unchanged."""
     wanted = {place: record for place, record in now.items() if is_memory_changed(found, place, record)}
     if not wanted:
         return PatchedFile(_whole(found.document))
@@ -49,14 +49,14 @@ def patch_file(found: FileMemories, now: Mapping[int, JsonObject | None]) -> Pat
 
 
 def _is_fine(found: FileMemories, place: int, span: str | None, wanted: Mapping[int, JsonObject | None]) -> bool:
-    """Whether one change alone comes out right."""
+    """Return whether one change alone reads back correctly."""
     if span is None or len(wanted) > _MOST_TRIED:
         return False
     return _comes_out(found, {place: span}, wanted)
 
 
 def is_memory_changed(found: FileMemories, place: int, record: JsonObject | None) -> bool:
-    """Whether a memory says something else than its place in the file."""
+    """Return whether a record differs from the memory at its place."""
     if record is None:
         return True
     read = found.records[place]
@@ -68,7 +68,7 @@ def is_memory_changed(found: FileMemories, place: int, record: JsonObject | None
 
 
 def _span(found: FileMemories, place: int, record: JsonObject | None) -> str | None:
-    """The new span of a piece: None where the memory goes, or has no place there any more."""
+    """Return the new span of a piece, or None if the memory is removed or no longer fits its place."""
     if record is None:
         return None
     piece = found.pieces[place]
@@ -82,7 +82,7 @@ def _says_the_same_beside(read: JsonObject, record: JsonObject) -> bool:
 
 
 def _comes_out(found: FileMemories, spans: Mapping[int, str | None], wanted: Mapping[int, JsonObject | None]) -> bool:
-    """Whether the changed file, read again, says what is wanted."""
+    """Return whether the changed file, parsed again, has the wanted contents."""
     texts = []
     for place, read in found.records.items():
         record = wanted.get(place) if place in spans else read
@@ -118,7 +118,7 @@ def _whole(document: AicfDocument) -> str:
 
 
 def _numbered(document: AicfDocument, text: str) -> str:
-    """A text counted again, if every line of the file was counted from one on."""
+    """Renumber a text if every line of the file was numbered consecutively from one."""
     if not document.is_numbered or not _is_counted(document.text):
         return text
     bom = "\ufeff" if text.startswith("\ufeff") else ""
@@ -126,7 +126,7 @@ def _numbered(document: AicfDocument, text: str) -> str:
 
 
 def renumber_lines(text: str) -> str:
-    """Lines with numbers from one on; those that have none stay as they are."""
+    """Number lines consecutively from one. Lines without a number stay as they are."""
     lines = _ANY_LINE.findall(text)
     return "".join(_with_number(line, number) for number, line in enumerate(lines, 1))
 
@@ -145,7 +145,7 @@ def _with_number(line: str, number: int) -> str:
 
 
 def append_lines(text: str, lines: list[str]) -> str:
-    """A file with lines behind it, counted on where it is counted to its end."""
+    """Return a file with lines appended, numbered if the file is numbered to its end."""
     document = file_memories.read_memories(text, "file").document
     end = "\r\n" if "\r\n" in text else "\n"
     body = text if not text or text.endswith(("\n", "\r")) else text + end
@@ -156,13 +156,13 @@ def append_lines(text: str, lines: list[str]) -> str:
 
 
 def dialect_of(text: str) -> Dialect:
-    """How a file is written."""
+    """Return the dialect of a text."""
     return file_memories.read_memories(text, "file").document.dialect
 
 
 def rejoin_file(text: str, record_ids: Sequence[str], now: Mapping[str, str]) -> str | None:
-    """A file whose memories stand under these ids, with their texts as they are now; one that is not named is gone.
-    None where the file holds others than are listed. What its place cannot hold any more stands at the end."""
+    """Return a file with the texts in `now` for the memories with the given ids; memories without a text are removed.
+    Memories that no longer fit their place are appended. None if the file's memories cannot be matched with the ids."""
     try:
         found = file_memories.read_memories(text, "file")
     except SourceRefused:

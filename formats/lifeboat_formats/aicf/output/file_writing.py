@@ -1,5 +1,5 @@
-"""An AICF 3.1 file from memories: sections in the order of the specification, every line numbered, and sections of ours
-for what they have no place for. What was written is read again, so that the extensions say exactly what is missing."""
+"""Composes an AICF 3.1 file from memories: sections in the order of the specification, numbered lines, and extension
+sections. The composed lines are read back, so that the extensions state exactly what is missing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from lifeboat_formats.aicf.syntax.cell_values import escape_cell
 from lifeboat_formats.interchange.errors import InterchangeError
 
 _OF_THE_FILE = (OWN, "raw_source_format")
-"""What is said anew by every file that holds a memory, where its section is its own."""
+"""Fields that every file states itself for memories that stand in their own section."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComposedFile:
-    """`lines` without numbers and ends; `planned` are the memories in their order; `extended` counts sections of ours
-    that stand for memories."""
+    """Lines without numbers and terminators, and the planned memories in order. `extended` counts extension sections of
+    memories."""
 
     lines: list[str]
     planned: list[PlannedMemory]
@@ -33,7 +33,8 @@ class ComposedFile:
 def compose_file(
     records: Sequence[JsonObject], documents: Mapping[str, JsonObject], *, with_version: bool = True
 ) -> ComposedFile:
-    """A file of memories, each of which says something; `documents` by the name of their section."""
+    """Compose a file of memories, each with content. `documents` are by section name. Raises InterchangeError if the
+    memories do not read back."""
     planned = section_plan.plan_sections(records)
     body = list(_body(planned, with_version=with_version))
     found = _again(body, planned)
@@ -52,7 +53,7 @@ def compose_file(
 
 
 def number_lines(lines: Sequence[str], first: int = 1) -> str:
-    """Lines as a file, or as what is put behind one."""
+    """Join lines with numbers from `first` on."""
     return "".join(f"{number}|{line}\n" for number, line in enumerate(lines, first))
 
 
@@ -91,7 +92,7 @@ def _rows(header: str, rows: Sequence[str]) -> list[str]:
 
 
 def _spelled(section: Sequence[tuple[str, str]]) -> list[str]:
-    """A section of ours as lines."""
+    """Return an extension section as lines."""
     (header, _), *fields = section
     return _block(header, [(key, escape_cell(value)) for key, value in fields])
 
@@ -100,7 +101,7 @@ Pairs = list[tuple[PlannedMemory, FilePiece, JsonObject]]
 
 
 def _again(lines: Sequence[str], planned: Sequence[PlannedMemory]) -> Pairs | None:
-    """What the reader makes of the lines, beside what was meant; None where memories do not come out one for one."""
+    """Read the lines back and pair the records with the planned memories. None if they do not match one by one."""
     found = list(file_memories.read_memories(number_lines(lines), "memory.aicf").memories())
     order = order_memories(planned)
     if len(found) != len(order):
@@ -111,7 +112,7 @@ def _again(lines: Sequence[str], planned: Sequence[PlannedMemory]) -> Pairs | No
 
 
 def order_memories(planned: Sequence[PlannedMemory]) -> list[PlannedMemory]:
-    """The memories as they stand in the file."""
+    """Return the memories in the order in which they stand in the file."""
     first = [one for each in planned for one in (each, *each.states) if each.kind in _FIRST]
     rest = [each for kind in _THEN for each in planned if each.kind == kind]
     return [*first, *rest]
@@ -138,14 +139,14 @@ def _extensions(found: Pairs) -> Iterator[str]:
 
 
 def compose_plain_file(memories: Sequence[tuple[str, str]]) -> str:
-    """A file of texts, each under its id: a row of @INSIGHTS each."""
+    """Compose a file of texts as rows of @INSIGHTS, each with its id."""
     records = [{"id": record_id, "content": text} for record_id, text in memories if text.strip()]
     rows = [section_plan.plan_plain_row(record).cells for record in records]
     return number_lines([*_block("@AICF_VERSION", [("version", aicf_mapping.VERSION)]), *_rows("@INSIGHTS", rows)])
 
 
 def build_rows(memories: Sequence[tuple[str, str]]) -> list[str]:
-    """Rows of @INSIGHTS as lines to put behind a file."""
+    """Return rows of @INSIGHTS as lines to append to a file."""
     return _rows(
         "@INSIGHTS", [section_plan.plan_plain_row({"id": name, "content": text}).cells for name, text in memories]
     )

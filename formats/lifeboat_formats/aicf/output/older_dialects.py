@@ -1,5 +1,8 @@
-"""Files for programs that read older forms: without numbers (`write_compiled`), or numbered by block (`write_blocks`).
-They hold texts, types and times; nothing of ours is put beside, for their readers would take it for something else."""
+"""Writes files for programs that read older dialects: without line numbers (`compiled`) or with numbered blocks
+(`blocks`).
+
+These files hold texts, types and times only: their readers would misread extension sections.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ COMPILED, BLOCKS = "compiled", "blocks"
 
 
 def write_compiled(records: Sequence[JsonObject]) -> str:
-    """Sections with rows, a blank line between them."""
+    """Return sections with rows, separated by blank lines."""
     sections: dict[str, list[str]] = {"@METADATA:": ["format=AICF", f"version={aicf_mapping.VERSION}"]}
     for record in records:
         header, row = _row(record)
@@ -41,7 +44,7 @@ def _row(record: JsonObject) -> tuple[str, str]:
 
 
 def _kind(record: JsonObject) -> str:
-    """The section that a memory has come from, as long as it says what it said."""
+    """Return the kind of section that a memory came from, if its content still fits that section, else ""."""
     own, category = record.get(OWN), str(record.get("category", ""))
     kind = next((kind for kind in aicf_mapping.KINDS if category == aicf_mapping.category_of(kind)), "")
     if kind in (aicf_mapping.USER_STATE, aicf_mapping.APP_STATE):
@@ -56,7 +59,7 @@ def _number(record: JsonObject) -> float:
 
 
 def write_blocks(records: Sequence[JsonObject]) -> str:
-    """A block for each memory; only its first line has a number."""
+    """Return one block per memory. Only the first line of a block is numbered."""
     return "".join(f"{number}|{_block(record)}\n" for number, record in enumerate(records, 1))
 
 
@@ -86,5 +89,5 @@ def _time(record: JsonObject) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As the writers of these forms escape: backslashes stand for themselves."""
+    """Escape as writers of these dialects do: a backslash stands for itself."""
     return escape_cell(text, Escaping.LOOSE)

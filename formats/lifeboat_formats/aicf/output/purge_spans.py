@@ -1,5 +1,5 @@
-"""Where memories stand in a file that is to lose them for good: escapes, cells and numbers hide them from whoever looks
-for their text."""
+"""Finds the spans of memories that a purge removes from a file. Escapes, cells and line numbers hide them from a plain
+text search."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from lifeboat_formats.aicf.syntax.document_parts import Dialect
 from lifeboat_formats.interchange.errors import SourceRefused
 
 _ABOUT = (extension.RECORD, "EMBEDDING")
-"""Sections that are about one memory alone."""
+"""Sections that describe a single memory."""
 
 
 def find_purged_spans(text: str, file: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
-    """The spans of the memories `gone`, and of what is about them alone; `record_ids` are those of all memories of the
-    file in their order. A file that cannot be read has none."""
+    """Return the spans of the memories in `gone` and of the sections that describe only them. `record_ids` are the ids
+    of all memories of the file, in order. A file that cannot be parsed has no spans."""
     try:
         found = file_memories.read_memories(text, file)
     except SourceRefused:
@@ -37,14 +37,15 @@ def find_purged_spans(text: str, file: str, record_ids: Sequence[str], gone: Col
 
 
 def _chosen(found: FileMemories, record_ids: Sequence[str], gone: Collection[str]) -> list[FilePiece]:
-    """Memories by their order; where there are more or fewer than are listed, by their own ids."""
+    """Return the purged memories by position. If the number of memories differs from the listed ids, their own ids are
+    used."""
     memories = [piece for piece, _ in found.memories()]
     names = record_ids if len(record_ids) == len(memories) else [piece.record_id for piece in memories]
     return [piece for piece, name in zip(memories, names, strict=True) if name in gone]
 
 
 def _span(found: FileMemories, piece: FilePiece) -> tuple[int, int]:
-    """All of it but a header that others of its section need."""
+    """Return the span of a piece without a header that other memories of its section need."""
     if found.document.dialect is Dialect.JSON:
         return piece.start, piece.end
     return piece.start + len(remove_piece(found.document, piece)), piece.end

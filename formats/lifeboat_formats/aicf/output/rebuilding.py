@@ -1,5 +1,5 @@
-"""Files of this format from what memories kept of them: where the files themselves are not there, as after a journey
-through another system."""
+"""Rebuilds AICF files from the memories that stood in them, when the files themselves are missing, for example after a
+conversion through another system."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from lifeboat_formats.aicf.syntax.document_parts import Dialect
 from lifeboat_formats.interchange.errors import SourceRefused
 
 About = tuple[int, int, str]
-"""What was about one memory: the number of memories before it, where it stood between two of them, its text."""
+"""Text that describes one memory: the number of memories before it, its offset between two memories, and the text."""
 _COUNTED = (Dialect.SPECIFIED, Dialect.STREAM)
 
 
 def group_by_file(records: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
-    """Memories that know where they stood, in that order, by the name of the file."""
+    """Return the memories that know their position, grouped by file name and ordered by position."""
     found: defaultdict[str, list[JsonObject]] = defaultdict(list)
     for record in records:
         own = record.get(OWN)
@@ -30,7 +30,8 @@ def group_by_file(records: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
 
 
 def rebuild_file(file: str, memories: Sequence[JsonObject]) -> PatchedFile | None:
-    """The file that memories of it stood in, with what they say now; None where what they kept does not make one."""
+    """Rebuild a file from its memories, with their current contents. None if the stored positions do not form such a
+    file."""
     text = _stood([memory[OWN] for memory in memories])
     first = memories[0][OWN]
     if len(memories) < _number(first, "of", 1) or any(memory[OWN].get("cut") for memory in memories):
@@ -48,7 +49,8 @@ def rebuild_file(file: str, memories: Sequence[JsonObject]) -> PatchedFile | Non
 
 
 def _stood(own: Sequence[JsonObject]) -> str:
-    """The text that memories stood in: before each what led to it, and among that what was about single ones."""
+    """Return the original text: each memory after the text that led to it, with the sections that describe single
+    memories in place."""
     about = sorted(_about(own), key=lambda piece: piece[:2])
     parts: list[str] = []
     for each in own:
@@ -60,7 +62,7 @@ def _stood(own: Sequence[JsonObject]) -> str:
 
 
 def _with(between: str, about: Sequence[About], number: int) -> str:
-    """What stood between two memories. Of a place that is not there any more, all stands first."""
+    """Insert descriptions into the text between two memories. Descriptions whose place no longer exists come first."""
     parts, before = [], 0
     for belongs, offset, text in about:
         cut = min(max(offset, before), len(between)) if belongs == number else before
@@ -88,6 +90,6 @@ def _place(record: JsonObject) -> int:
 
 
 def _number(own: JsonObject, name: str, default: int) -> int:
-    """What somebody else's record says may be anything."""
+    """Return an integer field. Records of other tools may hold any value."""
     value = own.get(name)
     return value if isinstance(value, int) else default

@@ -1,4 +1,4 @@
-"""What a state remembers, against the files of this format that stand in its raw part: which memory is which piece."""
+"""Relates what a state remembers to the AICF files in its raw part: which memory is which piece."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from lifeboat_formats.interchange.errors import SourceRefused
 
 @dataclass(slots=True)
 class RememberedMemories:
-    """`memories` are those the agent has now, by the id of the record that counts; `now` says of every id of every
-    chain which record that is, None for one that is gone. `hidden` are records that count and are no memories now."""
+    """The memories of a state. `memories` are the current ones by id; `now` maps every id of every chain to its current
+    record, None if it was removed. `hidden` are current records that are not visible."""
 
     memories: dict[str, JsonObject] = field(default_factory=dict)
     now: dict[str, JsonObject | None] = field(default_factory=dict)
     hidden: list[JsonObject] = field(default_factory=list)
 
     def of(self, found: FileMemories, listed: list[str]) -> dict[int, JsonObject | None]:
-        """What stands at the places of a file now; a place of which the state knows nothing is not named."""
+        """Return the current records by the places of a file. Places unknown to the state are left out."""
         places = list(found.records)
         names = listed if len(listed) == len(places) else [found.pieces[place].record_id for place in places]
         return {place: self.now[name] for place, name in zip(places, names, strict=True) if name in self.now}
 
 
 def collect_memories(state: State) -> RememberedMemories:
-    """Everything that a state remembers, in its order."""
+    """Collect everything that a state remembers, in order."""
     made = RememberedMemories()
     for item in effective_records(state):
         record = keep_fitting_fields(item.record)
@@ -51,7 +51,7 @@ def collect_memories(state: State) -> RememberedMemories:
 
 @dataclass(frozen=True, slots=True)
 class RawAicfFile:
-    """A file of this format in a state; `listed` are the ids of its memories where the state says them."""
+    """An AICF file in a state. `listed` are the ids of its memories if the state records them."""
 
     name: str
     text: str
@@ -60,8 +60,8 @@ class RawAicfFile:
 
 
 def find_raw_files(state: State) -> Iterator[RawAicfFile]:
-    """The readable files of this format in a state, by name. What is none, or compressed, is passed over: its bytes are
-    what they are."""
+    """Yield the readable AICF files of a state by name. Files of other formats and compressed files are skipped: their
+    bytes stay as they are."""
     for entry in state.entries(RAW):
         found = _raw_file(state, entry)
         if found is not None:
@@ -87,7 +87,7 @@ def _may_be_one(name: str) -> bool:
 
 
 def find_documents(state: State, paths: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """The documents of a state, by the name of their section."""
+    """Yield the documents of a state by section name."""
     for section, path in paths.items():
         if state.entry(path) is not None:
             yield section, state.body(path)

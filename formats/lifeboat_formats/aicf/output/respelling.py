@@ -1,4 +1,4 @@
-"""One memory of a file in other words: only its own span is written anew, and what stands beside the words stays."""
+"""Writes one memory of a file with changed content: only the changed parts of its span are replaced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfItem, 
 from lifeboat_formats.aicf.syntax.xml_files import XmlPart
 
 TAGGED = {"category": 1, "priority": 2, "impact": 1}
-"""Cells that are tags of the record, and where they stand."""
+"""Cells that are tags of the record, and their positions."""
 
 _UNNUMBERED = (Dialect.BLOCKS, Dialect.MIXED)
 _LINE_END = re.compile("\r\n|\n|\r")
@@ -27,7 +27,7 @@ _LIKE_HEADER = re.compile(r"(\\*@)")
 
 
 def respell_piece(document: AicfDocument, piece: FilePiece, record: JsonObject) -> str | None:
-    """The span of a piece with what a record says now; None where its form has no place for that."""
+    """Return the span of a piece with the contents of a record, or None if its form cannot hold them."""
     made = piece.made
     if made is None or document.dialect is Dialect.ESCAPED_BLOCKS:
         return None
@@ -47,7 +47,7 @@ def respell_piece(document: AicfDocument, piece: FilePiece, record: JsonObject) 
 
 
 def remove_piece(document: AicfDocument, piece: FilePiece) -> str:
-    """What stays where a memory goes."""
+    """Return what remains where a memory is removed."""
     if document.dialect is Dialect.JSON:
         return "null"
     first = piece.items[0]
@@ -56,7 +56,7 @@ def remove_piece(document: AicfDocument, piece: FilePiece) -> str:
 
 
 def _replaced(document: AicfDocument, start: int, end: int, changes: Sequence[tuple[int, int, str]]) -> str:
-    """A span with other texts in the places of some of its parts."""
+    """Return a span with some of its parts replaced."""
     out, at = [], start
     for begin, finish, text in sorted(changes):
         out += [document.text[at:begin], text]
@@ -105,8 +105,8 @@ def _row(document: AicfDocument, piece: FilePiece, item: AicfItem, record: JsonO
 
 
 def _column_cells(cells: list[str], columns: Sequence[Sequence[str]], text: str, escaping: Escaping) -> list[str]:
-    """Cells under names: those whose line says something else now. Whether all lines are there shows when the file is
-    read again."""
+    """Return cells under column names, updated from the lines of the text. Missing lines are noticed when the file is
+    read back."""
     lines = text.split("\n")
     filled = [place for place, cell in enumerate(cells) if cell.strip()]
     for (name, value), line, place in zip(columns, lines, filled, strict=False):
@@ -156,7 +156,7 @@ def _with_tags(
     record: JsonObject,
     escaping: Escaping,
 ) -> list[str]:
-    """Cells that are tags, where the record's are others now."""
+    """Update the cells that are tags."""
     for name, place in tagged.items():
         before, after = tag_of(known.get("tags"), name), tag_of(record.get("tags"), name)
         if before != after:
@@ -165,13 +165,13 @@ def _with_tags(
 
 
 def tag_of(tags: object, name: str) -> str:
-    """What a tag `name:value` says, "" when there is none."""
+    """Return the value of a tag `name:value`, or ""."""
     listed = tags if isinstance(tags, list) else []
     return next((str(tag)[len(name) + 1 :] for tag in listed if str(tag).startswith(f"{name}:")), "")
 
 
 def _with_confidence(cells: list[str], place: int, known: JsonObject, record: JsonObject) -> list[str]:
-    """The level of the confidence, where that is another now."""
+    """Update the cell with the level of the confidence, if the confidence changed."""
     if record.get("confidence") != known.get("confidence") and record.get("confidence") is not None:
         cells[place] = aicf_mapping.level_of(record["confidence"])
     return cells
@@ -190,7 +190,7 @@ def _key(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
 
 
 def _block(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
-    """A block with fields: the one that is its text, or a field `content` that is put in."""
+    """Write a block with fields: change the field that is its text, or add a field `content`."""
     pairs = older_spellings.fields_by_name(piece.items)
     made = piece.made
     assert made is not None
@@ -222,7 +222,8 @@ _TEXTS = {
 
 
 def new_lines(document: AicfDocument, section: AicfSection, lines: Sequence[str], at: int) -> str:
-    """Lines to stand at a place, with numbers where all lines have them (they are counted anew later)."""
+    """Return lines to insert at an offset, with a placeholder number if all lines are numbered (they are renumbered
+    later)."""
     end = line_end(document)
     prefix = "0|" if document.is_numbered and document.dialect not in _UNNUMBERED else ""
     opened = end if at and not _LINE_END.fullmatch(document.text[at - 1]) else ""
@@ -230,13 +231,13 @@ def new_lines(document: AicfDocument, section: AicfSection, lines: Sequence[str]
 
 
 def line_end(document: AicfDocument) -> str:
-    """How the lines of a file end, by the first one."""
+    """Return the first line terminator of a file."""
     found = _LINE_END.search(document.text)
     return found[0] if found else "\n"
 
 
 def _lines(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
-    """A block of plain lines."""
+    """Write a block of plain lines."""
     body = [item for item in piece.items if item.kind not in (ItemKind.HEADER, ItemKind.END)]
     while body and body[0].kind in file_pieces.NOTHING:
         body = body[1:]
@@ -270,7 +271,7 @@ def _json(document: AicfDocument, piece: FilePiece, text: str) -> str:
 
 
 def _xml(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
-    """An element with other words between its tags; None where there is more between them than words."""
+    """Write an element with new text, or return None if it contains markup."""
     item = piece.items[0]
     if not isinstance(item.data, XmlPart) or not item.data.is_plain:
         return None

@@ -1,5 +1,5 @@
-"""The cleaning step over a whole file: every value in it, unescaped, goes through; what changes is spelled anew in its
-place. So nothing leaves that was only hidden by an escape, and nothing else of the file moves."""
+"""Applies the cleaning step to a whole file: every value is cleaned unescaped, and changed values are escaped again in
+their place. So an escape cannot hide anything, and the rest of the file stays as it is."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _PEOPLE = ("user_id", "participants")
 
 @dataclass(slots=True)
 class Sanitizer:
-    """`cleaner` None: nothing is looked for. `users` are names of users that are written as others."""
+    """Cleaner of a whole file. With `cleaner` None nothing is searched for. `users` maps user names to pseudonyms."""
 
     cleaner: Cleaner | None = None
     users: Mapping[str, str] = field(default_factory=dict)
 
     def clean(self, text: str, *, where: str) -> str | None:
-        """The file as it may leave; None where something has to change in a form that cannot be changed in place.
+        """Return the cleaned file, or None if a value has to change in a dialect that cannot be changed in place.
         Raises SecretsFound and SanitizerFailed."""
         document = parse_document(text, name=where)
         if document.dialect is Dialect.JSON:
@@ -48,7 +48,7 @@ class Sanitizer:
         return text if made == document.json else json.dumps(made, ensure_ascii=False, indent=2) + "\n"
 
     def _xml(self, text: str, document: AicfDocument, where: str) -> str | None:
-        """Markup and all, as it is written and as it is meant."""
+        """Return the text if neither the markup nor the unescaped text needs cleaning, else None."""
         texts = [document.text, html.unescape(_TAG.sub(" ", document.text)), *(item.raw for item in document.items())]
         return text if all(self._text(each, where) == each for each in texts) else None
 
@@ -64,7 +64,7 @@ class Sanitizer:
                     yield from self._item(item, place)
 
     def _around(self, document: AicfDocument, item: AicfItem, where: str) -> Iterator[tuple[int, int, str]]:
-        """What stands before and behind the value: a key, the whole of a comment."""
+        """Clean the text before and after the value: a key, or a whole comment."""
         start, end = own_span(document.text, item)
         spans = [(start, item.value_start), (item.value_end, end)] if item.raw else [(start, end)]
         for begin, finish in spans:
@@ -111,7 +111,7 @@ class Sanitizer:
         return renamed if self.cleaner is None else self.cleaner.clean_value(renamed, where=where)
 
     def _renamed(self, value: Any) -> Any:
-        """A JSON value in which names of users are others."""
+        """Return a JSON value with pseudonyms for user names."""
         if isinstance(value, str):
             return self.users.get(value, value)
         if isinstance(value, list):
@@ -130,5 +130,5 @@ def _replaced(text: str, document: AicfDocument, changes: list[tuple[int, int, s
 
 
 def choose_pseudonyms(text: str) -> dict[str, str]:
-    """Other names for the users of a file's sessions, by their order."""
+    """Return pseudonyms for the users of a file's sessions, numbered by first appearance."""
     return {user: f"user_{number}" for number, user in enumerate(identity_layers.list_users(text), 1)}

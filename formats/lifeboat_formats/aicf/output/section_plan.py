@@ -1,4 +1,5 @@
-"""Which section of an AICF file holds which memory, as lines (AICF 3.1, "Required Sections", "Optional Sections")."""
+"""Decides which section of an AICF file holds which memory, and in which form (AICF 3.1, "Required Sections", "Optional
+Sections")."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from lifeboat_formats.aicf.syntax.document_parts import ItemKind
 from lifeboat_formats.interchange.change_marks import is_unchanged
 
 Fields = list[tuple[str, str]]
-"""Keys, and values as they are written."""
+"""Keys with their escaped values."""
 
 BLOCKS = {
     "SESSION": aicf_mapping.SESSION,
@@ -44,8 +45,8 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class PlannedMemory:
-    """A memory and the form in which it is written. `fields` are those of a block, `cells` those of a row.
-    `synthesised` are required fields that the memory does not say. `name` is how rows of @LINKS speak of it."""
+    """A memory and its form in the file. `fields` are for blocks, `cells` for rows. `synthesised` are required fields
+    that the memory does not state. `name` is its name in rows of @LINKS."""
 
     record: JsonObject
     kind: str
@@ -58,7 +59,7 @@ class PlannedMemory:
 
 
 def plan_sections(records: Sequence[JsonObject]) -> list[PlannedMemory]:
-    """The memories in the order of their sections; states stand behind their conversation."""
+    """Return the memories in the order of their sections. States follow their conversation."""
     made = [_planned(record) for record in records]
     keys: set[str] = set()
     for number, each in enumerate(made):
@@ -88,7 +89,7 @@ def _planned(record: JsonObject) -> PlannedMemory:
 
 
 def plan_plain_row(record: JsonObject) -> PlannedMemory:
-    """A row of @INSIGHTS, which holds any memory."""
+    """Plan a row of @INSIGHTS, which can hold any memory."""
     tags = record.get("tags")
     cells = [
         str(record["content"]),
@@ -102,13 +103,13 @@ def plan_plain_row(record: JsonObject) -> PlannedMemory:
 
 
 def _memory_type(record: JsonObject) -> str:
-    """One of the types that the specification has; ours stands in the extension where it is another."""
+    """Return a memory type of the specification. The extension section holds any other type."""
     known = str(record.get("memory_type", "semantic"))
     return known if known in specification.MEMORY_TYPES else "semantic"
 
 
 def _confidence(record: JsonObject) -> str:
-    """The word that stood there, as long as the memory is as it came; else the level."""
+    """Return the original word if the confidence is unchanged, else the level."""
     own = record.get(OWN)
     literal = own.get("confidence") if isinstance(own, dict) else None
     if isinstance(literal, str) and aicf_mapping.confidence_of(literal) == record.get("confidence"):
@@ -117,7 +118,7 @@ def _confidence(record: JsonObject) -> str:
 
 
 def _from_here(record: JsonObject, own: JsonObject) -> PlannedMemory | None:
-    """A memory that came from a file of this format, in its own section."""
+    """Plan a memory that came from an AICF file for its own section, or return None."""
     category = str(record.get("category", ""))
     kind = next((kind for kind in aicf_mapping.KINDS if category == aicf_mapping.category_of(kind)), "")
     if kind == aicf_mapping.DECISION:
@@ -158,7 +159,7 @@ def _is_user_key(record: JsonObject, text: str) -> bool:
 
 
 def _block(record: JsonObject, own: JsonObject, kind: str) -> PlannedMemory | None:
-    """A block with the fields that its span has; `content` only where its text was changed."""
+    """Plan a block with the fields of its span, with `content` only if its text was changed."""
     found = _fields_of(str(own.get("span", "")))
     if not found and kind != aicf_mapping.CONVERSATION:
         return None
@@ -172,13 +173,13 @@ def _block(record: JsonObject, own: JsonObject, kind: str) -> PlannedMemory | No
 
 
 def _fields_of(span: str) -> Fields:
-    """The pairs of a span, escaped as the specification has it."""
+    """Return the pairs of a span, escaped as specified."""
     items = (item for item in parse_text(span).items() if item.kind is ItemKind.PAIR)
     return [(item.key, escape_cell(item.value) if item.is_triple else join_cells(item.values)) for item in items]
 
 
 def _completed(record: JsonObject, kind: str, ident: str, fields: Fields) -> tuple[Fields, tuple[str, ...]]:
-    """Fields with those that the specification asks for in front."""
+    """Return the fields with the required ones first, and the names of those that were missing."""
     there = dict(fields)
     missing = [name for name in _REQUIRED.get(kind, ()) if name not in there]
     temporal = record.get("temporal") or {}
@@ -200,7 +201,7 @@ def _completed(record: JsonObject, kind: str, ident: str, fields: Fields) -> tup
 
 
 def _consolidation(record: JsonObject, text: str) -> PlannedMemory:
-    """A summary: its first line is the theme, the others are facts, where that gives the same text again."""
+    """Plan a summary. Its first line is the theme and the others are facts, if that reads back as the same text."""
     theme, *facts = text.split("\n")
     is_list = all(fact.strip() == fact and fact for fact in (theme, *facts)) and "\r" not in text
     if text.startswith('"""'):
@@ -214,7 +215,7 @@ def _consolidation(record: JsonObject, text: str) -> PlannedMemory:
 
 
 def _with_states(made: list[PlannedMemory]) -> list[PlannedMemory]:
-    """Each state behind the conversation it belongs to, each conversation behind its session."""
+    """Return each state after its conversation, and each conversation after its session."""
     states = [each for each in made if each.kind == aicf_mapping.STATE]
     conversations = {each.header: each for each in made if each.kind == aicf_mapping.CONVERSATION}
     left = []
@@ -243,7 +244,7 @@ def _by_session(made: list[PlannedMemory]) -> Iterator[PlannedMemory]:
 
 
 def _section_order(each: PlannedMemory) -> int:
-    """Sessions and conversations stay as they are; the rest by their sections."""
+    """Sort by section, but keep the order of sessions and conversations."""
     if each.kind in (aicf_mapping.SESSION, aicf_mapping.CONVERSATION):
         return 0
     return _KEPT_ORDER.get(each.kind, len(_KEPT_ORDER))
@@ -258,7 +259,7 @@ def _session(each: PlannedMemory) -> str:
 
 
 def assign_names(made: list[PlannedMemory]) -> list[PlannedMemory]:
-    """With names: those of rows follow from their order."""
+    """Assign names to rows by their order, and return the list."""
     numbers = {aicf_mapping.INSIGHT: 0, aicf_mapping.DECISION: 0}
     for each in made:
         if each.kind in numbers:
@@ -268,7 +269,7 @@ def assign_names(made: list[PlannedMemory]) -> list[PlannedMemory]:
 
 
 def build_link_rows(made: Sequence[PlannedMemory]) -> list[str]:
-    """The rows of @LINKS: relations between memories that both have a name, without those that places say."""
+    """Return the rows of @LINKS: relations between named memories, except those that positions imply."""
     names = {str(each.record["id"]): each.name for each in made if each.name}
     found = []
     for each in made:
@@ -282,7 +283,7 @@ def build_link_rows(made: Sequence[PlannedMemory]) -> list[str]:
 
 
 def list_embeddings(made: Sequence[PlannedMemory]) -> Iterator[tuple[str, Fields]]:
-    """Identifier and fields of the @EMBEDDING sections: the first vector of each memory that has a name."""
+    """Yield identifier and fields of the @EMBEDDING sections: the first vector of each named memory."""
     for each in made:
         known = next(iter(each.record.get("embeddings") or ()), None)
         if each.name and isinstance(known, dict) and isinstance(known.get("vector"), list):

@@ -1,5 +1,5 @@
-"""Files of this format from a state (ALF §6.2): those that stand in raw with what changed since, those that memories
-can put together again, and one more for memories of other runtimes."""
+"""Renders the AICF files of a state (ALF §6.2): files in raw with their changes, files rebuilt from memories, and one
+more file for memories of other runtimes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from lifeboat_formats.aicf.records import extension, identity_layers
 from lifeboat_formats.aicf.syntax.document_parts import Dialect
 
 OTHERS = "memory.aicf"
-"""Where memories stand that came from no file of this format."""
+"""The file for memories that came from no AICF file."""
 MERGED, STRUCTURED = "merged", "structured"
 _GROWING = (Dialect.SPECIFIED, Dialect.MIXED)
 
 
 @dataclass(slots=True)
 class _RenderedFiles:
-    """Texts by name, which of them changed, and the memories that none of them holds."""
+    """Rendered texts by name, which of them changed, and the memories that no file holds yet."""
 
     texts: dict[str, str] = field(default_factory=dict)
     changed: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class _RenderedFiles:
 
 
 def render_workspace(state: State) -> Iterator[RenderedFile]:
-    """Files under `raw/aicf/`; those that raw already has as they are to be are left out."""
+    """Yield the files under `raw/aicf/` that differ from those in raw."""
     known = remembered_state.collect_memories(state)
     files = _RenderedFiles(
         left={name: record for name, record in known.memories.items() if str(record["content"]).strip()}
@@ -84,7 +84,7 @@ def _from_memories(files: _RenderedFiles) -> None:
 
 
 def _others(files: _RenderedFiles) -> None:
-    """Memories that have no file yet, behind those of the file that is for them."""
+    """Append the memories without a file to the file for them."""
     if not files.left:
         return
     name = next(name for name in _names() if name not in files.texts or can_append(files.texts[name]))
@@ -103,12 +103,12 @@ def _names() -> Iterator[str]:
 
 
 def can_append(text: str) -> bool:
-    """Whether lines of version 3.1 may stand behind a file."""
+    """Return whether lines of version 3.1 may be appended to a file."""
     return not text or file_patching.dialect_of(text) in _GROWING
 
 
 def _documents(state: State, files: _RenderedFiles) -> None:
-    """Who the agent is and whom it serves, in a file of their own."""
+    """Write identity and principals into a file of their own."""
     said: dict[str, JsonObject] = {}
     for section, path in (
         (extension.IDENTITY, archive_layout.IDENTITY),

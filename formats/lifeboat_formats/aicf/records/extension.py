@@ -1,7 +1,7 @@
-"""Sections of ours in a file of this format, for what it has no place for. Readers that follow its specification keep
-them as unknown ones (AICF 3.1, "Forward Compatibility").
+"""Extension sections, which hold what AICF has no place for. Readers that follow the specification keep them as unknown
+sections (AICF 3.1, "Forward Compatibility").
 
-    @ALF_RECORD:<id>         of=<the piece it is about>, json=<fields that the piece does not say>
+    @ALF_RECORD:<id>         of=<the piece it describes>, json=<fields that the piece does not hold>
     @ALF_IDENTITY  @ALF_PRINCIPALS  @ALF_ATTACHMENTS      json=<the document>
 """
 
@@ -22,17 +22,17 @@ from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfSectio
 RECORD = "ALF_RECORD"
 IDENTITY, PRINCIPALS, ATTACHMENTS = "ALF_IDENTITY", "ALF_PRINCIPALS", "ALF_ATTACHMENTS"
 ID = "alf_id"
-"""The cell of a row that says which record it is."""
+"""The cell of a row that holds the id of its record."""
 
 OF, JSON, ABSENT = "of", "json", "absent"
 NOT_TOLD = frozenset(("id", "agent_id", "content"))
-"""Fields that no extension holds: the piece is the content, and the section's name the id."""
+"""Fields that no extension holds: the piece gives the content, the section's identifier the id."""
 _OBJECTS = frozenset(("source", "temporal"))
-"""Fields that every record has, as objects."""
+"""Fields that every record has and that are objects."""
 
 
 def read_extension(section: AicfSection) -> JsonObject | None:
-    """The JSON object in a section of ours; None where there is none that can be read."""
+    """Return the JSON object in an extension section, or None if it cannot be decoded."""
     text = long_values.join_long_field(JSON, _fields(section))
     try:
         found = None if text is None else json.loads(text)
@@ -46,13 +46,13 @@ def _fields(section: AicfSection) -> list[tuple[str, str]]:
 
 
 def read_extension_document(document: AicfDocument, name: str) -> JsonObject | None:
-    """What a file says of the identity or the principals; None when it says nothing."""
+    """Return the identity or principals document in a file, or None if it has none."""
     section = document.section(name)
     return None if section is None else read_extension(section)
 
 
 def apply_extensions(document: AicfDocument, pieces: Sequence[FilePiece]) -> None:
-    """Give pieces the ids and the fields that sections of ours have for them."""
+    """Assign the ids and fields in extension sections to the pieces that they describe."""
     by_handle = {piece.handle: piece for piece in pieces if piece.made is not None}
     by_id = {piece.made.own[ID]: piece for piece in pieces if piece.made is not None and ID in piece.made.own}
     taken: set[str] = set()
@@ -81,8 +81,8 @@ def _name(piece: FilePiece, record_id: str, taken: set[str]) -> None:
 
 
 def overlay_record(record: JsonObject, overlay: JsonObject | None) -> JsonObject:
-    """A record with what an extension says of it: fields that it has besides, has otherwise, or has not. White space
-    around a text, which no cell can hold, counts as long as the text between it is the same."""
+    """Return a record with the fields that an extension adds, changes or removes. White space around the content, which
+    no cell can hold, is restored if the text between is unchanged."""
     if overlay is None:
         return record
     gone = {*_absent(overlay)} - NOT_TOLD - _OBJECTS
@@ -98,7 +98,7 @@ def overlay_record(record: JsonObject, overlay: JsonObject | None) -> JsonObject
 
 
 def is_field_stated(name: str, overlay: JsonObject | None) -> bool:
-    """Whether an extension says of a field what it is, or that it is not there."""
+    """Return whether an extension states the value of a field, or that the field is absent."""
     return overlay is not None and (name in _fields_in(overlay) or name in _absent(overlay))
 
 
@@ -113,7 +113,7 @@ def _fields_in(overlay: JsonObject) -> JsonObject:
 
 
 def compare_records(record: JsonObject, read: JsonObject, ignored: Collection[str] = ()) -> JsonObject:
-    """What an extension has to say so that the reader gets this record, `ignored` fields apart."""
+    """Return the extension that makes the reader's record `read` equal to `record`, apart from `ignored` fields."""
     names = [name for name in dict.fromkeys((*record, *read)) if name not in NOT_TOLD and name not in ignored]
     fields = {name: record[name] for name in names if name in record and not _same(read.get(name), record[name])}
     absent = sorted(name for name in names if name not in record)
@@ -130,7 +130,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def build_extension(name: str, ident: str, value: JsonObject, *, of: str = "") -> list[tuple[str, str]]:
-    """The lines of a section of ours: header and fields, the values not yet escaped."""
+    """Return the lines of an extension section: the header, then fields whose values are not escaped yet."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     header = f"@{name}:{ident}" if ident else f"@{name}"
     return [(header, ""), *([(OF, of)] if of else []), *long_values.spell_long_field(JSON, text)]

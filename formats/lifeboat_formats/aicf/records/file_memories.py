@@ -1,4 +1,4 @@
-"""From a file to memory records: the one mapping that the folder's adapter and the format share."""
+"""Converts a file to memory records, for the adapter and the format alike."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from lifeboat_formats.aicf.syntax.long_values import drop_none
 from lifeboat_formats.interchange.change_marks import mark_record
 
 PRIMARY = "{primary}"
-"""Stands for the first human among the agent's principals until it is known."""
+"""Placeholder for the first human among the agent's principals."""
 
 
 @dataclass(slots=True)
 class FileMemories:
-    """A file: its pieces in order, the record of each memory by the place of its piece, and what its sections say of
-    each other. Records have everything but `agent_id`."""
+    """A file with its pieces in order, its records by the place of their piece, and the relations between them. Records
+    have every field but `agent_id`."""
 
     document: AicfDocument
     pieces: list[FilePiece]
@@ -35,17 +35,17 @@ class FileMemories:
     relations: FileRelations
 
     def memories(self) -> Iterator[tuple[FilePiece, JsonObject]]:
-        """The memories in their order."""
+        """Yield the memories in order, with their pieces."""
         return ((self.pieces[place], record) for place, record in self.records.items())
 
 
 def read_memories(data: bytes | str, file: str) -> FileMemories:
-    """Raises SourceRefused for a file that is none."""
+    """Read the memories of a file. Raises SourceRefused."""
     return read_document_memories(documents.parse_document(data, name=file), file)
 
 
 def read_document_memories(document: AicfDocument, file: str) -> FileMemories:
-    """The memories of a file; the same file gives the same records every time."""
+    """Return the memories of a parsed file. The same file always gives the same records."""
     found = file_pieces.split_pieces(document)
     extension.apply_extensions(document, found)
     first = min((piece.made.event for piece in found if piece.made is not None and piece.made.event), default=None)
@@ -88,15 +88,15 @@ def _records(
 
 
 def _between(document: AicfDocument, found: Sequence[FilePiece]) -> str:
-    """What stands between two memories, without what is only for the turn it was written in, and what is about one
-    memory: that goes with it, wherever it stood."""
+    """Return the text between two memories, without temporary state and without sections that describe one memory:
+    those move with their memory."""
     stays = (piece for piece in found if not _is_of_the_turn(piece) and piece.about is None)
     return "".join(document.text[piece.start : piece.end] for piece in stays)
 
 
 def _about(document: AicfDocument, found: Sequence[FilePiece]) -> dict[int, list[list[Any]]]:
-    """What is about one memory alone, by the identity of its piece: each as the number of memories before it, where it
-    stands in what is between those, and its text."""
+    """Return the sections that describe one memory, by the identity of its piece. Each is given as the number of
+    memories before it, its offset in the text between those, and its text."""
     made: dict[int, list[list[Any]]] = {}
     number = offset = 0
     for piece in found:
@@ -115,7 +115,8 @@ def _is_of_the_turn(piece: FilePiece) -> bool:
 
 
 def _time(piece: FilePiece, first: str | None) -> str | None:
-    """When a piece was known: its own time, else the end of its conversation, else the first time in the file."""
+    """Return when a piece was known: its own time, else the end of its conversation, else the first time in the
+    file."""
     assert piece.made is not None
     conversation = piece.conversation.made if piece.conversation is not None else None
     inherited = (conversation.until or conversation.event) if conversation is not None else None
@@ -174,12 +175,12 @@ def _namespace(piece: FilePiece) -> str:
 
 
 def principal_id(user: str) -> str:
-    """The id of a user by the name that files have for them."""
+    """Return the id of the principal for a user name."""
     return ids.derive_id(0, f"{RUNTIME}\0principal\0{user}")
 
 
 def _raw_source(document: AicfDocument, piece: FilePiece) -> JsonObject:
-    """How the piece was written, but for its place, which any line before it moves."""
+    """Return how the piece was written. Its position is left out, because any line before it changes that."""
     return drop_none(
         {
             "dialect": document.dialect.value,
@@ -190,7 +191,7 @@ def _raw_source(document: AicfDocument, piece: FilePiece) -> JsonObject:
 
 
 def split_capture_sections(text: str, file: str) -> list[MemorySection]:
-    """The pieces as capture wants them: joining their contents gives the text again."""
+    """Return the pieces as a capture expects them: their concatenated contents are the text."""
     found = read_memories(text, file)
     whole = found.document.text
     made: list[MemorySection] = []
@@ -209,4 +210,4 @@ def split_capture_sections(text: str, file: str) -> list[MemorySection]:
 
 
 _OF_CAPTURE = ("id", "content", "supersedes")
-"""Fields that a capture decides for itself."""
+"""Fields that a capture sets itself."""

@@ -1,11 +1,11 @@
-"""A file as pieces: consecutive spans, each either one memory or what stands between memories.
+"""Divides a file into pieces: consecutive spans, each either one memory or the text between memories.
 
     @INSIGHTS                                   between
     @INSIGHTS text|GENERAL|HIGH|HIGH            a memory: a row is one, a block with fields is one,
                                                 and so is each key of @STATE:user and @STATE:app
-    @LINKS a->b|depends_on                      between: it says something of the memory a
+    @LINKS a->b|depends_on                      between: it describes the memory a
 
-Pieces know where they stand; `relations` adds what other sections say of them, `reading` makes records of them.
+`piece_relations` adds what other sections say of a piece, `file_memories` makes records of pieces.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROWS = (ItemKind.ROW, ItemKind.CELLS, ItemKind.TEXT)
 SESSION_SCOPES = ("", "session")
 KEYED_SCOPES = ("user", "app")
 EXTENSION = "ALF_"
-"""How the names of our own sections begin."""
+"""Prefix of the names of extension sections."""
 
 _BETWEEN = frozenset(("AICF_VERSION", "SCHEMA", "LINKS", "LINK", "EMBEDDING"))
 _FREE = frozenset(("NOTES", "CONTEXT", "CONTENT", "DETAILS", "FLOW"))
@@ -43,10 +43,11 @@ _ESCAPED_SIGN = re.compile(r"\\(?=\\*@)")
 
 @dataclass(slots=True)
 class FilePiece:
-    """`start` to `end` is its span in the text. One without `made` stands between memories. `items` are the parts of
-    the file that it is made of, `key` tells it apart from others of its section in the same file, `handle` names it in
-    the whole file, `heading` is how it is recognised after an edit. `conversation` is the piece of the conversation it
-    belongs to, `session` the identifier of its session. `about` is the memory that a piece between memories is about.
+    """A span of a file. A piece without `made` is text between memories.
+
+    `start` to `end` is the span, `items` are its items. `key` identifies the piece within its section, `handle` within
+    the file, `heading` after an edit. `conversation` is the conversation that it belongs to, `session` the identifier
+    of its session. `about` is the memory that a piece between memories describes.
     """
 
     start: int
@@ -77,7 +78,7 @@ class FilePiece:
 
 
 def split_pieces(document: AicfDocument) -> list[FilePiece]:
-    """All pieces of a file in its order; their spans are the text."""
+    """Return all pieces of a file in order. Their spans cover the text."""
     found: list[FilePiece] = []
     for section in document.sections:
         for piece in _of_section(document, section):
@@ -91,7 +92,7 @@ def split_pieces(document: AicfDocument) -> list[FilePiece]:
 
 
 def _apply_document(document: AicfDocument, found: Sequence[FilePiece]) -> None:
-    """Give what a JSON file says of itself to the pieces that do not say it."""
+    """Give time and topic of a JSON file to the memories that state none."""
     time, topic = older_spellings.json_time(document.json), older_spellings.json_topic(document.json)
     for piece in found:
         made = piece.made
@@ -139,7 +140,7 @@ def _rows_or_block(
     row: Callable[[Sequence[str]], MemoryDraft],
     block: Callable[[str, memory_drafts.Pairs], MemoryDraft],
 ) -> Iterator[FilePiece]:
-    """A section that is either: fields make it one memory, rows are one each."""
+    """Divide a section that is one memory if it has fields, else one memory per row."""
     if section.name in _INFERRED and older_spellings.has_numbered(section):
         yield from _numbered(section)
     elif any(item.kind is ItemKind.PAIR for item in section.items):
@@ -171,7 +172,7 @@ def _block(
 
 
 def _each_row(section: AicfSection, make: Callable[[Sequence[str]], MemoryDraft]) -> Iterator[FilePiece]:
-    """Rows one by one; what stands between them together."""
+    """Yield one piece per row, and one for the items between two rows."""
     between: list[AicfItem] = []
     for item in section.items:
         if item.kind not in ROWS or not item.raw.strip():
@@ -188,13 +189,13 @@ def _each_row(section: AicfSection, make: Callable[[Sequence[str]], MemoryDraft]
 
 
 def _watched_header(section: AicfSection) -> tuple[str, str]:
-    """Identifier and time of `@CONVERSATION|id|time`."""
+    """Return identifier and time of `@CONVERSATION|id|time`."""
     cells = next((item.cells for item in section.items if item.kind is ItemKind.HEADER), [])
     return section.ident, next((cell for cell in cells if normalize_time(cell)), "")
 
 
 def _watched_row(ident: str, time: str, cells: Sequence[str]) -> MemoryDraft:
-    """A line of a file that was written as a conversation went on: its first cell says what it is."""
+    """Draft a line of a file that was written while the conversation went on. Its first cell names the kind."""
     kind, rest = cells[0], cells[1:]
     if kind == "exchange":
         return memory_drafts.draft_message_row(["", *rest])
@@ -207,13 +208,13 @@ def _watched_row(ident: str, time: str, cells: Sequence[str]) -> MemoryDraft:
 
 
 def _spoken_row(cells: Sequence[str]) -> MemoryDraft:
-    """A line `[time] role: words` of a conversation; other lines as they stand."""
+    """Draft a line `[time] role: words` of a conversation; other lines become messages without time and role."""
     line = "|".join(cells)
     return memory_drafts.draft_message_row(["", *(older_spellings.parse_spoken_line(line) or ("", "", line))])
 
 
 def _numbered(section: AicfSection) -> Iterator[FilePiece]:
-    """Each decision or insight of numbered fields."""
+    """Yield each decision or insight of numbered fields."""
     kind = aicf_mapping.DECISION if section.name.startswith("DECISION") else aicf_mapping.INSIGHT
     for found in older_spellings.split_numbered_fields(section):
         if isinstance(found, older_spellings.NumberedFields):
@@ -224,7 +225,7 @@ def _numbered(section: AicfSection) -> Iterator[FilePiece]:
 
 
 def _xml(section: AicfSection) -> Iterator[FilePiece]:
-    """Each part of an XML file that says something; markup stands between."""
+    """Yield each part of an XML file that has text, and the markup between."""
     for item in section.items:
         made = memory_drafts.draft_xml_part(item.value, item.data) if item.kind is ItemKind.TEXT else None
         yield _piece(section, [item], made, (made and _identity(made)) or _digest(item.raw))
@@ -235,8 +236,8 @@ def _identity(made: MemoryDraft) -> str:
 
 
 def _state(section: AicfSection) -> Iterator[FilePiece]:
-    """The state of a conversation is one memory; each key of a user's or an application's is one. The scope is that of
-    a key's prefix, where it has one."""
+    """Yield the state of a conversation as one memory, and each key of a user's or application's state as one. A prefix
+    of the key takes precedence over the scope of the section."""
     scope = section.ident.strip().lower()
     pairs = section.pairs()
     if "scope" in pairs and "key" in pairs and "value" in pairs:
@@ -263,7 +264,7 @@ def _state(section: AicfSection) -> Iterator[FilePiece]:
 
 
 def _runs(items: Sequence[AicfItem], scope: str) -> Iterator[list[AicfItem]]:
-    """Each key alone, what stands between keys together."""
+    """Yield each keyed item alone, and the items between as groups."""
     between: list[AicfItem] = []
     for item in items:
         if _keyed(item, scope) is None:
@@ -278,13 +279,13 @@ def _runs(items: Sequence[AicfItem], scope: str) -> Iterator[list[AicfItem]]:
 
 
 def scope_of(key: str, scope: str) -> str:
-    """The scope that a key has in a section of a scope."""
+    """Return the scope of a key, given the scope of its section."""
     prefix, colon, _ = key.partition(":")
     return prefix if colon and prefix in (*KEYED_SCOPES, "temp") else scope
 
 
 def _keyed(item: AicfItem, scope: str) -> tuple[str, str, str] | None:
-    """Scope, key and value of an item that is a memory of its own."""
+    """Return scope, key and value of an item that is a memory of its own."""
     if item.kind is ItemKind.PAIR:
         found = scope_of(item.key, scope)
         return (found, item.key, item.value) if found in KEYED_SCOPES else None
@@ -293,7 +294,7 @@ def _keyed(item: AicfItem, scope: str) -> tuple[str, str, str] | None:
 
 
 def _json(section: AicfSection) -> Iterator[FilePiece]:
-    """Messages that follow each other are one memory, every other value of a list is one."""
+    """Yield consecutive messages as one memory, and every other value of a list as one."""
     group: list[AicfItem] = []
     for item in section.items:
         is_message = item.kind is ItemKind.JSON and item.key == "messages"
@@ -322,7 +323,7 @@ def _json_value(section: AicfSection, item: AicfItem) -> FilePiece:
 
 
 def _verbatim(document: AicfDocument, section: AicfSection) -> FilePiece:
-    """A section that nobody knows, or of free text: its lines as they stand."""
+    """Return an unknown or free-text section as one memory with its lines as they stand."""
     text = body_of(document.text, section.items)
     kind = aicf_mapping.TEXT if section.name in _FREE or not section.name else aicf_mapping.UNKNOWN
     own: JsonObject = {"name": section.name} if section.name else {}
@@ -335,7 +336,7 @@ def _verbatim(document: AicfDocument, section: AicfSection) -> FilePiece:
 
 
 def body_of(text: str, items: Sequence[AicfItem]) -> str:
-    """The lines of a section without its header, numbers, and blank lines around."""
+    """Return the lines of a section without header, line numbers and surrounding blank lines."""
     body = [item for item in items if item.kind not in (ItemKind.HEADER, ItemKind.END)]
     while body and body[0].kind in NOTHING:
         body = body[1:]
@@ -345,8 +346,8 @@ def body_of(text: str, items: Sequence[AicfItem]) -> str:
 
 
 def lines_of(text: str, item: AicfItem) -> list[str]:
-    """The lines of an item without numbers and ends; a backslash that keeps an `@` from being a header is not of the
-    text."""
+    """Return the lines of an item without numbers and terminators. A backslash that keeps `@` from beginning a header
+    is dropped."""
     whole = text[item.start : item.end]
     if item.number is not None:
         whole = _NUMBER.sub("", whole, count=1)
@@ -361,7 +362,7 @@ def lines_of(text: str, item: AicfItem) -> list[str]:
 
 
 def own_span(text: str, item: AicfItem) -> tuple[int, int]:
-    """Where an item begins behind its number, and ends before the end of its line."""
+    """Return the span of an item without its line number and line terminator."""
     number = _NUMBER.match(text, item.start, item.end) if item.number is not None else None
     start, end = number.end() if number else item.start, item.end
     while end > start and text[end - 1] in "\r\n":
@@ -370,7 +371,7 @@ def own_span(text: str, item: AicfItem) -> tuple[int, int]:
 
 
 def digest_items(text: str, items: Sequence[AicfItem]) -> str:
-    """What tells a block without an identifier from others: its lines."""
+    """Return a digest of the lines of a block, which identifies a block without an identifier."""
     return _digest("\n".join(line for item in items for line in lines_of(text, item)))
 
 
@@ -379,7 +380,7 @@ def _digest(text: str) -> str:
 
 
 def _place(pieces: Sequence[FilePiece]) -> None:
-    """Handles, headings, and what each memory belongs to."""
+    """Set handles and headings, and the conversation, session and user of each memory."""
     seen: Counter[str] = Counter()
     ordinals: Counter[str] = Counter()
     sessions = [piece for piece in pieces if piece.made is not None and piece.made.kind == aicf_mapping.SESSION]
@@ -409,7 +410,7 @@ def _place(pieces: Sequence[FilePiece]) -> None:
 
 
 def _is_whole(piece: FilePiece) -> bool:
-    """Whether a piece is all of its section, so that the section's fields are its own."""
+    """Return whether a piece covers its whole section, so that the section's fields are its own."""
     return len(piece.items) == len(piece.section.items)
 
 
@@ -423,7 +424,8 @@ _OF_NO_CONVERSATION = (
 
 
 def _heading(piece: FilePiece, ordinal: int, copy: int) -> tuple[str, ...]:
-    """A name where there is one; else the place, with what stands beside the text."""
+    """Return how a piece is recognised: by its name if it has one, else by its position and the cells beside its
+    text."""
     if piece.section.ident and len(piece.items) > 1 and piece.section.name != "STATE":
         return (piece.section.name, piece.section.ident, str(copy))
     if piece.made is not None and piece.made.kind in (aicf_mapping.USER_STATE, aicf_mapping.APP_STATE):

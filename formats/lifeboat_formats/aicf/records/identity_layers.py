@@ -1,5 +1,5 @@
-"""Who the agent is and whom it serves, from files of this format: a file that a restore wrote, and the users that
-sessions name (ALF §3.2, §3.3)."""
+"""Identity and principals of an agent from its files: the file that a restore wrote, and the users that sessions name
+(ALF §3.2, §3.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOBODY = frozenset(("", "unknown"))
 
 
 def strip_stamps(document: JsonObject) -> JsonObject:
-    """An identity or principals document without what belongs to its place in a timeline."""
+    """Return an identity or principals document without the fields that place it in a timeline."""
     kept = {name: value for name, value in document.items() if name not in _STAMPS}
     listed = kept.get("principals")
     if isinstance(listed, list):
@@ -39,7 +39,7 @@ def _principal(one: JsonObject) -> JsonObject:
 
 
 def read_stated_documents(text: str) -> dict[str, JsonObject]:
-    """The documents in a file, by the name of their section."""
+    """Return the identity and principals documents in a file, by section name."""
     if not text:
         return {}
     document = parse_document(text, name=FILE)
@@ -50,7 +50,7 @@ def read_stated_documents(text: str) -> dict[str, JsonObject]:
 
 
 def is_placeholder(said: dict[str, JsonObject]) -> bool:
-    """Whether documents say nothing but what a capture of plain files makes up: a name, and users of sessions."""
+    """Return whether documents hold only what a capture of plain files generates: a name, and the users of sessions."""
     identity = said.get(extension.IDENTITY, {})
     names = as_object(identity.get("structured")).keys()
     is_bare = (
@@ -77,14 +77,14 @@ def _told(files: AgentFiles, name: str) -> JsonObject:
 
 
 def derive_identity(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
-    """What the file says over what was known; at first at least a name."""
+    """Derive the identity: the file's document over the previous one, or at least a name."""
     told = _told(files, extension.IDENTITY)
     before = previous or {"structured": {"names": {"primary": context.installation.name}}, "source_format": RUNTIME}
     return {**before, **told}
 
 
 def derive_principals(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
-    """Those that the file says, those known, and the users of sessions, each once."""
+    """Derive the principals: those in the file, those known before, and the users of sessions, each once."""
     told = _told(files, extension.PRINCIPALS)
     before = previous or {}
     listed = {str(one.get("id")): one for one in _listed(before)}
@@ -104,7 +104,7 @@ def _listed(document: JsonObject) -> list[JsonObject]:
 
 
 def _profile(known: JsonObject, one: JsonObject) -> JsonObject:
-    """A profile keeps its stamps as long as the one that is told says no more."""
+    """Merge a stated profile into the known one, so that the known stamps stay."""
     if not isinstance(one.get("profile"), dict):
         return {}
     return {"profile": {**as_object(known.get("profile")), **one["profile"]}}
@@ -121,14 +121,14 @@ def _person(user: str) -> JsonObject:
 
 
 def _users(files: AgentFiles) -> Iterator[str]:
-    """The `user_id` of every session, in the order of files and lines."""
+    """Yield the `user_id` of every session, ordered by file and line."""
     for path in files.paths(RAW):
         if is_principals_source(path):
             yield from list_users(_text_of(files, path))
 
 
 def list_users(text: str) -> list[str]:
-    """The users that sessions of a file name."""
+    """Return the users that the sessions of a file name."""
     if "user_id" not in text:
         return []
     try:
@@ -158,7 +158,8 @@ DERIVATIONS: Sequence[Derivation] = (
 
 
 def build_principals(document: AicfDocument) -> JsonObject | None:
-    """The principals document of a single file: what it says, and the users of its sessions; None without any."""
+    """Return the principals document of a single file: stated principals and users of its sessions. None if it names
+    nobody."""
     told = extension.read_extension_document(document, extension.PRINCIPALS) or {}
     listed = {str(one.get("id")): one for one in _listed(told)}
     for user in _users_of(document):

@@ -1,5 +1,5 @@
-"""What one piece of a file says, as the parts of a memory record: text, type, category, tags, times, and what only AICF
-has of it. Pure functions of the literal fields; where the piece stands is added by `pieces`."""
+"""Builds memory drafts from the fields of one piece: text, type, category, tags, times, and what only AICF knows.
+`file_pieces` adds the position of the piece."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from lifeboat_formats.aicf.syntax.older_spellings import TOPICS, json_time, json
 from lifeboat_formats.aicf.syntax.xml_files import XmlPart
 
 Pairs = Mapping[str, AicfItem]
-"""Fields of a block by key. Of repeated keys the last counts."""
+"""Fields of a block by key. The last of repeated keys is used."""
 
 
 class MemoryDraft(NamedTuple):
-    """`event` is the piece's own time; `own` becomes `x_aicf`; `fields` are those of the record beside content and
-    time. `until` is the end of a conversation: what is inferred in it was known by then."""
+    """The content of a memory before it has an id. `event` is its own time; `until` is the end of a conversation, by
+    which everything inferred in it was known. `own` becomes `x_aicf`, `fields` are record fields besides content and
+    time."""
 
     kind: str
     text: str
@@ -36,22 +37,22 @@ RATIONALE = "\n\nRationale: "
 
 
 def read_scalar(pairs: Pairs, key: str, default: str = "") -> str:
-    """A field as one text."""
+    """Return a field as one text."""
     return pairs[key].value if key in pairs else default
 
 
 def read_list(pairs: Pairs, key: str) -> list[str]:
-    """A field as a list."""
+    """Return a field as a list without blank items."""
     return [item for item in pairs[key].as_list if item.strip()] if key in pairs else []
 
 
 def _cells(pairs: Pairs, key: str) -> list[str]:
-    """A field whose items may hold commas."""
+    """Return a field as cells, whose text may contain commas."""
     return [cell for cell in pairs[key].values if cell] if key in pairs else []
 
 
 def draft_conversation(ident: str, pairs: Pairs) -> MemoryDraft:
-    """`@CONVERSATION:id`."""
+    """Draft the memory of a `@CONVERSATION:id` block."""
     start = normalize_time(read_scalar(pairs, "timestamp_start") or read_scalar(pairs, "timestamp"))
     end = normalize_time(read_scalar(pairs, "timestamp_end"))
     topic, people = topic_of(pairs), read_list(pairs, "participants")
@@ -74,7 +75,7 @@ def draft_conversation(ident: str, pairs: Pairs) -> MemoryDraft:
 
 
 def topic_of(pairs: Pairs) -> str:
-    """What a conversation is about; writers before 3.1 call it by other names. "" where none is given."""
+    """Return the topic of a conversation, also under the names that writers before 3.1 use, or ""."""
     return next((found for name in TOPICS if (found := strip_quotes(read_scalar(pairs, name)))), "")
 
 
@@ -84,7 +85,7 @@ def _participant(name: str) -> JsonObject:
 
 
 def _line(ident: str, pairs: Pairs) -> str:
-    """A conversation without text of its own in one line."""
+    """Summarise a conversation that has no text of its own in one line."""
     did = read_scalar(pairs, "ai_actions")
     said = [
         read_scalar(pairs, "messages") and f"{read_scalar(pairs, 'messages')} messages",
@@ -99,7 +100,7 @@ def _line(ident: str, pairs: Pairs) -> str:
 
 
 def draft_session(ident: str, pairs: Pairs) -> MemoryDraft:
-    """`@SESSION:id`."""
+    """Draft the memory of a `@SESSION:id` block."""
     created, updated = (
         normalize_time(read_scalar(pairs, "created_at")),
         normalize_time(read_scalar(pairs, "last_update_time")),
@@ -118,7 +119,7 @@ def draft_session(ident: str, pairs: Pairs) -> MemoryDraft:
 
 
 def draft_state(pairs: Pairs) -> MemoryDraft:
-    """`@STATE` of a conversation, without the keys that are a user's or an application's."""
+    """Draft the memory of a conversation's `@STATE`, without the keys that belong to a user or an application."""
     parts = [
         f"{key}{_LABEL}{' -> '.join(item.values) if key == 'flow' else item.value}"
         for key, item in pairs.items()
@@ -129,7 +130,7 @@ def draft_state(pairs: Pairs) -> MemoryDraft:
 
 
 def draft_state_key(scope: str, key: str, value: str) -> MemoryDraft:
-    """One key of `@STATE:user` or `@STATE:app`."""
+    """Draft the memory of one key of `@STATE:user` or `@STATE:app`."""
     kind = aicf_mapping.USER_STATE if scope == "user" else aicf_mapping.APP_STATE
     fields: JsonObject = {"memory_type": "preference"} if "prefer" in key.lower() and scope == "user" else {}
     return MemoryDraft(
@@ -138,17 +139,17 @@ def draft_state_key(scope: str, key: str, value: str) -> MemoryDraft:
 
 
 def label_of(scope: str, key: str) -> str:
-    """A state key in people's words."""
+    """Return a state key in words."""
     return key.removeprefix(f"{scope}:").replace("_", " ")
 
 
 def value_of(scope: str, key: str, text: str) -> str:
-    """The value that a text gives a state key: after the label, where it still begins with that."""
+    """Return the value of a state key from the text of its memory, without the label if it is still there."""
     return text.removeprefix(f"{label_of(scope, key)}{_LABEL}")
 
 
 def draft_insight(cells: Sequence[str]) -> MemoryDraft:
-    """A row of `@INSIGHTS`: text, category, priority, confidence; `text`, why and priority in files of 1.0."""
+    """Draft a row of `@INSIGHTS`: text, category, priority, confidence. Files of 1.0 have text, reason and priority."""
     plain, named = split_named_cells(cells)
     text, *rest = plain or [""]
     if len(rest) == 2:
@@ -164,7 +165,7 @@ def draft_insight(cells: Sequence[str]) -> MemoryDraft:
 
 
 def draft_decision(cells: Sequence[str]) -> MemoryDraft:
-    """A row of `@DECISIONS`: decision, impact, confidence, rationale; decision and rationale where there are two."""
+    """Draft a row of `@DECISIONS`: decision, impact, confidence, rationale. Two cells are decision and rationale."""
     plain, named = split_named_cells(cells)
     text, *rest = plain or [""]
     if len(rest) == 1:
@@ -177,7 +178,7 @@ def draft_decision(cells: Sequence[str]) -> MemoryDraft:
 
 
 def draft_insight_block(ident: str, pairs: Pairs) -> MemoryDraft:
-    """`@INSIGHT:id` with fields."""
+    """Draft an `@INSIGHT:id` block with fields."""
     named = {"memory_type": read_scalar(pairs, "memory_type"), "ident": ident}
     about = {"category": read_scalar(pairs, "category"), "priority": read_scalar(pairs, "priority")}
     text = read_scalar(pairs, "text") or read_scalar(pairs, "content")
@@ -186,7 +187,7 @@ def draft_insight_block(ident: str, pairs: Pairs) -> MemoryDraft:
 
 
 def draft_decision_block(ident: str, pairs: Pairs) -> MemoryDraft:
-    """`@DECISION:id` with fields."""
+    """Draft a `@DECISION:id` block with fields."""
     text = read_scalar(pairs, "description") or read_scalar(pairs, "decision") or read_scalar(pairs, "content")
     named = {"memory_type": read_scalar(pairs, "memory_type"), "ident": ident}
     whole = append_rationale(text, read_scalar(pairs, "rationale"))
@@ -197,7 +198,7 @@ def draft_decision_block(ident: str, pairs: Pairs) -> MemoryDraft:
 
 
 def draft_numbered_fields(kind: str, named: Mapping[str, str]) -> MemoryDraft:
-    """A decision or an insight of numbered fields: `decision_1=`, `rationale_1=`, `impact_1=`."""
+    """Draft a decision or an insight of numbered fields: `decision_1=`, `rationale_1=`, `impact_1=`."""
     about = {name: named.get(name, "") for name in ("category", "priority", "impact")}
     text = append_rationale(named.get(kind, ""), named.get("rationale", "") or named.get("reason", ""))
     made = _inferred(kind, text, about, named.get("confidence", ""), {})
@@ -205,7 +206,7 @@ def draft_numbered_fields(kind: str, named: Mapping[str, str]) -> MemoryDraft:
 
 
 def draft_watched_topic(ident: str, text: str, time: str) -> MemoryDraft:
-    """The line `topic|...` of a file that was written as a conversation went on."""
+    """Draft the line `topic|...` of a file that was written while the conversation went on."""
     start = normalize_time(time)
     fields: JsonObject = {
         "tags": [f"topic:{text}"] if text else None,
@@ -220,7 +221,7 @@ def append_rationale(text: str, rationale: str) -> str:
 
 
 def split_named_cells(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Plain cells, and those that name themselves (`memory_type=semantic`), which may stand anywhere but first."""
+    """Split cells into plain ones and named ones (`memory_type=semantic`). The first cell is always plain."""
     plain, named = list(cells[:1]), dict[str, str]()
     for place, cell in enumerate(cells[1:], 1):
         key, equals, value = cell.partition("=")
@@ -246,7 +247,7 @@ def _inferred(kind: str, text: str, about: Mapping[str, str], confidence: str, n
 
 
 def draft_consolidation(ident: str, pairs: Pairs) -> MemoryDraft:
-    """`@CONSOLIDATION:id`."""
+    """Draft a `@CONSOLIDATION:id` block."""
     theme, facts = read_scalar(pairs, "semantic_theme"), _cells(pairs, "key_facts")
     when = normalize_time(read_scalar(pairs, "consolidated_at"))
     own = {
@@ -258,7 +259,7 @@ def draft_consolidation(ident: str, pairs: Pairs) -> MemoryDraft:
 
 
 def draft_memory_block(ident: str, pairs: Pairs) -> MemoryDraft:
-    """`@MEMORY:type` with fields."""
+    """Draft a `@MEMORY:type` block with fields."""
     return _memory(
         ident or read_scalar(pairs, "type") or read_scalar(pairs, "memory_type"),
         read_scalar(pairs, "content") or read_scalar(pairs, "text"),
@@ -269,7 +270,7 @@ def draft_memory_block(ident: str, pairs: Pairs) -> MemoryDraft:
 
 
 def draft_memory_row(cells: Sequence[str]) -> MemoryDraft:
-    """A row of `@MEMORY`: type, time, text, importance."""
+    """Draft a row of `@MEMORY`: type, time, text, importance."""
     memory_type, time, text, importance, *_ = [*cells, "", "", "", ""]
     return _memory(memory_type, text, time, importance, [])
 
@@ -282,7 +283,7 @@ def _memory(memory_type: str, text: str, time: str, importance: str, tags: list[
 
 
 def draft_message_row(cells: Sequence[str]) -> MemoryDraft:
-    """A row of `@CONVERSATION`: id, time, role, text."""
+    """Draft a row of `@CONVERSATION`: id, time, role, text."""
     ident, time, role, text = [*cells[:3], *[""] * (3 - len(cells[:3])), "|".join(cells[3:])]
     fields: JsonObject = {"temporal": {"observed_at": normalize_time(time)}, "source": {"interaction_id": ident}}
     return MemoryDraft(
@@ -291,13 +292,13 @@ def draft_message_row(cells: Sequence[str]) -> MemoryDraft:
 
 
 def draft_work_row(cells: Sequence[str]) -> MemoryDraft:
-    """A row of `@WORK`: id, status, description."""
+    """Draft a row of `@WORK`: id, status, description."""
     ident, status, text = [*cells[:2], *[""] * (2 - len(cells[:2])), "|".join(cells[2:])]
     return MemoryDraft(aicf_mapping.WORK, text or ident, {}, {"status": status or None, "ident": ident or None})
 
 
 def draft_data_row(columns: Sequence[str], cells: Sequence[str]) -> MemoryDraft:
-    """A row of `@DATA`: its cells under the names of the columns."""
+    """Draft a row of `@DATA`: its cells under the names of the columns."""
     names = [*columns, *(f"column {number}" for number in range(len(columns) + 1, len(cells) + 1))]
     pairs = [(name.strip(), cell) for name, cell in zip(names, cells, strict=False) if cell.strip()]
     event = next((found for _, cell in pairs if (found := normalize_time(cell))), None)
@@ -310,9 +311,10 @@ _ROLES = ("user", "assistant", "system", "tool", "human", "ai")
 
 
 def draft_positional_row(cells: Sequence[str]) -> MemoryDraft:
-    """A row of a file of 2.0 that names no columns: `N|CONV|id|messages|tokens`, or `N|DATA|text` for what was said.
+    """Draft a row of a 2.0 file without column names: `N|CONV|id|messages|tokens` for a conversation, `N|DATA|text` for
+    a message.
 
-    More cells of a conversation are its time and its text.
+    Further cells of a conversation are its time and its text.
     """
     kind = cells[1] if len(cells) > 2 else ""
     if kind == "DATA":
@@ -338,7 +340,7 @@ def draft_positional_row(cells: Sequence[str]) -> MemoryDraft:
 
 
 def count_leading_cells(cells: Sequence[str]) -> int:
-    """How many cells stand before the text of `N|DATA|...`: number, kind, and role and time where they are given."""
+    """Return how many cells precede the text of `N|DATA|...`: number, kind, and optionally role and time."""
     place = 2
     while place < len(cells) - 1 and (
         cells[place].lower().removesuffix("_message") in _ROLES or normalize_time(cells[place])
@@ -348,7 +350,7 @@ def count_leading_cells(cells: Sequence[str]) -> int:
 
 
 def _numbers(pairs: Pairs) -> JsonObject:
-    """Counts, as numbers where they are."""
+    """Return the count fields, as numbers where possible."""
     return {name: _int(read_scalar(pairs, name)) for name in _INTS if name in pairs}
 
 
@@ -358,7 +360,7 @@ def _int(text: str) -> int | str:
 
 
 def draft_work_block(ident: str, pairs: Pairs) -> MemoryDraft:
-    """`@WORK:id` with fields."""
+    """Draft a `@WORK:id` block with fields."""
     text = read_scalar(pairs, "description") or read_scalar(pairs, "content") or ident
     return MemoryDraft(
         aicf_mapping.WORK, text, {}, {"status": read_scalar(pairs, "status") or None, "ident": ident or None}
@@ -376,7 +378,7 @@ _OF_LISTS = {
 
 
 def draft_transcript(messages: Sequence[Any]) -> MemoryDraft:
-    """The messages of a conversation in a JSON file: `role: text`, with a blank line between."""
+    """Draft the messages of a conversation in a JSON file as `role: text`, separated by blank lines."""
     said = [(_role(message), _said(message, _SPOKEN)) for message in messages]
     text = "\n\n".join(f"{role}{_LABEL}{words}" if role else words for role, words in said if words)
     known = [found for message in messages if (found := normalize_time(_text(message, "timestamp")))]
@@ -386,7 +388,7 @@ def draft_transcript(messages: Sequence[Any]) -> MemoryDraft:
 
 
 def draft_json_value(name: str, value: Any) -> MemoryDraft:
-    """An element of another list of a JSON file."""
+    """Draft an element of any other list of a JSON file."""
     kind = _OF_LISTS.get(name, aicf_mapping.UNKNOWN)
     text = _said(value, DECIDED) or (json.dumps(value, ensure_ascii=False) if value not in (None, "", [], {}) else "")
     if kind == aicf_mapping.DECISION:
@@ -414,7 +416,7 @@ def _text(value: Any, name: str) -> str:
 
 
 def draft_xml_part(text: str, part: XmlPart) -> MemoryDraft:
-    """A part of an XML file."""
+    """Draft a part of an XML file."""
     if part.kind in (aicf_mapping.DECISION, aicf_mapping.INSIGHT):
         about = {"impact": ""} if part.kind == aicf_mapping.DECISION else {"category": "", "priority": ""}
         made = _inferred(part.kind, append_rationale(text, part.rationale), about, "", {"ident": part.ident})

@@ -1,5 +1,5 @@
-"""What pieces of a file say of each other: rows of @LINKS, vectors of @EMBEDDING, and what follows from where a piece
-stands (AICF 3.1, "@LINKS", "@EMBEDDING"). Everything resolves within one file."""
+"""Relations between the pieces of one file: rows of @LINKS, vectors of @EMBEDDING, and relations implied by positions
+(AICF 3.1, "@LINKS", "@EMBEDDING")."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_formats.aicf.syntax.aicf_times import creation_time_of, normalize_
 from lifeboat_formats.aicf.syntax.document_parts import AicfItem, AicfSection
 
 MOST_LINKS = 100_000
-"""More rows than that are kept in the file, and are no links of records."""
+"""Number of rows of @LINKS that become relations. Further rows stay in the file only."""
 _FOLLOWING = {
     aicf_mapping.STATE: ELABORATES,
     aicf_mapping.MESSAGE: ELABORATES,
@@ -26,7 +26,7 @@ _FOLLOWING = {
 
 
 class LinkRow(NamedTuple):
-    """A row of @LINKS as it is written, and whether both ends stand in the file."""
+    """A row of @LINKS as written, and whether both ends are in the file."""
 
     item: AicfItem
     source: str
@@ -36,14 +36,14 @@ class LinkRow(NamedTuple):
 
 
 class EmbeddingSection(NamedTuple):
-    """An @EMBEDDING section. `problem` says why it is no vector of a record, "" when it is."""
+    """An @EMBEDDING section. `problem` says why it is not used as a vector, "" if it is."""
 
     section: AicfSection
     problem: str
 
 
 class FileRelations(NamedTuple):
-    """`passed_over` counts links behind the most that are followed: they are kept in the file only."""
+    """Links and vectors of a file. `passed_over` counts links beyond MOST_LINKS."""
 
     links: list[LinkRow]
     vectors: list[EmbeddingSection]
@@ -51,7 +51,7 @@ class FileRelations(NamedTuple):
 
 
 def relate_pieces(pieces: Sequence[FilePiece]) -> FileRelations:
-    """Write relations and vectors onto the memories among the pieces; their ids are known."""
+    """Add relations and vectors to the memories among the pieces, whose ids are set already."""
     names = _names(pieces)
     for piece in pieces:
         if piece.made is not None:
@@ -66,7 +66,7 @@ def relate_pieces(pieces: Sequence[FilePiece]) -> FileRelations:
 
 
 def _names(pieces: Sequence[FilePiece]) -> dict[str, FilePiece]:
-    """Every name under which a memory of the file may be spoken of."""
+    """Return the memories by every name that a link may use."""
     found: dict[str, FilePiece] = {}
     numbers = {aicf_mapping.INSIGHT: 0, aicf_mapping.DECISION: 0}
     for piece in pieces:
@@ -86,7 +86,7 @@ def _names(pieces: Sequence[FilePiece]) -> dict[str, FilePiece]:
 
 
 def _follow(piece: FilePiece, names: dict[str, FilePiece]) -> None:
-    """Relations that no row says."""
+    """Add the relations that the position of a piece implies."""
     assert piece.made is not None
     relation = _FOLLOWING.get(piece.made.kind)
     if relation and piece.conversation is not None:
@@ -111,7 +111,7 @@ def _sections(pieces: Sequence[FilePiece], name: str) -> list[AicfSection]:
 
 
 def parse_link_ends(cells: Sequence[str]) -> tuple[str, str, str]:
-    """Source, target and relation: `a->b|type`, or `type|a|b` as one writer has it."""
+    """Return source, target and relation of `a->b|type`, or of `type|a|b` as one writer has it."""
     first = cells[0]
     if "->" in first:
         source, _, target = first.partition("->")

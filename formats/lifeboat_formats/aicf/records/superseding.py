@@ -1,5 +1,5 @@
-"""Links that say that one memory replaces another, taken at their word where a user asks for it (ALF §3.1.1,
-`supersedes`). Otherwise they are relations like all others: any writer may have meant less by them."""
+"""Applies links that say that one memory replaces another, if the user asks for it (ALF §3.1.1, `supersedes`). By
+default they are ordinary relations, because a writer may have meant less."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ RELATION = "supersedes"
 
 
 def apply_supersedes(records: Sequence[JsonObject]) -> list[JsonObject]:
-    """The records, those that are replaced superseded and before the one that came in their place. A memory replaces
-    one at most, and is replaced by one at most: the first that is said; what would close a circle is left out."""
+    """Return the records with replaced ones marked as superseded and placed before their successor. A memory replaces
+    at most one other and is replaced by at most one: the first link is used. A link that would close a cycle is
+    ignored."""
     before = _predecessors(records)
     gone = set(before.values())
     made = {str(record["id"]): _changed(record, before, gone) for record in records}
@@ -22,8 +23,8 @@ def apply_supersedes(records: Sequence[JsonObject]) -> list[JsonObject]:
 
 
 def _predecessors(records: Sequence[JsonObject]) -> dict[str, str]:
-    """What each memory came in the place of. A chain is known by its ends, `newest` by the oldest one and `oldest` by
-    the newest one: so a circle shows without a walk along the chain."""
+    """Return the predecessor of each replacing memory. Each chain is tracked by its ends (`newest` by the oldest id,
+    `oldest` by the newest), so a cycle is found without walking the chain."""
     known = {str(record["id"]) for record in records}
     before: dict[str, str] = {}
     gone: set[str] = set()
@@ -48,7 +49,7 @@ def _replaced(record: JsonObject) -> Iterator[str]:
 
 
 def _changed(record: JsonObject, before: Mapping[str, str], gone: set[str]) -> JsonObject:
-    """With its mark made anew: it was read like this, nobody changed it."""
+    """Return a record with its new status, and with a new mark: no user has changed it."""
     name = str(record["id"])
     made = {**record, RELATION: before[name]} if name in before else record
     if name not in gone:

@@ -1,7 +1,7 @@
-"""What stands in a cell or behind a `=`: splitting, escapes, lists, numbers and times.
+"""Parses and writes cells and values: splitting, escapes, lists, numbers and times.
 
 Cells are split first, at every pipe that is not escaped; then each is unescaped in one pass from left to right. The
-other order would make a separator of an escaped pipe.
+reverse order would turn an escaped pipe into a separator.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from enum import StrEnum
 
 
 class Escaping(StrEnum):
-    """How a writer escaped."""
+    """How a writer escapes values."""
 
     SPECIFIED = "specified"
-    """`\\\\`, `\\|` and `\\n`, as the specification has it; `\\r` and `\\@` are read as well."""
+    r"""`\\`, `\|` and `\n`, as specified. `\r` and `\@` are read as well."""
     LOOSE = "loose"
-    """A writer that left backslashes as they were: one stands for itself unless `|`, `n`, `r` or `@` follows."""
+    """The writer did not escape backslashes: a backslash is literal unless `|`, `n`, `r` or `@` follows."""
     NONE = "none"
-    """Nothing is escaped and pipes do not separate: free text."""
+    """Free text: nothing is escaped, and pipes do not separate."""
 
 
 _UNESCAPED = {"|": "|", "n": "\n", "r": "\r", "@": "@", "\\": "\\"}
@@ -35,7 +35,7 @@ _ESCAPED = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r"}
 
 
 def split_cells(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> list[str]:
-    """Cut at the pipes that are not escaped; the pieces are still escaped. At least one piece."""
+    """Split a value at the pipes that are not escaped. The cells are still escaped; there is at least one."""
     if escaping is Escaping.NONE:
         return [raw]
     if "\\" not in raw:
@@ -52,7 +52,7 @@ def split_cells(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> list[str]:
 
 
 def unescape_cell(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> str:
-    """The text that an escaped piece stands for. An unknown escape and a lone backslash at the end stay as they are."""
+    """Return the text that an escaped cell stands for. Unknown escapes and a trailing backslash are kept."""
     if escaping is Escaping.NONE or "\\" not in raw:
         return raw
     if escaping is Escaping.LOOSE:
@@ -61,7 +61,7 @@ def unescape_cell(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> str:
 
 
 def unknown_escapes(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> int:
-    """How many escapes nobody defined, a lone backslash at the end among them."""
+    """Count undefined escapes, including a trailing backslash."""
     if escaping is not Escaping.SPECIFIED or "\\" not in raw:
         return 0
     pairs: list[str] = _PAIR.findall(raw)
@@ -70,7 +70,7 @@ def unknown_escapes(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> int:
 
 
 def escape_cell(text: str, escaping: Escaping = Escaping.SPECIFIED) -> str:
-    """A text as a cell or a scalar: `unescape_cell` gives it back, with LOOSE as far as that can be said at all."""
+    """Escape a text as a cell or a scalar. `unescape_cell` restores it, with LOOSE as far as possible."""
     if escaping is Escaping.NONE:
         return text
     pattern = _LOOSE_TO_ESCAPE if escaping is Escaping.LOOSE else _TO_ESCAPE
@@ -78,12 +78,12 @@ def escape_cell(text: str, escaping: Escaping = Escaping.SPECIFIED) -> str:
 
 
 def join_cells(texts: Iterable[str], escaping: Escaping = Escaping.SPECIFIED) -> str:
-    """A row, or a list, of texts."""
+    """Escape texts and join them as a row or a list."""
     return "|".join(escape_cell(text, escaping) for text in texts)
 
 
 def items_of_list(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> list[str]:
-    """A list, between pipes where there is one, else between commas. Both occur; the items are unescaped."""
+    """Return the unescaped items of a list, separated by pipes if it has any, else by commas."""
     cells = split_cells(raw, escaping)
     if len(cells) == 1:
         cells = [piece.strip() for piece in raw.split(",")]
@@ -91,7 +91,7 @@ def items_of_list(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> list[str
 
 
 def strip_double_quotes(text: str) -> str:
-    """A text without the one pair of double quotes around it, if it has that."""
+    """Return a text without one pair of surrounding double quotes."""
     if len(text) >= 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
         return text[1:-1]
     return text
@@ -101,7 +101,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def parse_integer(text: str) -> int | None:
-    """A whole number in decimal notation of at most 18 digits, or None."""
+    """Return a decimal integer of at most 18 digits, or None."""
     found = text.strip()
     return int(found) if _INTEGER.fullmatch(found) else None
 
@@ -110,21 +110,21 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40})(?:[eE][
 
 
 def parse_decimal(text: str) -> float | None:
-    """A finite number, or None."""
+    """Return a finite number, or None."""
     found = text.strip()
     number = float(found) if _DECIMAL.fullmatch(found) else math.inf
     return number if math.isfinite(number) else None
 
 
 def parse_percentage(text: str) -> float | None:
-    """`95.5%` as 95.5, or None."""
+    """Return `95.5%` as 95.5, or None."""
     found = text.strip()
     return parse_decimal(found[:-1]) if found.endswith("%") else None
 
 
 class ParsedVector(list[float]):
-    """The numbers of an embedding, in their order. `is_elided`: dots stand for the rest; `is_broken`: something in it
-    is no finite number. Such numbers are left out, and the vector is none that can be used."""
+    """The numbers of an embedding. `is_elided`: dots replace a part of it. `is_broken`: some element is not a finite
+    number. Such elements are left out, and the vector is not usable."""
 
     is_elided = False
     is_broken = False
@@ -135,7 +135,7 @@ class ParsedVector(list[float]):
 
 
 def parse_vector(raw: str) -> ParsedVector:
-    """The numbers between commas or pipes, also in brackets."""
+    """Parse numbers separated by commas or pipes, optionally in brackets."""
     text = raw.strip()
     if text.startswith("[") and text.endswith("]"):
         text = text[1:-1]
@@ -161,8 +161,8 @@ _BASIC_TIME = re.compile(
 
 
 def parse_timestamp(text: str) -> str | None:
-    """A time as UTC, `YYYY-MM-DDTHH:MM:SS[.fraction]Z`, or None. Read are RFC 3339, the basic form of version 2, and a
-    day alone; a time without an offset counts as UTC. Fractions keep up to six digits."""
+    """Return a time as UTC, `YYYY-MM-DDTHH:MM:SS[.fraction]Z`, or None. It accepts RFC 3339, the basic form of version
+    2, and a date alone; a time without an offset is UTC. Fractions keep up to six digits."""
     found = _TIME.fullmatch(text.strip()) or _BASIC_TIME.fullmatch(text.strip())
     if found is None:
         return None
@@ -179,7 +179,7 @@ def parse_timestamp(text: str) -> str | None:
 
 
 def is_timestamp(text: str) -> bool:
-    """Whether a text is a time as the specification asks for: with seconds, and an offset."""
+    """Return whether a text is a time as the specification requires: with seconds and an offset."""
     found = _TIME.fullmatch(text)
     return (
         found is not None

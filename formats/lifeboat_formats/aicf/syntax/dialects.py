@@ -1,5 +1,8 @@
-"""Which dialect a file is of, from its first line, its headers and its numbers; at the speed of regular expressions,
-so that one section can be had without reading the others."""
+"""Detects the dialect of a file from its first line, its headers and its line numbers.
+
+Everything here works with regular expressions over the whole text, so that one section can be found without parsing the
+others.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import NamedTuple
 from lifeboat_formats.aicf.syntax import grammar, numbered_lines
 from lifeboat_formats.aicf.syntax.document_parts import Dialect
 
-# A line begins behind one of these; every text is searched with one in front of it. A pattern that begins with a set of
-# characters is searched fast, which one that begins with `\\A` or a look behind is not.
+# Searches run over the text with a line end put in front of it. A pattern that begins with a character set is searched
+# fast; one that begins with `\\A` or a lookbehind is not.
 _BEGIN = r"[\r\n][ \t]*"
 _NUMBER = r"(?:[0-9]{1,9}\|[ \t]*)?"
 _HEADERS = re.compile(_BEGIN + r"(?:([0-9]{1,9}\|)[ \t]*)?\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\r\n\\]|\Z)")
@@ -38,12 +41,12 @@ _UNDECLARED = {
     Dialect.MANUAL: "1.0",
 }
 UNDECLARED = "3.x"
-"""The version of a file that names none, and whose dialect does not say."""
+"""The version of a file that declares none and whose dialect does not imply one."""
 NEWEST = (3, 1)
 
 
 class HeaderLine(NamedTuple):
-    """A line that may be a header, or a row with a name. `rest` is where its name ends; offsets in the text."""
+    """A line that may be a header or a named row. Offsets in the text: `rest` is where the name ends."""
 
     start: int
     is_numbered: bool
@@ -52,7 +55,7 @@ class HeaderLine(NamedTuple):
 
 
 class DialectSurvey(NamedTuple):
-    """What is known of a file before its lines are read."""
+    """What is known of a file before its lines are parsed."""
 
     dialect: Dialect
     is_numbered: bool
@@ -62,13 +65,13 @@ class DialectSurvey(NamedTuple):
 
     @property
     def is_canonical(self) -> bool:
-        """Whether it is what the specification describes, to the letter: every line is one, and nothing but the
-        escapes that it lists stands for something else."""
+        """Return whether the file follows the specification exactly: every line is numbered, and only the specified
+        escapes have a meaning."""
         return self.dialect is Dialect.SPECIFIED and self.version.startswith("3.1") and self.is_version_declared
 
 
 def survey_text(text: str) -> DialectSurvey:
-    """Tell a file that is text (neither JSON nor XML) by its shape."""
+    """Detect dialect, version and headers of a text that is neither JSON nor XML."""
     numbered = numbered_lines.is_numbered(text)
     padded = "\n" + text
     declared = _DECLARED.search(padded)
@@ -83,12 +86,12 @@ def survey_text(text: str) -> DialectSurvey:
 
 
 def assume_version(dialect: Dialect) -> str:
-    """The version that a dialect is of when it does not say."""
+    """Return the version that a dialect implies when a file declares none."""
     return _UNDECLARED.get(dialect, UNDECLARED)
 
 
 def is_newer_version(version: str) -> bool:
-    """Whether a version is above the newest one known."""
+    """Return whether a version is newer than the newest supported one."""
     parts = version.split(".")
     numbers = tuple(int(part) for part in parts[:2] if part.isdecimal() and len(part) <= 9)
     return numbers > NEWEST
@@ -140,6 +143,6 @@ def _headerless(text: str, first: str, numbered: bool) -> Dialect:
     if first and all(line.count("|") == 7 for line in re.split(r"[\r\n]", text) if line.strip()):
         return Dialect.EIGHT_COLUMNS
     said = [line.lstrip() for line in re.split(r"[\r\n]", text) if line.strip()]
-    # Comments alone are what is left of a file whose memories are gone, not prose with headings.
+    # A file that lost all memories consists of comments only. It must not be taken for prose with headings.
     are_comments = bool(said) and all(line.startswith("#") for line in said)
     return Dialect.COMPILED if are_comments else Dialect.UNKNOWN

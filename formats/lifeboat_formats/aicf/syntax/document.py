@@ -1,4 +1,4 @@
-"""A file of any dialect read without loss: `emit(parse(data)) == data`, whatever the bytes are."""
+"""Parses a file of any dialect without loss: `emit_document(parse_document(data)) == data` for any bytes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|!--|AICF)", re.IGNORECASE)
 
 
 def parse_document(data: bytes | str, *, name: str = "") -> AicfDocument:
-    """Read a file: its bytes (compressed or not), or its text. `name` stands in errors only.
+    """Parse a file given as bytes (compressed or not) or as text. `name` is used in error messages only.
 
-    Raises SourceRefused for what is no text at all (`utf8_invalid`, `gzip_bomb`, `gzip_invalid`). Everything else is
-    read: what is wrong with it is for `checking`.
+    Raises SourceRefused for bytes that are not text (`utf8_invalid`, `gzip_bomb`, `gzip_invalid`). Everything else
+    parses; `file_checks` reports its defects.
     """
     if isinstance(data, str):
         data = file_encoding.encode_text(data, name=name)
@@ -44,7 +44,7 @@ def parse_document(data: bytes | str, *, name: str = "") -> AicfDocument:
 
 
 def parse_text(text: str, *, bom: bool = False) -> AicfDocument:
-    """Read a text that was decoded and has no byte order mark."""
+    """Parse a decoded text without a byte order mark."""
     notices: list[FormatNotice] = []
     if text.lstrip()[:1] in ("{", "["):
         try:
@@ -70,7 +70,8 @@ def parse_text(text: str, *, bom: bool = False) -> AicfDocument:
 
 
 def emit_document(document: AicfDocument) -> bytes:
-    """The bytes that were read, put together from the parts. A compressed file comes back compressed as it was."""
+    """Return the bytes that were parsed, assembled from the items. A compressed file is returned compressed as it
+    was."""
     if document.packed is not None:
         return document.packed
     text = "".join(document.text[item.start : item.end] for item in document.items())
@@ -78,7 +79,8 @@ def emit_document(document: AicfDocument) -> bytes:
 
 
 def find_section(text: str, name: str, ident: str | None = None) -> AicfSection | None:
-    """What `parse(text).section(name, ident)` gives, without reading the other sections where that can be done."""
+    """Return the same as `parse_text(text).section(name, ident)`, without parsing the other sections where that is
+    safe."""
     if not name or text.lstrip()[:1] in ("{", "[") or _XML.match(text):
         return parse_text(text).section(name, ident)
     found = survey_text(text)
@@ -94,7 +96,7 @@ def find_section(text: str, name: str, ident: str | None = None) -> AicfSection 
 
 
 def _can_be_cut(text: str, found: DialectSurvey) -> bool:
-    """Whether a section is what it is without those before it, and ends where the next header begins."""
+    """Return whether a section can be parsed without the sections before it and ends where the next header begins."""
     if found.dialect in (Dialect.SCHEMA_DATA, Dialect.ESCAPED_BLOCKS, Dialect.END_TAGS):
         return False
     if ('"""' in text and not found.is_canonical) or "\\@" in text:
@@ -103,7 +105,7 @@ def _can_be_cut(text: str, found: DialectSurvey) -> bool:
 
 
 def _beginnings(text: str, found: DialectSurvey) -> Iterator[tuple[HeaderLine, str]]:
-    """Where sections begin, with their names."""
+    """Yield the header lines that begin a section, with the section's name."""
     current = ""
     for head in found.heads:
         following = text[head.rest : head.rest + 1]

@@ -1,7 +1,7 @@
-"""A file as parts: what every dialect is read as, plain data.
+"""The parsed form of a file, the same for every dialect.
 
-The items of all sections, one behind the other, are the text: each begins where the one before it ended. So a part can
-be replaced, and everything around it stays as it was.
+The items of all sections, concatenated, are the text: each begins where the one before it ends. So one item can be
+replaced without changing anything around it.
 """
 
 from __future__ import annotations
@@ -18,44 +18,47 @@ from lifeboat_formats.interchange.contract import FormatNotice
 
 
 class Dialect(StrEnum):
-    """Who wrote the file, as far as it tells. The grammar differs in what is escaped and what makes a pair."""
+    """The dialect of a file, named after its writer where known. Dialects differ in escapes and in what forms a
+    pair."""
 
     SPECIFIED = "v3.1"
-    """Every line numbered, as the specification has it."""
+    """Every line is numbered, as in the specification."""
     MIXED = "v3-mixed-numbers"
-    """As SPECIFIED, with gaps in the numbers and lines without one."""
+    """Like SPECIFIED, with gaps in the numbers and lines without a number."""
     BLOCKS = "v3-blocks"
-    """Only the first line of a block has a number, which counts blocks."""
+    """Only the first line of a block is numbered; the number counts blocks."""
     COMPILED = "v3-compiled"
-    """No numbers."""
+    """No line numbers."""
     STREAM = "v3-stream"
-    """Every line numbered; a count of each kind at the end."""
+    """Every line is numbered; the file ends with a count of each kind."""
     ESCAPED_BLOCKS = "v3-escaped-blocks"
-    """A whole block in one line, its header escaped."""
+    """Each block is one line with an escaped header."""
     SCHEMA_DATA = "v2-schema-data"
     POSITIONAL = "v2-positional"
     EIGHT_COLUMNS = "v1-columns"
     JSON = "v1-json"
     XML = "v1-xml"
     END_TAGS = "export-end-tags"
-    """What a model wrote: `@NAME` ... `@NAME_END`."""
+    """Written by a language model: `@NAME` ... `@NAME_END`."""
     TAGGED_LINES = "export-tags"
-    """What a model wrote: `@CONTENT:` and such with free text behind."""
+    """Written by a language model: tags such as `@CONTENT:`, followed by free text."""
     KEY_CELLS = "v3-alpha"
-    """`key|value`, no headers."""
+    """Lines `key|value` without headers."""
     WATCHER = "v3-watcher"
-    """`1|@CONVERSATION|id|time` and lines `kind|...`."""
+    """A line `1|@CONVERSATION|id|time`, followed by lines `kind|...`."""
     MANUAL = "v1-manual"
-    """By hand: `@FLOW`, `@DETAILS:tag`."""
+    """Written by hand: `@FLOW`, `@DETAILS:tag`."""
     UNKNOWN = "unknown"
-    """Text without anything by which to tell."""
+    """Text without recognisable structure."""
 
 
 class ItemKind(StrEnum):
+    """The kind of an item."""
+
     HEADER = "header"
-    """`@NAME:ident`. `key` is the name, `raw` what follows it without the `:`."""
+    """`@NAME:ident`. `key` is the name, `raw` the text after it without the `:`."""
     END = "end"
-    """`@NAME_END`, which closes the section; `key` is the name with its end."""
+    """`@NAME_END`, which closes the section. `key` is the name including `_END`."""
     PAIR = "kv"
     """`key=value`."""
     ROW = "row"
@@ -67,18 +70,18 @@ class ItemKind(StrEnum):
     FENCE = "fence"
     BLANK = "blank"
     JSON = "json"
-    """A value in a JSON file: `key` is the list it stands in, `data` the value, `raw` its text."""
+    """A value in a JSON file: `key` is its list, `data` the value, `raw` its text."""
     GLUE = "glue"
-    """What stands between the values of a JSON file."""
+    """The text between the values of a JSON file."""
 
 
 @dataclass(slots=True)
 class AicfItem:
-    """A piece of the text, with its number, its blanks and the end of its line.
+    """A span of the text, including its line number, surrounding blanks and line terminator.
 
-    `start` to `end` is the piece, `value_start` to `value_end` what stands for its value in it; `raw` is that value as
-    it is written, without line numbers where it goes over several lines (`is_triple`: between three double quotes).
-    `line` counts from 1; `number` is the one at its beginning.
+    `start` to `end` is the span, `value_start` to `value_end` the value in it. `raw` is the value as written, without
+    the line numbers inside a value of several lines (`is_triple`: between three double quotes). `line` counts from 1;
+    `number` is the leading line number.
     """
 
     kind: ItemKind
@@ -96,22 +99,22 @@ class AicfItem:
 
     @property
     def value(self) -> str:
-        """The value as one text, unescaped; pipes in it are no separators."""
+        """Return the value as one unescaped text, in which pipes do not separate cells."""
         return self.raw if self.is_triple else cell_values.unescape_cell(self.raw, self.escaping)
 
     @property
     def cells(self) -> list[str]:
-        """The cells as they are written."""
+        """Return the cells as written."""
         return [self.raw] if self.is_triple else cell_values.split_cells(self.raw, self.escaping)
 
     @property
     def values(self) -> list[str]:
-        """The cells, unescaped."""
+        """Return the cells, unescaped."""
         return [cell_values.unescape_cell(cell, self.escaping) for cell in self.cells]
 
     @property
     def as_list(self) -> list[str]:
-        """The value as a list, between pipes or commas."""
+        """Return the value as a list, separated by pipes or commas."""
         return [self.raw] if self.is_triple else cell_values.items_of_list(self.raw, self.escaping)
 
 
@@ -119,10 +122,10 @@ class AicfItem:
 class AicfSection:
     """A header and everything up to the next one.
 
-    `name` is in upper case, "" for what stands before the first header or behind an end tag; `header` as it is
-    spelled, "" where rows came without one. `ident` is what follows the `:` ("@STATE:user" -> "user"), the first cell
-    of `@NAME|a|b`, or the text of `@AICF_VERSION 3.1.0`. `group` and `columns` are for `@DATA` of version 2: the
-    section it belongs to, and the names of its cells.
+    `name` is in upper case, "" before the first header and after an end tag. `header` is the name as spelled, "" for
+    rows without a header. `ident` is the text after the `:` ("@STATE:user" -> "user"), the first cell of `@NAME|a|b`,
+    or the text of `@AICF_VERSION 3.1.0`. `group` and `columns` are for `@DATA` of version 2: the section it belongs to
+    and the names of its cells.
     """
 
     name: str
@@ -135,7 +138,7 @@ class AicfSection:
     columns: tuple[str, ...] = ()
 
     def pairs(self) -> dict[str, AicfItem]:
-        """The pairs by their keys as written; of a key that stands several times the last counts."""
+        """Return the pairs by key as written. The last of repeated keys is used."""
         return {item.key: item for item in self.items if item.kind is ItemKind.PAIR}
 
     def of_kind(self, *kinds: ItemKind) -> Iterator[AicfItem]:
@@ -143,19 +146,18 @@ class AicfSection:
 
     @property
     def line(self) -> int:
-        """The line it begins in, from 1."""
+        """Return the line in which the section begins, counted from 1."""
         return self.items[0].line if self.items else 1
 
     def text(self) -> str:
-        """Its free text, a line each."""
+        """Return the free text of the section, one line per item."""
         return "\n".join(item.value for item in self.of_kind(ItemKind.TEXT))
 
 
 @dataclass
 class AicfDocument:
-    """A file. `text` is without the byte order mark (`bom`); `packed` are the bytes of a compressed one. `version` is
-    what it declares, or what its dialect is of; `is_numbered` whether its lines begin with numbers. `json` is the
-    value of a JSON file."""
+    """A parsed file. `text` excludes the byte order mark (`bom`); `packed` are the original bytes of a compressed file.
+    `version` is declared or implied by the dialect. `json` is the value of a JSON file."""
 
     text: str
     bom: bool = False
@@ -177,7 +179,7 @@ class AicfDocument:
         return index
 
     def section(self, name: str, ident: str | None = None) -> AicfSection | None:
-        """The first section of a name (any case) and identifier, of any identifier when None. A look-up."""
+        """Return the first section with a name (in any case) and identifier; None matches any identifier."""
         by_ident = self._index.get(name.upper(), {})
         if ident is not None:
             found = by_ident.get(ident)
@@ -185,10 +187,10 @@ class AicfDocument:
         return next((same[0] for same in by_ident.values()), None)
 
     def named(self, name: str) -> list[AicfSection]:
-        """All sections of a name, in their order."""
+        """Return all sections with a name, in order."""
         every = [section for same in self._index.get(name.upper(), {}).values() for section in same]
         return sorted(every, key=lambda section: section.start)
 
     def items(self) -> Iterator[AicfItem]:
-        """All items, in the order of the text."""
+        """Yield all items in the order of the text."""
         return (item for section in self.sections for item in section.items)

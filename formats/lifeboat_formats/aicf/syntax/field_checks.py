@@ -1,4 +1,4 @@
-"""What the fields, rows and links of a file have to say, against what the specification has them say."""
+"""Checks of fields, rows and links against the specification."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MEMORY_TYPE = re.compile(r"\s*memory_type=(.*)\Z", re.DOTALL)
 
 
 class UngradedFinding(NamedTuple):
-    """A finding whose severity is not settled. `line` counts from 1."""
+    """A finding whose severity is not decided yet. `line` counts from 1."""
 
     code: str
     text: str
@@ -24,12 +24,12 @@ class UngradedFinding(NamedTuple):
 
 
 def section_base_name(section: AicfSection) -> str:
-    """The name of a section; `@INSIGHT` is one of `@INSIGHTS`."""
+    """Return the section that rows of this one belong to: `@INSIGHT` belongs to `@INSIGHTS`."""
     return grammar.ROW_NAMES.get(section.name, section.name)
 
 
 def check_section_fields(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
-    """What is wrong with the values in a section."""
+    """Yield findings about the values in a section."""
     name = section_base_name(section)
     if name in specification.FIELDS:
         yield from _pairs(section, dialect)
@@ -57,7 +57,7 @@ def _pairs(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
         if field is None:
             if (section.name, item.key) in specification.OWN_FIELDS:
                 continue
-            # A state has keys of its own.
+            # The keys of a state are free, and older dialects have fields of their own.
             if section.name != "STATE" and dialect not in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
                 yield UngradedFinding("field_unknown", "The specification knows no such field: kept", item.line, where)
         elif section.name != "STATE" or _scope(section) == "session":
@@ -169,8 +169,8 @@ def _embedding(section: AicfSection) -> Iterator[UngradedFinding]:
 
 
 def list_link_targets(document: AicfDocument) -> set[str]:
-    """What a link of a file may name: the identifiers of its sections, those of its rows (`insight_001`,
-    `decision_001` in their order, as many digits as there are), and what a field `id` or a first cell says."""
+    """Return every name that a link in the file may refer to: identifiers of sections, numbered rows (`insight_001`,
+    `decision_001`, with more digits where needed), and the value of a field `id` or of a first cell."""
     found: set[str] = set()
     counts = {"INSIGHTS": 0, "DECISIONS": 0}
     for section in document.sections:
@@ -188,7 +188,7 @@ def list_link_targets(document: AicfDocument) -> set[str]:
 
 
 class StatedLink(NamedTuple):
-    """A link as it is written: who with whom, and how."""
+    """A link as it is written: source, target, relation, and the remaining cells."""
 
     source: str
     target: str
@@ -197,7 +197,7 @@ class StatedLink(NamedTuple):
 
 
 def parse_link(item: AicfItem) -> StatedLink | None:
-    """The link in a row: `a->b|relation`, or `relation|a|b`. None when it is neither."""
+    """Return the link in a row, written as `a->b|relation` or `relation|a|b`, or None."""
     cells = item.values
     source, arrow, target = cells[0].partition("->")
     if arrow:
@@ -208,7 +208,7 @@ def parse_link(item: AicfItem) -> StatedLink | None:
 
 
 def check_links(document: AicfDocument) -> Iterator[UngradedFinding]:
-    """What is wrong with the links of a file."""
+    """Yield findings about the links of a file."""
     known: set[str] | None = None
     for section in document.sections:
         if section_base_name(section) != "LINKS":

@@ -1,8 +1,8 @@
-"""Everything that can be said against a file, with codes and line numbers ("Validation Rules" of the specification).
+"""Checks of a whole file, as findings with codes and line numbers ("Validation Rules" of the specification).
 
-An error is what cannot be read. Everything else is a warning, because a file of somebody else is read as far as it
-goes; `strict`, for files that claim to be version 3.1, makes errors of what breaks the format. Texts hold names of
-fields and sections, never what stands in them.
+Only a file that cannot be read is an error. Everything else is a warning, because files of other writers are read as
+far as possible. `strict` is for files that claim to be version 3.1: it turns format violations into errors. Finding
+texts name fields and sections, never their content.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from lifeboat_formats.interchange.contract import FormatFinding
 from lifeboat_formats.interchange.errors import SourceRefused
 
 MOST = 100
-"""Findings of one code; how many more there are is one finding more."""
+"""Findings reported per code. One more finding says how many were left out."""
 _STRICT = frozenset(
     ("field_syntax", "escape_unknown", "required_field_missing", "required_section_missing", "timestamp_invalid")
 )
 _LINED = frozenset(
     (Dialect.SPECIFIED, Dialect.MIXED, Dialect.BLOCKS, Dialect.COMPILED, Dialect.STREAM, Dialect.ESCAPED_BLOCKS)
 )
-"""The dialects of version 3, which its rules are for."""
+"""The dialects of version 3, to which its structural rules apply."""
 
 Remark = field_checks.UngradedFinding
 Rule = Callable[[AicfDocument], Iterator[Remark]]
 
 
 def check_file(source: AicfDocument | bytes, *, strict: bool, name: str = "") -> list[FormatFinding]:
-    """What is wrong with a file, in the order of its lines. What cannot be read at all is one error."""
+    """Return the findings of a file, ordered by line. A file that cannot be read gives one error."""
     if isinstance(source, bytes):
         try:
             source = parse_document(source, name=name)
@@ -94,7 +94,7 @@ def _sizes(document: AicfDocument) -> Iterator[Remark]:
 
 
 def _is_longer(text: str, most: int) -> bool:
-    """Whether a text is longer than so many bytes; short ones are not encoded for it."""
+    """Return whether a text has more than `most` bytes, without encoding short texts."""
     return len(text) * 4 > most and len(text.encode()) > most
 
 
@@ -151,7 +151,7 @@ def _sections(document: AicfDocument) -> Iterator[Remark]:
 
 
 def _items(document: AicfDocument) -> Iterator[Remark]:
-    """The form of what stands in the sections that the specification describes."""
+    """Check the form of the items in sections that the specification describes."""
     for section in document.sections:
         name = field_checks.section_base_name(section)
         for item in section.items:
@@ -165,7 +165,7 @@ def _items(document: AicfDocument) -> Iterator[Remark]:
 
 def _has_form(document: AicfDocument, name: str, item: AicfItem) -> bool:
     if item.kind is ItemKind.TEXT:
-        # What only begins like a header has a finding of its own.
+        # `_headers` reports lines that begin like a header.
         return item.raw.lstrip().startswith("@") or _is_bare_version(document, name, item)
     if item.kind is ItemKind.CELLS:
         return document.dialect is Dialect.COMPILED

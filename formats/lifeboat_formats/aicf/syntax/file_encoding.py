@@ -1,4 +1,4 @@
-"""The bytes of a file: unpacked within bounds, decoded without a guess."""
+"""Decompresses files within limits and decodes them without guessing the encoding."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from lifeboat_formats.interchange.errors import SourceRefused
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 LARGEST = 100 * 1024 * 1024
-"""Bytes of a file, unpacked; the specification's own figure ("Size Limits")."""
+"""Largest unpacked file in bytes, as the specification recommends ("Size Limits")."""
 _PIECE = 64 * 1024
 _MOST_MEMBERS = 4096
 
 
 def is_compressed(data: bytes) -> bool:
-    """Whether bytes are compressed, by their beginning."""
+    """Return whether bytes are compressed, by their first bytes."""
     return data.startswith(GZIP)
 
 
 def decompress_bytes(data: bytes, *, largest: int = LARGEST) -> bytes:
-    """What is packed, also in several members one behind the other; bytes that are not packed as they are. No more
-    memory than `largest` is taken. Raises SourceRefused (`gzip_bomb` for more than that, `gzip_invalid`)."""
+    """Return the unpacked data of one or several gzip members; other bytes are returned unchanged. Memory use is
+    bounded by `largest`. Raises SourceRefused: `gzip_bomb` above that size, `gzip_invalid` for damaged data."""
     if not is_compressed(data):
         return data
     out = bytearray()
@@ -37,13 +37,13 @@ def decompress_bytes(data: bytes, *, largest: int = LARGEST) -> bytes:
 
 
 def compress_bytes(data: bytes) -> bytes:
-    """The same bytes every time: no name in it, no time."""
+    """Compress bytes reproducibly: without name and time."""
     return gzip.compress(data, 9, mtime=0)
 
 
 def decode_text(data: bytes, *, name: str = "") -> tuple[str, bool]:
-    """The text without its byte order mark, and whether there was one. Raises SourceRefused (`utf8_invalid`): a file
-    of another encoding is never guessed at."""
+    """Decode a text. Return it without its byte order mark, and whether it had one. Raises SourceRefused
+    (`utf8_invalid`): other encodings are never guessed."""
     bom = data.startswith(BOM)
     try:
         return data[len(BOM) if bom else 0 :].decode(), bom
@@ -56,7 +56,7 @@ def decode_text(data: bytes, *, name: str = "") -> tuple[str, bool]:
 
 
 def encode_text(text: str, *, name: str = "") -> bytes:
-    """A text as bytes. Raises SourceRefused (`utf8_invalid`) where it holds half a character."""
+    """Encode a text. Raises SourceRefused (`utf8_invalid`) if it contains a lone surrogate."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -68,7 +68,7 @@ def _line(data: bytes, at: int) -> int:
 
 
 def _member(data: bytes, at: int, out: bytearray, largest: int) -> int:
-    """Unpack the member that begins at an offset behind what was unpacked before; where it ends."""
+    """Append one unpacked gzip member to `out` and return the offset where it ends."""
     stream = zlib.decompressobj(wbits=31)
     try:
         while not stream.eof:

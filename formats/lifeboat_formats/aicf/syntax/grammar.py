@@ -1,4 +1,4 @@
-"""One line: is it a header, a row, a pair, cells, text."""
+"""Classifies one line: header, row, key-value pair, cells or text."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ROW_NAMES = {
     "LINKS": "LINKS",
     "LINK": "LINKS",
 }
-"""Names that may stand in front of a row, and the section they belong to."""
+"""Names that may begin a row, and the section that such a row belongs to."""
 FREE_TEXT = frozenset(("NOTES", "CONTEXT", "CONTENT"))
-"""Sections of prose: a `key=` in them is text."""
+"""Sections of prose, where `key=` is ordinary text."""
 TABLES = frozenset(("SCHEMA", "DATA"))
 _INSIGHT_KEYS = ("insight", "text", "content", "category", "priority", "confidence", "timestamp", "memory_type")
 _DECISION_KEYS = ("decision", "description", "impact", "rationale", "reason", "why", "source", "status", "importance")
@@ -33,11 +33,11 @@ _LINK_KEYS = ("id", "from", "to", "from_id", "to_id", "relation", "relationship"
 _PAIR_KEYS = frozenset((*_INSIGHT_KEYS, *_DECISION_KEYS, *_LINK_KEYS))
 _COUNTED_KEY = re.compile(r"[A-Za-z][A-Za-z_]*_[0-9]+\Z")
 _BLANKS = " \t"
-"""What may stand around a header. Other white space, U+2028 for one, is text."""
+"""White space allowed around a header. Other white space, such as U+2028, is text."""
 
 
 class ParsedLine(NamedTuple):
-    """What a line is. `key` and the offsets of its value, counted from the beginning of the data."""
+    """The kind of a line, its key, and the offsets of its value from the beginning of the data."""
 
     kind: ItemKind
     key: str = ""
@@ -46,7 +46,7 @@ class ParsedLine(NamedTuple):
 
 
 def escaping_of(dialect: Dialect) -> Escaping:
-    """How the writer of a dialect escapes."""
+    """Return how writers of a dialect escape values."""
     if dialect in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
         return Escaping.LOOSE
     if dialect in (Dialect.JSON, Dialect.XML, Dialect.TAGGED_LINES, Dialect.END_TAGS, Dialect.UNKNOWN):
@@ -55,7 +55,7 @@ def escaping_of(dialect: Dialect) -> Escaping:
 
 
 def parse_header(data: str) -> ParsedLine | None:
-    """The header in a line: HEADER, or ROW for `@INSIGHTS cells`. None when it is neither."""
+    """Return a HEADER, or a ROW for `@INSIGHTS cells`, or None if the line is neither."""
     found = _NAME.match(data, _indent(data))
     if found is None:
         return None
@@ -67,7 +67,7 @@ def parse_header(data: str) -> ParsedLine | None:
     value = at + _indent(data[at:])
     if name.upper() in ROW_NAMES and not _COUNT.match(data, value, end):
         return ParsedLine(ItemKind.ROW, name, value, len(data))
-    # A word behind an at-sign begins many a sentence: only what looks like a declaration is one.
+    # Many sentences begin with a word after an at-sign, so only upper case or a single pair makes a header.
     if name == name.upper() and len(name) > 1:
         return ParsedLine(ItemKind.HEADER, name, value, end)
     if name.upper() == "AICF_VERSION" or _ONE_PAIR.match(data, value, end):
@@ -76,20 +76,20 @@ def parse_header(data: str) -> ParsedLine | None:
 
 
 def header_ident(data: str, header: ParsedLine) -> str:
-    """The identifier in a header: what follows the `:`, or the first cell of `@NAME|a|b`."""
+    """Return the identifier in a header: the text after the `:`, or the first cell of `@NAME|a|b`."""
     ident = data[header.value : header.value_end]
     is_cells = header.value > 0 and data[header.value - 1] == "|"
     return ident.split("|", 1)[0] if is_cells else ident
 
 
 def is_escaped_block(data: str) -> bool:
-    """Whether a line is a whole block, its header escaped and its lines behind `\\n`."""
+    r"""Return whether a line holds a whole block, with an escaped header and lines separated by `\n`."""
     stripped = data.lstrip(_BLANKS)
     return stripped.startswith("\\@") and "\\n" in stripped and _ESCAPED_NAME.match(stripped) is not None
 
 
 def classify_line(data: str, section: str, dialect: Dialect) -> ParsedLine:
-    """What a line of a section is (`section` in upper case) which is no header."""
+    """Classify a line that is not a header. `section` is in upper case."""
     stripped = data.strip()
     if not stripped:
         return ParsedLine(ItemKind.BLANK)
@@ -114,7 +114,8 @@ _WITHOUT_PAIRS = (Dialect.KEY_CELLS, Dialect.EIGHT_COLUMNS, Dialect.POSITIONAL, 
 
 
 def _is_pair(key: str, data: str, section: str) -> bool:
-    """In a section of rows the text of one may hold a `=`: there a pair is what has a key that is known."""
+    """Return whether `key=` begins a pair. In sections of rows only known keys do, because the text of a row may
+    contain `=`."""
     if ROW_NAMES.get(section) is None or "|" not in data:
         return True
     return key.lower() in _PAIR_KEYS or _COUNTED_KEY.match(key) is not None

@@ -1,4 +1,4 @@
-"""Version 1 as JSON: the values in it with their places in the text, so that one can be changed and the rest stays."""
+"""Version 1 as JSON: values with their positions in the text, so that one can be changed without touching the rest."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from lifeboat_formats.aicf.syntax.document_parts import AicfItem, AicfSection, I
 from lifeboat_formats.aicf.syntax.numbered_lines import count_terminators
 
 LISTS = ("messages", "conversations", "decisions", "insights", "code_changes", "todos")
-"""The lists whose values stand alone."""
+"""The lists whose values become separate items."""
 _DEEPEST = 64
-"""Values inside of values."""
+"""Deepest nesting of values."""
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotJson(ValueError):
-    """A text that is no JSON, or one whose values could not be written again (half
-    characters, numbers that are none)."""
+    """The text is not JSON, or its values could not be written again (lone surrogates, non-finite numbers)."""
 
 
 def loads(text: str) -> Any:
-    """The value of a text. Raises NotJson, also for what is nested too deeply."""
+    """Decode a text. Raises NotJson, also for values that are nested too deeply."""
     try:
         value = _DECODER.decode(text)
         _bound(value)
@@ -38,8 +37,8 @@ def loads(text: str) -> Any:
 
 
 def build_json_section(text: str, value: Any) -> AicfSection:
-    """The one section `JSON` of a file: an item for every value in one of `LISTS` (or in the list that the file is),
-    glue between. `value` is what `loads` gave for the text."""
+    """Return the only section, `JSON`: one item per value in the lists of `LISTS` (or in the top-level list), with glue
+    items between. `value` is the result of `loads` for the text."""
     items: list[AicfItem] = []
     at = line = line_at = 0
     for key, start, end, data in _places(text, value):
@@ -83,7 +82,7 @@ def _places(text: str, value: Any) -> list[tuple[str, int, int, Any]]:
 
 
 def _elements(text: str, start: int, key: str) -> tuple[list[tuple[str, int, int, Any]], int]:
-    """The values of the list that opens at an offset, and where it ends."""
+    """Return the values of the list that begins at an offset, and the offset where the list ends."""
     found = []
     at = _skip(text, start + 1)
     while text[at] != "]":
@@ -100,7 +99,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _bound(value: Any) -> None:
-    """Raises ValueError for what is nested so deeply that somebody who walks it might fall."""
+    """Raise ValueError if a value is nested so deeply that walking it could exhaust the stack."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [inner for each in level for inner in _inside(each)]

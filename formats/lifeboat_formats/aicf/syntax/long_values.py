@@ -1,4 +1,4 @@
-"""How values are written in AICF 3.1 ("String Encoding"): one pass, and the reader gets the same text again."""
+"""Splits long values over several fields, as extension sections need it ("String Encoding" of AICF 3.1)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aicf.syntax.cell_values import escape_cell
 
 LARGEST = 60_000
-"""UTF-8 bytes of one field of an extension section: AICF recommends at most 64 KiB for a field."""
+"""Longest field of an extension section in UTF-8 bytes. AICF recommends at most 64 KiB for a field."""
 
 
 def split_long_text(text: str, largest: int = LARGEST) -> list[str]:
-    """A text in pieces of at most so many bytes once they are escaped; no character is torn apart."""
+    """Split a text into pieces of at most `largest` bytes after escaping, never within a character."""
     if len(escape_cell(text).encode("utf-8", "surrogatepass")) <= largest:
         return [text]
     found: list[str] = []
@@ -29,7 +29,7 @@ def split_long_text(text: str, largest: int = LARGEST) -> list[str]:
 
 
 def spell_long_field(name: str, text: str) -> list[tuple[str, str]]:
-    """`name=` of a text, or `name.0=`, `name.1=` ... where it is long."""
+    """Return a text as field `name`, or as fields `name.0`, `name.1` ... if it is long."""
     parts = split_long_text(text)
     if len(parts) == 1:
         return [(name, text)]
@@ -37,7 +37,7 @@ def spell_long_field(name: str, text: str) -> list[tuple[str, str]]:
 
 
 def join_long_field(name: str, fields: Iterable[tuple[str, str]]) -> str | None:
-    """What `spell_long_field` took apart; None when it is not there."""
+    """Return the text that `spell_long_field` split, or None if the field is missing."""
     found = {key: value for key, value in fields if key == name or key.startswith(f"{name}.")}
     if name in found:
         return found[name]

@@ -1,7 +1,7 @@
-"""The lines of a file, and whether numbers stand in front of them.
+"""Splits a text into lines, with or without leading line numbers.
 
-Only CR LF, LF and CR end a line: `str.splitlines` would cut at U+2028 and others, which are text here. Whether a file
-is numbered is decided once, by its first line that is not blank: rows of version 2 begin with numbers of their own.
+Only CR LF, LF and CR end a line: `str.splitlines` would also split at U+2028 and others, which are text here. The first
+non-blank line decides whether a file is numbered, because rows of version 2 begin with numbers of their own.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _FIRST = re.compile(r"\s*")
 
 
 class LineOffsets(NamedTuple):
-    """Offsets in the text: `start` to `end` with number and terminator, `data` to `data_end` without. `number` is the
-    one in front, None where there is none."""
+    """Offsets of one line: `start` to `end` include number and terminator, `data` to `data_end` do not. `number` is the
+    leading line number, or None."""
 
     start: int
     data: int
@@ -28,7 +28,7 @@ class LineOffsets(NamedTuple):
 
 
 def first_line(text: str) -> str:
-    """The first line that is not blank, without its terminator."""
+    """Return the first non-blank line without its terminator."""
     found = _FIRST.match(text)
     at = found.end() if found else 0
     start = max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
@@ -37,8 +37,8 @@ def first_line(text: str) -> str:
 
 
 def is_numbered(text: str) -> bool:
-    """Whether the lines of a file have numbers, by the first that is not blank: behind `N|` there is nothing, a
-    header, or a pair."""
+    """Return whether the lines of a file are numbered: in the first non-blank line `N|` is followed by nothing, a
+    header or a pair."""
     line = first_line(text)
     found = _NUMBERED.match(line)
     if found is None:
@@ -48,7 +48,7 @@ def is_numbered(text: str) -> bool:
 
 
 def iterate_lines(text: str, start: int = 0, end: int | None = None, *, numbered: bool) -> Iterator[LineOffsets]:
-    """The lines between two offsets, which stand at beginnings of lines. Without a gap."""
+    """Yield the lines between two offsets, both at the beginning of a line. The lines leave no gap."""
     at, stop = start, len(text) if end is None else end
     while at < stop:
         found = _LINE.match(text, at)
@@ -63,12 +63,12 @@ def iterate_lines(text: str, start: int = 0, end: int | None = None, *, numbered
 
 
 def count_terminators(text: str, end: int) -> int:
-    """How many lines end before an offset that stands at the beginning of one."""
+    """Return how many lines end before an offset at the beginning of a line."""
     return text.count("\n", 0, end) + text.count("\r", 0, end) - text.count("\r\n", 0, end)
 
 
 def find_terminators(text: str) -> set[str]:
-    """The kinds of line ends that occur."""
+    """Return the kinds of line terminators that occur."""
     pairs = text.count("\r\n")
     counted = {"\r\n": pairs, "\n": text.count("\n") - pairs, "\r": text.count("\r") - pairs}
     return {terminator for terminator, count in counted.items() if count}

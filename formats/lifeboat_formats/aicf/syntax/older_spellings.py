@@ -1,5 +1,5 @@
-"""What files of older writers say in other words than the specification's: decisions and insights as numbered fields,
-messages as `[time] role: text`, and topics under other names. Pure functions."""
+"""Reads what older writers express differently from the specification: decisions and insights as numbered fields,
+messages as `[time] role: text`, and topics under other names."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _NUMBERED = re.compile(r"(?P<name>decision|insight)_?(?P<number>[0-9]{1,5})", re
 _OF_NUMBER = re.compile(r"(?P<name>[A-Za-z_]{2,20}?)_?(?P<number>[0-9]{1,5})")
 _SPOKEN = re.compile(r"(?:[-*]\s+)?\[([^\[\]]{1,40})\]\s*([A-Za-z][A-Za-z0-9_ -]{0,29}):\s+(\S.*)", re.DOTALL)
 _SURE_TOPICS = ("topic", "topics", "user_topics", "main_topic")
-"""Names that mean a topic in a section of any name."""
+"""Names that mean a topic in any section."""
 _TOPIC_LINE = re.compile(rf"(?:[-*] ?)?(?:{'|'.join(_SURE_TOPICS)}) ?[:=](.+)", re.IGNORECASE)
 _BULLET = re.compile(r"[ \t]{0,20}[-*][ \t]{1,20}(?=\S)")
 _LONGEST_LINE = 300
-"""Characters of a line that names a topic."""
+"""Longest line, in characters, that may name a topic."""
 _QUOTES = "\"'"
 
 
 class NumberedFields(NamedTuple):
-    """A decision or an insight of fields `decision_1=`, `rationale_1=`: the items that are its own, and every field of
-    its number in the section, by name."""
+    """A decision or an insight of numbered fields (`decision_1=`, `rationale_1=`): its own items, and every field of
+    its number in the section by name."""
 
     items: list[AicfItem]
     fields: dict[str, str]
@@ -38,7 +38,7 @@ def has_numbered(section: AicfSection) -> bool:
 
 
 def split_numbered_fields(section: AicfSection) -> Iterator[NumberedFields | list[AicfItem]]:
-    """Yield each decision or insight, and what stands between them, in the order of the section."""
+    """Yield each decision or insight, and the items between them, in order."""
     fields = dict[str, dict[str, str]]()
     for item in section.of_kind(ItemKind.PAIR):
         found = _OF_NUMBER.fullmatch(item.key)
@@ -66,7 +66,7 @@ def split_numbered_fields(section: AicfSection) -> Iterator[NumberedFields | lis
 
 
 def fields_by_name(items: Sequence[AicfItem]) -> dict[str, AicfItem]:
-    """Return the fields of a block by name; those of one decision or insight without their number."""
+    """Return the fields of a block by name, without the number for a decision or insight of numbered fields."""
     pairs = [item for item in items if item.kind is ItemKind.PAIR]
     if not pairs or not _NUMBERED.fullmatch(pairs[0].key):
         return {item.key: item for item in pairs}
@@ -81,7 +81,7 @@ def parse_spoken_line(text: str) -> tuple[str, str, str] | None:
 
 
 def topic_in(section: AicfSection) -> str:
-    """Return the topic that a field or a line of free text names (`topic: boats`); "" where none does."""
+    """Return the topic that a field or a line of free text names (`topic: boats`), or ""."""
     for item in section.items:
         if item.kind is ItemKind.PAIR and item.key.lower() in _SURE_TOPICS:
             return strip_quotes(item.value)
@@ -93,13 +93,13 @@ def topic_in(section: AicfSection) -> str:
 
 
 def strip_quotes(text: str) -> str:
-    """Return a value without the quotes around it."""
+    """Return a value without surrounding quotes."""
     text = text.strip()
     return text[1:-1].strip() if len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES else text
 
 
 def strip_bullet(cells: Sequence[str]) -> list[str]:
-    """Return the cells of a line without the dash of a list in front."""
+    """Return the cells of a line without a leading list dash."""
     found = _BULLET.match(cells[0]) if cells else None
     return list(cells) if found is None else [cells[0][found.end() :], *cells[1:]]
 
@@ -108,12 +108,12 @@ def strip_bullet(cells: Sequence[str]) -> list[str]:
 
 
 def json_time(value: Any) -> str | None:
-    """Return the time that a JSON object states of itself, or in its `metadata`."""
+    """Return the time that a JSON object or its `metadata` states."""
     return next((found for text in _texts(value, TIMES) if (found := normalize_time(text))), None)
 
 
 def json_topic(value: Any) -> str:
-    """Return the topic that a JSON object states of itself, or in its `metadata`."""
+    """Return the topic that a JSON object or its `metadata` states."""
     return next((text.strip() for text in _texts(value, TOPICS) if text.strip()), "")
 
 

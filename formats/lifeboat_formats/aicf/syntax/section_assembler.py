@@ -1,4 +1,4 @@
-"""Lines put together as sections with their items."""
+"""Assembles lines into sections and items."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _KEYED = (Dialect.KEY_CELLS, Dialect.WATCHER)
 
 
 class SectionAssembler:
-    """Reads the lines of a text (a whole one, or those of one section) into `sections`; `notices` is what somebody
-    should know of it."""
+    """Parses the lines of a text, or of one section, into `sections`. `notices` holds remarks for the user."""
 
     def __init__(self, text: str, survey: DialectSurvey) -> None:
         self.sections: list[AicfSection] = []
@@ -33,7 +32,7 @@ class SectionAssembler:
         self._columns: tuple[str, ...] = ()
 
     def read(self, start: int = 0, end: int | None = None) -> None:
-        """Take the lines between two offsets, which stand at beginnings of lines."""
+        """Parse the lines between two offsets, both at the beginning of a line."""
         self._line = count_terminators(self._text, start)
         all_lines = iterate_lines(self._text, start, end, numbered=self._survey.is_numbered)
         for line in all_lines:
@@ -66,7 +65,7 @@ class SectionAssembler:
         return bool(self.sections) and upper.endswith("_END") and self.sections[-1].name == upper[:-4]
 
     def _make_room(self, line: LineOffsets, kind: ItemKind) -> None:
-        """What follows an end tag is of no section, but for what says nothing."""
+        """Begin a nameless section if there is none, or if content follows an end tag."""
         says_something = kind not in (ItemKind.BLANK, ItemKind.COMMENT, ItemKind.FENCE)
         if not self.sections or (self._is_closed and says_something):
             self._begin(AicfSection("", "", "", line.start, line.start))
@@ -79,7 +78,7 @@ class SectionAssembler:
         self._append(line, data, sort)
 
     def _place(self, section: AicfSection) -> None:
-        """Which table a section of version 2 belongs to, and what its columns are."""
+        """Set the table that a section of version 2 belongs to, and its columns."""
         if self.sections and self.sections[-1].name == "SCHEMA":
             rows = self.sections[-1].of_kind(ItemKind.CELLS, ItemKind.TEXT)
             self._columns = tuple(cell.strip() for row in rows for cell in row.values)
@@ -131,7 +130,7 @@ class SectionAssembler:
             self._join_triple(item, line, following)
 
     def _join_triple(self, item: AicfItem, line: LineOffsets, following: Iterator[LineOffsets]) -> None:
-        """A value between three double quotes, which may go over several lines. What is never closed is no such."""
+        """Join a value between three double quotes, which may span lines. An unclosed value stays an ordinary one."""
         value = item.raw.strip()
         if not value.startswith(_TRIPLE):
             return
@@ -157,14 +156,15 @@ class SectionAssembler:
         item.end, item.value_end = line.end, min(closed + len(_TRIPLE), line.data_end)
 
     def _next_quotes(self, start: int) -> int:
-        """Where three quotes stand next. That there are none is remembered: a file of openings stays linear."""
+        """Return the offset of the next three quotes, or -1. The last occurrence is cached, so that a file of unclosed
+        values takes linear time."""
         if self._last_quotes is None or start <= self._last_quotes:
             self._last_quotes = self._text.rfind(_TRIPLE)
         return self._text.find(_TRIPLE, start) if start <= self._last_quotes else -1
 
 
 def _pieces(text: str, line: LineOffsets) -> Iterator[LineOffsets]:
-    """A block in one line, cut behind every `\\n` that stands for the end of one."""
+    r"""Split a block in one line after every `\n` escape."""
     start, at, number = line.start, line.data, line.number
     while True:
         found = text.find("\\n", at, line.data_end)
@@ -175,6 +175,6 @@ def _pieces(text: str, line: LineOffsets) -> Iterator[LineOffsets]:
         start = at = found + 2
         number = None
         if at == line.data_end:
-            # The terminator of the line belongs to the last piece, also when that is empty.
+            # The last piece includes the terminator of the line, even if it is otherwise empty.
             yield LineOffsets(at, at, at, line.end, None)
             return

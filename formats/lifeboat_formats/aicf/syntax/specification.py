@@ -1,4 +1,4 @@
-"""What version 3.1 of the specification says of its sections: fields, columns, and the words that it knows."""
+"""Sections of AICF 3.1: their fields, columns and enumerated words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class FieldType(StrEnum):
-    """What a field holds."""
+    """The type of a field."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -18,11 +18,11 @@ class FieldType(StrEnum):
     LIST = "list"
     VECTOR = "vector"
     WORD = "word"
-    """One of `Field.words`."""
+    """One of `FieldSpec.words`."""
 
 
 class FieldSpec(NamedTuple):
-    """A field of a section."""
+    """The specification of one field."""
 
     holds: FieldType = FieldType.TEXT
     is_required: bool = False
@@ -38,14 +38,14 @@ STATES = frozenset(("completed", "in_progress", "blocked", "cancelled"))
 SESSION_STATES = frozenset(("active", "completed", "archived"))
 CATEGORIES = frozenset(("ARCHITECTURE", "IMPLEMENTATION", "STRATEGY", "DATA", "SECURITY", "PERFORMANCE", "GENERAL"))
 IMPACTS = frozenset(("CRITICAL", "HIGH", "MEDIUM", "LOW"))
-"""Priorities of insights, impacts of decisions."""
+"""Priorities of insights and impacts of decisions."""
 CONFIDENCES = frozenset(("HIGH", "MEDIUM", "LOW"))
 MEMORY_TYPES = frozenset(("semantic", "episodic", "procedural"))
 _PLAIN_RELATIONS = ("depends_on", "related_to", "supersedes", "implements")
 RELATIONS = frozenset((*_PLAIN_RELATIONS, "semantic_cluster", "temporal_sequence", "causal_relationship"))
 METHODS = frozenset(("semantic_clustering", "temporal_summarization", "deduplication", "importance_filtering"))
 SCOPES = ("user", "app", "temp")
-"""Of a state, beside `session`; also the prefixes of its keys."""
+"""Scopes of a state besides `session`. They are also prefixes of keys."""
 
 FIELDS: Mapping[str, Mapping[str, FieldSpec]] = {
     "AICF_VERSION": {"version": FieldSpec(is_required=True)},
@@ -87,7 +87,7 @@ FIELDS: Mapping[str, Mapping[str, FieldSpec]] = {
         "compression_ratio": FieldSpec(FieldType.NUMBER),
     },
 }
-"""The sections of pairs, their fields in the order of the specification."""
+"""Sections of pairs, with their fields in the order of the specification."""
 
 _CATEGORY = FieldSpec(FieldType.WORD, words=CATEGORIES)
 _IMPACT = FieldSpec(FieldType.WORD, words=IMPACTS)
@@ -97,15 +97,15 @@ COLUMNS: Mapping[str, tuple[FieldSpec, ...]] = {
     "INSIGHTS": (_TEXT, _CATEGORY, _IMPACT, _CONFIDENCE),
     "DECISIONS": (_TEXT, _IMPACT, _CONFIDENCE, _TEXT),
 }
-"""The sections of rows, their cells in order. Links have a form of their own."""
+"""Sections of rows, with their cells in order. Rows of links have their own form."""
 
 SECTIONS = frozenset((*FIELDS, *COLUMNS, "LINKS"))
 OWN_PREFIX = "ALF_"
-"""How the sections begin in which what AICF has no place for stands."""
+"""Prefix of the names of extension sections."""
 OWN_FIELDS = frozenset((name, "content") for name in ("CONVERSATION", "SESSION", "CONSOLIDATION"))
-"""Fields that the writer adds to sections of the specification: the text of a memory, where it is no list of facts."""
+"""Fields that our writer adds to specified sections: the text of a memory that is not a list of facts."""
 
 LARGEST_FILE = 100 * 1024 * 1024
 LARGEST_LINE = 1024 * 1024
 LARGEST_FIELD = 64 * 1024
-"""Bytes; recommendations ("Size Limits")."""
+"""In bytes, as the specification recommends ("Size Limits")."""

@@ -1,6 +1,6 @@
-"""Times that a block states in a field of another name than the specification's, or in a section of its own.
+"""Finds the time of a block that is stated in another field than the specification's, or in a section of its own.
 
-Files of older writers say `timestamp=`, `date: ...`, `@TIMESTAMP:...` or `<timestamp>`. Pure functions.
+Older writers use `timestamp=`, `date: ...`, `@TIMESTAMP:...` or `<timestamp>`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def clock_of(section: AicfSection) -> str | None:
 
 
 def stated_time(section: AicfSection) -> str | None:
-    """Return the time in a block's fields, the most telling name first; None where it states none."""
+    """Return the time in a block's fields, by order of preference of their names, or None."""
     stated = dict[str, str]()
     for key, value in _fields(section):
         found = normalize_time(value.strip().strip("\"'"))

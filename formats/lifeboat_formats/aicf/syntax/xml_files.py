@@ -1,7 +1,7 @@
-"""Version 1 as XML: conversations, their messages, decisions and insights, with their places in the text.
+"""Version 1 as XML: conversations, messages, decisions and insights, with their positions in the text.
 
-The text is never given to an XML parser: whatever its bytes are, the items are the text, and entities of its own are
-not looked up. An element that is not closed ends nothing.
+No XML parser is involved: the items cover the text whatever its bytes are, and custom entities are not resolved. An
+unclosed element is ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ROLES = ("role", "sender", "speaker", "author")
 _IDS = ("id", "name")
 _RATIONALES = ("rationale", "reason")
 _SAID_BESIDE = (*_ROLES, *TIMES, *TOPICS, *_RATIONALES, "id")
-"""Fields that say something of a memory and are no part of its text."""
+"""Fields that describe a memory and are not part of its text."""
 _LONGEST_FIELD = 2000
 _MARKUP = re.compile(r"<(?:(?P<skipped>!--|!\[CDATA\[|\?)|(?P<closes>/?)(?P<name>[A-Za-z_][\w:.\-]*)(?P<rest>[^<>]*)>)")
 _ENDS = {"!--": "-->", "![CDATA[": "]]>", "?": "?>"}
@@ -45,8 +45,8 @@ _ATTRIBUTE = re.compile(r"\s(?P<name>[A-Za-z_][\w:.\-]*)\s*=\s*(?:\"(?P<double>[
 
 
 class XmlPart(NamedTuple):
-    """What an item of an XML file is: a kind of `aicf_mapping`, and what stands beside its text. `is_plain` says that
-    its text is one run without markup, so that other words can stand in its place."""
+    """What an item of an XML file is: a kind of `aicf_mapping`, and its attributes. `is_plain`: its text contains no
+    markup, so that it can be replaced."""
 
     kind: str
     role: str = ""
@@ -60,6 +60,8 @@ class XmlPart(NamedTuple):
 
 @dataclass(slots=True)
 class _XmlElement:
+    """A conversation or memory element, and the elements inside of it."""
+
     name: str
     start: int
     inner: int
@@ -74,13 +76,13 @@ class _XmlElement:
 
 
 def build_xml_section(text: str) -> AicfSection:
-    """Return the one section `XML` of a file; its items are the text."""
+    """Return the only section, `XML`, whose items cover the text."""
     items = list(_XmlItemReader(text).items())
     return AicfSection("XML", "", "", 0, len(text), items)
 
 
 def _elements(text: str) -> list[_XmlElement]:
-    """Return the conversations and memories that stand in no other memory, in their order."""
+    """Return the conversations and memories that are not part of another memory, in order."""
     found: list[_XmlElement] = []
     opened: list[_XmlElement] = []
     names: Counter[str] = Counter()
@@ -112,12 +114,12 @@ def _elements(text: str) -> list[_XmlElement]:
 
 
 def _stands_in_a_conversation(element: _XmlElement, opened: Counter[str]) -> bool:
-    """Return whether an element is a conversation inside of another one: it is a part of that."""
+    """Return whether an element is a conversation inside of another one, and thus a part of it."""
     return not element.kind and any(opened[name] for name in _CONVERSATIONS)
 
 
 def _taken(found: list[_XmlElement], outer: _XmlElement) -> list[_XmlElement]:
-    """Take the elements that stand inside of another one out of a list."""
+    """Remove the elements inside of `outer` from the list and return them."""
     inside: list[_XmlElement] = []
     while found and found[-1].start > outer.start:
         inside.append(found.pop())
@@ -125,7 +127,7 @@ def _taken(found: list[_XmlElement], outer: _XmlElement) -> list[_XmlElement]:
 
 
 class _XmlItemReader:
-    """Cuts one text into items; `_time` and `_topic` are what the whole file says of itself."""
+    """Splits one text into items. `_time` and `_topic` are those that the whole file states."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -144,7 +146,7 @@ class _XmlItemReader:
         yield from self._run(elements, 0, len(self._text), XmlPart("", time=self._time, topic=self._topic))
 
     def _whole(self) -> AicfItem:
-        """Return a file without elements that are known as one item, the fields in it as part of its text."""
+        """Return a file without known elements as one item, with its fields as part of the text."""
         text, every = self._text, " ".join(found[0] for found in _ATTRIBUTE.finditer(self._text))
         topic, role = (_first(_stated(text, every, names)) for names in (TOPICS, _ROLES))
         part = XmlPart(aicf_mapping.TEXT, role.lower(), topic, _time_of(text, every))
@@ -158,7 +160,7 @@ class _XmlItemReader:
         yield self._text[start:end]
 
     def _run(self, elements: Sequence[_XmlElement], start: int, end: int, known: XmlPart) -> Iterator[AicfItem]:
-        """Yield elements that stand beside each other, and what stands between them."""
+        """Yield the items of adjacent elements and of the text between them."""
         for element in elements:
             yield from self._gap(start, element.start, known)
             yield from self._conversation(element, known) if element.inside else self._memory(element, known)
@@ -177,8 +179,8 @@ class _XmlItemReader:
         yield self._item(element.start, element.end, element.inner, element.inner_end, part, said)
 
     def _conversation(self, element: _XmlElement, known: XmlPart) -> Iterator[AicfItem]:
-        """Yield what a conversation says of itself, then what is in it. Its first part leaves a whole tag behind when
-        it goes: it begins behind the name, and ends before the last `>`."""
+        """Yield what a conversation states of itself, then its elements. Its first item begins after the element's name
+        and ends before the last `>`, so that a whole tag remains when the item is removed."""
         head = self._text[element.inner : element.inside[0].start]
         part = self._part(element, "".join(self._between(element.inside, element.inner, element.inner_end)), known)
         start = element.start + 1 + len(element.name)
@@ -206,7 +208,7 @@ class _XmlItemReader:
         )
 
     def _item(self, start: int, end: int, value: int, value_end: int, part: XmlPart, said: str) -> AicfItem:
-        """Return an item with its text; one without text stands between memories."""
+        """Return an item with its text, or glue if it has none."""
         if not said and part.kind == aicf_mapping.CONVERSATION and part.topic:
             said = f"Conversation {part.ident}: {part.topic}" if part.ident else f"Conversation: {part.topic}"
         if not said:
@@ -226,12 +228,12 @@ class _XmlItemReader:
 
 
 def _said(inner: str) -> str:
-    """Return the text of an element without its markup and without the fields beside it."""
+    """Return the text of an element without markup and without its descriptive fields."""
     return " ".join(html.unescape(_TAG.sub(" ", _FIELD.sub(" ", _flat(inner)))).split())
 
 
 def _flat(inner: str) -> str:
-    """Return markup without comments, and with the text of CDATA sections as text."""
+    """Return markup without comments and with CDATA sections as text."""
     pieces, at = list[str](), 0
     while (found := _SECTION.search(inner, at)) is not None:
         end = inner.find(_ENDS[found[1]], found.end())
@@ -244,7 +246,7 @@ def _flat(inner: str) -> str:
 
 
 def _stated(inner: str, attributes: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield what attributes and fields say under some names, the first name first."""
+    """Yield the values of attributes and fields with the given names, in the order of the names."""
     said: dict[str, str] = {}
     for found in _ATTRIBUTE.finditer(attributes):
         said.setdefault(found["name"].lower(), found["double"] if found["double"] is not None else found["single"])

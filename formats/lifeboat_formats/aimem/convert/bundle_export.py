@@ -1,7 +1,7 @@
-"""Making a bundle of a state (AIMEM §2): its memories with their relations, entities and vectors.
+"""Exports a state as a bundle (AIMEM §2): memories with their relations, entities and vectors.
 
-Two passes: `choosing` decides which memories go in, this one writes them as they are read. Nothing but ids is held
-meanwhile. Every text that leaves goes through the cleaner first; hashes are those of what leaves.
+The first pass, `memory_selection`, decides which memories are included. The second pass, here, writes them as they are
+read and keeps only ids in memory. Every text is cleaned before it is written; hashes are those of the cleaned texts.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class ProducedBundle:
 def produce_bundle(
     state: State, writer_options: ProducerOptions, around: ConversionContext
 ) -> Iterator[ProducedBundle]:
-    """Make a bundle of a state.
+    """Export a state as a bundle.
 
-    Raises InterchangeError for options that make none, BundleRefused for what no bundle can hold, and what the cleaner
-    raises.
+    Raises InterchangeError for invalid options, BundleRefused for what a bundle cannot hold, and the errors of the
+    cleaner.
     """
     options, chosen = _checked(writer_options, state, around), select_memories(state, writer_options)
     named = agent_name(state)
@@ -74,7 +74,7 @@ def produce_bundle(
 
 
 def list_export_losses(state: State, options: ProducerOptions) -> list[ItemFate]:
-    """What a bundle would not hold as it is. Nothing is cleaned for it."""
+    """Return what a bundle would not hold unchanged. Nothing is cleaned."""
     checked = _checked(options, state, ConversionContext(_EPOCH))
     producing = _BundleProducer(state, checked, select_memories(state, options), _DiscardingSink(), None)
     producing.run()
@@ -82,7 +82,7 @@ def list_export_losses(state: State, options: ProducerOptions) -> list[ItemFate]
 
 
 def agent_name(state: State) -> str:
-    """What the agent of a state is called, "" where the state does not say."""
+    """Return the name of a state's agent, "" if the state has none."""
     entry = state.entry(archive_layout.MANIFEST)
     head = json_codec.decode_json(state.body(archive_layout.MANIFEST)) if entry is not None else {}
     agent = head.get("agent") if isinstance(head, dict) else None
@@ -93,7 +93,7 @@ def agent_name(state: State) -> str:
 
 
 def _checked(options: ProducerOptions, state: State, around: ConversionContext) -> ProducerOptions:
-    """The options with what stands in them by default. Raises InterchangeError."""
+    """Return the options with their defaults filled in. Raises InterchangeError."""
     agent_id = ids.as_uuid(state.sequence.agent_id)
     producer = options.producer or around.identity.producer or default_producer(agent_id)
     tenant_id = options.tenant_id or agent_id
@@ -111,7 +111,7 @@ def _checked(options: ProducerOptions, state: State, around: ConversionContext) 
 
 
 def default_producer(agent_id: str) -> str:
-    """The namespace of an installation that has no name of its own."""
+    """Return the namespace of an installation without a name of its own."""
     return f"alf-{hashlib.sha256(agent_id.encode()).hexdigest()[:8]}"
 
 
@@ -146,7 +146,7 @@ def _envelope(options: ProducerOptions, chosen: MemorySelection, around: Convers
 
 
 class _RecordSink(Protocol):
-    """Where the records of a bundle go."""
+    """Receives the records of a bundle."""
 
     def chunk(self, chunk: JsonObject) -> None: ...
     def edge(self, edge: JsonObject) -> None: ...
@@ -155,7 +155,7 @@ class _RecordSink(Protocol):
 
 
 class _DiscardingSink:
-    """A sink for those who only want to know what would be lost."""
+    """A sink that discards records, to find out what would be lost."""
 
     def chunk(self, chunk: JsonObject) -> None:
         return None
@@ -172,7 +172,7 @@ class _DiscardingSink:
 
 @dataclass(slots=True)
 class _BundleProducer:
-    """One bundle in the making. `fates` are complete after `run`."""
+    """The export of one bundle. `fates` are complete after `run`."""
 
     state: State
     options: ProducerOptions
@@ -192,7 +192,7 @@ class _BundleProducer:
         self._vectors = StateVectors(self.state)
 
     def run(self) -> None:
-        """Write everything."""
+        """Write all records."""
         self.fates += self.chosen.fates
         if self.options.preserve_ids:
             self._keep_names()
@@ -261,7 +261,8 @@ class _BundleProducer:
         return parts_of(chunk, pure=self.options.pure)
 
     def _keep_names(self) -> None:
-        """Foreign names that memories keep: of several with one name, the first that counts."""
+        """Find the foreign names that memories keep. Of several memories with one name, the first current one keeps
+        it."""
         for record in in_append_order(self.state):
             if record.id in self.chosen.included and self.chosen.chains.wins(record.id):
                 name = self._naming.chunk(keep_fitting_fields(memory_records.parse_record(record.line)))
@@ -303,7 +304,7 @@ class _BundleProducer:
     # Vectors ----------------------------------------------------------------------------------------------------
 
     def _embedding(self, record: JsonObject, line: bytes, *, pure: bool) -> tuple[str, JsonObject] | None:
-        """A record's vector as its chunk has it, and what else is known of it."""
+        """Return a record's vector as its chunk holds it, and what else is known of it."""
         kind = self.chosen.vectors
         if kind is None:
             return None
@@ -358,7 +359,7 @@ class _BundleProducer:
             self._edge_fate(record, edge, ItemOutcome.TRANSFORMED if lost else ItemOutcome.ACCEPTED, lost)
 
     def _plain(self, item: JsonObject) -> tuple[JsonObject, str]:
-        """An edge or a link without what strict readers do not know, and what that loses."""
+        """Return an edge or a link without members that strict readers do not know, and a description of the loss."""
         ours = item.get(aimem_mapping.OURS)
         if not self.options.pure or not ours:
             return item, ""
@@ -368,7 +369,7 @@ class _BundleProducer:
 
     def _dropped(self, record: JsonObject, edge: RecordEdge) -> None:
         if edge.edge["edge_type"] == "x-supersedes" and not self.options.include_history:
-            return  # the fate of what was superseded says it
+            return  # the fate of the superseded memory covers it
         self.counts["edges_dropped"] += 1
         is_here = self.state.record(edge.other) is not None
         reason = "its other end is not in the bundle" if is_here else "its other end is not there"
@@ -432,11 +433,11 @@ _STRUCTURAL = frozenset(
         "entity_id",
     }
 )
-"""Members that hold no text of anybody: names that were made, words of the draft, hashes and times."""
+"""Members without user text: generated names, words of the draft, hashes and times."""
 
 
 _LITERAL = "x_"
-"""How fields of a record begin that hold what a format knows of it."""
+"""Prefix of record fields that hold what a single format knows of a memory."""
 
 
 def _is_of(embedding: JsonObject, model: str, dimensions: int) -> bool:
@@ -446,8 +447,8 @@ def _is_of(embedding: JsonObject, model: str, dimensions: int) -> bool:
 
 
 def _without_literals(ours: JsonObject) -> JsonObject:
-    """`x_alf` without what other formats know of a memory: they spell its text in ways of their own, in which nothing
-    that has to be redacted would be found."""
+    """Return `x_alf` without the literals of other formats. They spell the text in their own ways, in which nothing
+    could be found for redaction."""
     ext = {name: value for name, value in (ours.get("ext") or {}).items() if not name.startswith(_LITERAL)}
     kept = {name: value for name, value in ours.items() if name != "ext"}
     return kept | ({"ext": ext} if ext else {})

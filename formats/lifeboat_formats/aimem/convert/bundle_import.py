@@ -1,8 +1,8 @@
-"""Taking a bundle into memories that are here already: what is new, what is newer, what is refused (AIMEM §2.9, §5.4).
+"""Imports a bundle into existing memories: decides what is new, what is newer and what is refused (AIMEM §2.9, §5.4).
 
-Pure: a plan says what would be written, whoever holds the memories writes it. A chunk that is here already changes
-nothing unless it is newer; one that differs without being newer is refused by itself, and the others are taken. A newer
-one replaces a memory, which the history keeps, but no protected one (§5.1) unless the user allows it.
+Nothing is written here: a plan states what to write. An existing chunk changes nothing unless it is newer. A chunk that
+differs without being newer is refused alone. A newer one replaces a memory, which the history keeps; a protected memory
+(§5.1) is only replaced if the user allows it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 _SECOND = 10**9
 _LISTED = 10_000
-"""Refused chunks that a summary names; it counts all of them."""
+"""Number of refused chunks that a summary names. It counts all of them."""
 
 CONFLICT, STALE, FIELDS, PROTECTED, ERASED = (
     "idempotency_conflict",
@@ -59,14 +59,14 @@ _REASONS = {
 _UNTAKEN = "its memory was not taken"
 TENANT = "tenant_changed"
 _ANY_PRODUCER = "x"
-"""Whether an id was erased does not depend on who named it."""
+"""A placeholder: whether an id was erased does not depend on its producer."""
 _UPDATED = ("content", "memory_type", "category", "tags", "status", aimem_mapping.NAME)
-"""Fields of a record that a newer chunk changes."""
+"""Record fields that a newer chunk changes."""
 
 
 @dataclass(slots=True)
 class BundleImport:
-    """One bundle on its way in. `inserts` gives the new records one by one; the rest of it is complete afterwards."""
+    """The import of one bundle. `inserts` yields the new records; all other results are complete afterwards."""
 
     bundle: AimemBundle
     links: LinkIndex
@@ -80,7 +80,7 @@ class BundleImport:
     _ids_here: dict[str, str] = field(default_factory=dict)
 
     def inserts(self) -> Iterator[JsonObject]:
-        """The records that are new, in the order of their chunks, without `agent_id`."""
+        """Yield the new records without `agent_id`, in the order of their chunks."""
         origin = chunk_records.BundleOrigin.of_bundle(self.bundle, self.file)
         self.fates.extend(self.bundle.rejected)
         for part in self.bundle.chunks:
@@ -141,7 +141,7 @@ class BundleImport:
         return record
 
     def _conflict(self, chunk: JsonObject, stored: StoredChunk) -> str:
-        """Why a chunk that is here must not change what is here; "" where it changes nothing, or may."""
+        """Return why a chunk must not change the stored one, or "" if it changes nothing or may change it."""
         is_same, is_alike = _hash(chunk) == stored.chunk["content_hash"], _fields(chunk) == _fields(stored.chunk)
         passed = _nanoseconds(chunk) - _nanoseconds(stored.chunk)
         if passed <= 0 and _hash(chunk) in stored.versions:
@@ -158,7 +158,7 @@ class BundleImport:
         return PROTECTED if is_kept or not stored.record_id else ""
 
     def _is_newer(self, chunk: JsonObject, stored: StoredChunk) -> bool:
-        """Whether a chunk that conflicts with nothing changes what is here."""
+        """Return whether a chunk without conflicts changes the stored one."""
         passed = _nanoseconds(chunk) - _nanoseconds(stored.chunk)
         is_same, is_alike = _hash(chunk) == stored.chunk["content_hash"], _fields(chunk) == _fields(stored.chunk)
         return passed > 0 and not (is_same and (is_alike or passed < _SECOND))
@@ -186,7 +186,7 @@ class BundleImport:
     # Edges and links --------------------------------------------------------------------------------------------
 
     def _extend(self, chunk: JsonObject, stored: StoredChunk) -> None:
-        """Edges and links of a memory that is here already; those that are new are added to it."""
+        """Add the new edges and links of an existing memory."""
         name = chunk["id"]
         if not stored.record_id:
             self._drop_links(name)
@@ -229,7 +229,7 @@ class BundleImport:
             record.setdefault("related_records", []).append(chunk_records.related_of(edge, str(other_id)))
 
     def _has_edge(self, edge: JsonObject) -> bool:
-        """Whether an edge is here already; then its fate is told."""
+        """Return whether an edge exists already, and record its fate then."""
         source, target = self.links.whole_of(edge["source_id"]), self.links.whole_of(edge["target_id"])
         is_here = self.existing.has_edge(source, target, edge["edge_type"])
         if is_here:
@@ -238,15 +238,15 @@ class BundleImport:
         return is_here
 
     def _id_here(self, name: str) -> str:
-        """The id of the memory that a name stands for, "" for none and a gone one. Asked for every edge, while looking
-        at a memory takes as long as it is."""
+        """Return the id of the existing memory with a name, "" if it is missing or deleted. It is cached: every edge
+        asks for it, and finding a memory takes time in proportion to its size."""
         if name not in self._ids_here:
             found = self.existing.find(name)
             self._ids_here[name] = "" if found is None or found.is_gone else found.record_id
         return self._ids_here[name]
 
     def _drop_links(self, name: str, stored: StoredChunk | None = None) -> None:
-        """Edges and links of a chunk that was refused: it changes nothing of what is here, not even those."""
+        """Record the fates of edges and links of a refused chunk. A refused chunk changes nothing, not even those."""
         for edge in self.links.edges(name):
             if stored is None or not self._has_edge(edge):
                 self._fate("relation", _edge_name(edge), ItemOutcome.REJECTED, _UNTAKEN, "endpoint_refused")
@@ -282,11 +282,11 @@ class BundleImport:
             self._fate("entity", name, ItemOutcome.ACCEPTED, "no memory names it: kept beside them")
 
     def new_orphans(self) -> list[JsonObject]:
-        """Entities that no chunk names and that are not here yet."""
+        """Return the new entities that no chunk names."""
         return [entity for entity in self.links.orphans() if not self.existing.has_entity(entity["id"])]
 
     def notices(self) -> list[FormatNotice]:
-        """What was noticed of the bundle, and on the way in."""
+        """Return notices about the bundle and its import."""
         found = list(self.bundle.notices)
         envelope = self.bundle.envelope
         if self.existing.is_other_tenant(envelope.producer, envelope.tenant_id):
@@ -298,7 +298,7 @@ class BundleImport:
         return found
 
     def summary(self) -> JsonObject:
-        """What became of the bundle, in the words of the reference and in plain ones."""
+        """Return the result of the import under the names of the reference implementation and under plain names."""
         count = self.counts
         names = ("chunks_inserted", "chunks_updated", "chunks_skipped_idempotent", "edges_inserted", "edges_skipped")
         more = ("entities_inserted", "entities_skipped", "chunk_entities_inserted")
@@ -313,7 +313,7 @@ class BundleImport:
 
 
 def plan_import(existing: ExistingMemories, bundle: AimemBundle, options: ConsumerOptions | None = None) -> ImportPlan:
-    """What taking in a checked bundle would do to what is here. Nothing is written."""
+    """Plan the import of a checked bundle. Nothing is written."""
     chosen = options or ConsumerOptions()
     with LinkIndex(bundle, chosen.namespace) as links:
         importing = BundleImport(bundle, links, existing, chosen)
@@ -328,12 +328,12 @@ def plan_import(existing: ExistingMemories, bundle: AimemBundle, options: Consum
 
 
 def assume_no_memories() -> ExistingMemories:
-    """What is here where nothing is."""
+    """Return an `ExistingMemories` without memories."""
     return NoMemories()
 
 
 def encode_entities(entities: list[JsonObject]) -> bytes:
-    """Entities as they are kept beside the memories."""
+    """Encode entities as they are stored beside the memories."""
     return b"".join(json_codec.encode_json(entity) + b"\n" for entity in entities)
 
 

@@ -1,4 +1,4 @@
-"""What may be chosen when a bundle is made or taken in, and what becomes of it."""
+"""Options and results of exporting and importing bundles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lifeboat_formats.interchange.contract import FormatNotice
 
 
 class TextCleaner(Protocol):
-    """`interchange.cleaning.Cleaner`, as far as a producer needs it."""
+    """The part of `interchange.cleaning.Cleaner` that an export needs."""
 
     @property
     def redacts(self) -> bool: ...
@@ -26,11 +26,11 @@ class TextCleaner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProducerOptions:
-    """What a bundle is to hold.
+    """Options of an export.
 
-    `scope` is FULL, DNA_ONLY or SINCE; `since` a timestamp. `producer` is the namespace of the ids, "" for that of
-    `Surroundings.identity`. `model` is the one whose vectors go in, "" for the one that most memories have. `closure`:
-    a SINCE bundle also holds what its edges point to. `cleaner` gets every text that leaves.
+    `scope` is FULL, DNA_ONLY or SINCE; `since` is a timestamp. `producer` is the namespace of the ids, "" for that of
+    `ConversionContext.identity`. `model` is the model whose vectors are exported, "" for the most frequent one. With
+    `closure` a SINCE bundle also holds the targets of its edges. `cleaner` cleans every exported text.
     """
 
     scope: str = "FULL"
@@ -50,8 +50,8 @@ class ProducerOptions:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
-    """How a bundle is taken in. `namespace` is our own one; `allow_dna_update` lets a newer chunk change a protected
-    memory; `allow_resurrect` lets erased ones come back; `embeddings` False leaves vectors out, with a notice."""
+    """Options of an import. `namespace` is our own; `allow_dna_update` lets a newer chunk change a protected memory;
+    `allow_resurrect` lets erased memories return; with `embeddings` False vectors are left out, with a notice."""
 
     namespace: str = ""
     allow_dna_update: bool = False
@@ -61,11 +61,11 @@ class ConsumerOptions:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A memory that a URN already names here.
+    """An existing memory that a URN names.
 
-    `chunk` is what it would be in a bundle now (without embedding), `chain_ids` are all ids that name it, `versions`
-    the hashes of what it said before. One that `is_gone` was deleted: it may come back, under a new id. What is no
-    memory but a text of the identity has no `record_id`.
+    `chunk` is its current form in a bundle (without embedding), `chain_ids` are all ids that name it, `versions` are
+    the hashes of its earlier contents. If `is_gone`, it was deleted and may return under a new id. An identity text is
+    not a memory and has no `record_id`.
     """
 
     record_id: str
@@ -77,7 +77,7 @@ class StoredChunk:
 
 
 class ExistingMemories(Protocol):
-    """What is here already."""
+    """Existing memories, looked up by their names in a bundle."""
 
     def find(self, urn: str) -> StoredChunk | None: ...
 
@@ -90,17 +90,17 @@ class ExistingMemories(Protocol):
     def is_erased(self, urn: str) -> bool: ...
 
     def is_other_tenant(self, producer: str, tenant_id: str) -> bool:
-        """Whether memories of a producer are here, and none of them of this tenant."""
+        """Return whether memories of a producer exist, but none of this tenant."""
         ...
 
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What taking in a bundle would do; nothing is written yet.
+    """The result of planning an import; nothing is written yet.
 
-    `inserts` are records without `agent_id`; `updates` are fields by the id of the record that counts now (`content`
-    among them where it changes; `related_records` and `entities` are whole new lists). `entries` are raw files to put.
-    `summary` has the names of the reference and `inserted`, `updated`, `skipped`, `warnings`.
+    `inserts` are records without `agent_id`; `updates` are fields by the id of the current record (`content` if it
+    changes; `related_records` and `entities` are complete lists). `entries` are raw files to write. `summary` has the
+    names of the reference implementation and `inserted`, `updated`, `skipped`, `warnings`.
     """
 
     inserts: list[JsonObject] = field(default_factory=list)

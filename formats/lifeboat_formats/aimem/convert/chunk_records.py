@@ -1,7 +1,7 @@
-"""A chunk of a bundle as a memory record, with its edges and entities (AIMEM §2.2 to §2.7).
+"""Converts a chunk of a bundle to a memory record with its edges and entities (AIMEM §2.2 to §2.7).
 
-What a bundle says beyond the fields of a record is kept beside them as `x_aimem`. What we said of a chunk ourselves
-(`x_alf`) becomes fields again as long as the chunk still is what we wrote; nothing in it may name another record.
+`x_aimem` keeps what a bundle states beyond the fields of a record. What we wrote into a chunk as `x_alf` becomes record
+fields again if the chunk is unchanged; it can never name another record.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CHUNK = ("id", "content", "content_hash", "memory_type", "zone", "is_pinned", "c
 EDGE = ("source_id", "target_id", "edge_type", "weight", "created_at")
 ENTITY = ("id", "name", "kind", "created_at")
 LINK = ("chunk_id", "entity_id")
-"""The members that the draft names: of a chunk, an edge, an entity and a link."""
+"""The members that the draft defines for chunks, edges, entities and links."""
 _SAID = ("id", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags")
-"""Members of a chunk that stay as they were written."""
+"""Members of a chunk that are kept as written."""
 
 TOLD = (
     "memory_type",
@@ -42,7 +42,7 @@ TOLD = (
     "tags",
     "raw_source_format",
 )
-"""Fields of a record that `x_alf` may hold: all but its id, what it says, and what names other things."""
+"""Record fields that `x_alf` may hold: all except the id, the content, and references."""
 _TAGGED_STATUS = ("superseded", "archived")
 _TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9](?:\.[0-9]{1,9})?Z")
 _SOME_ID = "00000000-0000-7000-8000-000000000000"
@@ -50,7 +50,7 @@ _SOME_ID = "00000000-0000-7000-8000-000000000000"
 
 @dataclass(frozen=True, slots=True)
 class BundleOrigin:
-    """What all chunks of a bundle have in common. `file` is where the bundle stands, "" for nowhere."""
+    """What all chunks of a bundle have in common. `file` is the file of the bundle, "" if there is none."""
 
     producer: str
     tenant_id: str = ""
@@ -79,8 +79,8 @@ class BundleOrigin:
 
 
 def id_of(chunk: JsonObject, own: str = "") -> str:
-    """The id of the record that a chunk becomes. A chunk that was made of a record gives its id back: ours (`own` is
-    our namespace), and one that another Lifeboat wrote."""
+    """Return the id of the record that a chunk becomes. A chunk made from a record restores the record's id: ours
+    (`own` is our namespace), or one that another Lifeboat wrote."""
     name = str(chunk["id"])
     found = urn.parse_urn(name)
     if found is not None and isinstance(chunk.get(aimem_mapping.OURS), dict) and ids.is_version_7(found.local):
@@ -92,7 +92,7 @@ def id_of(chunk: JsonObject, own: str = "") -> str:
 
 
 def record_of(chunk: JsonObject, origin: BundleOrigin, record_id: str, *, embeddings: bool = True) -> JsonObject:
-    """The record of a checked chunk but for `agent_id`, its relations and its entities."""
+    """Return the record of a checked chunk without `agent_id`, relations and entities."""
     record = _restored(read_stated_fields(chunk, origin), chunk)
     if embeddings and isinstance(chunk.get("embedding"), str):
         record["embeddings"] = [_embedding(chunk, origin)]
@@ -107,7 +107,7 @@ def record_of(chunk: JsonObject, origin: BundleOrigin, record_id: str, *, embedd
 
 
 def read_stated_fields(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
-    """What a chunk says by itself, as fields of a record."""
+    """Return the record fields that a chunk states without `x_alf`."""
     tags = list(dict.fromkeys(chunk.get("tags") or []))
     known = aimem_mapping.TYPES[chunk["memory_type"]]
     memory_type, status = known.ours, "active"
@@ -132,12 +132,12 @@ def read_stated_fields(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
 
 
 def time_of(instant: str) -> str:
-    """An instant of a bundle as a timestamp of a record: as it stands where it is one."""
+    """Return an instant of a bundle as a timestamp of a record, unchanged if it already is one."""
     return instant if _TIMESTAMP.fullmatch(instant) else instants.normalize_instant(instant)
 
 
 def unknown_of(item: JsonObject, known: Iterable[str]) -> JsonObject:
-    """The members that neither the draft nor we know."""
+    """Return the members that neither the draft nor we define."""
     left_out = {*known, aimem_mapping.OURS, KIND}
     return {name: value for name, value in item.items() if name not in left_out}
 
@@ -170,14 +170,14 @@ def _ours(item: JsonObject) -> JsonObject:
 
 
 def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
-    """A record with what `x_alf` says of it, where that fits a record and the chunk still says the same."""
+    """Return a record with the fields of `x_alf`, if they form a valid record and the chunk is unchanged."""
     told = {name: value for name, value in _ours(chunk).items() if name in TOLD}
     ext = _ours(chunk).get("ext")
     if not told and not isinstance(ext, dict):
         return base
     made = {**base, **told, **_extensions(ext, chunk)}
     made = {name: value for name, value in made.items() if value is not None}
-    if not _is_record(made) or memory_records.is_deleted(made):  # what was deleted is in no bundle
+    if not _is_record(made) or memory_records.is_deleted(made):  # no bundle holds deleted memories
         return base
     if aimem_mapping.type_of(made) != chunk["memory_type"] or tags_of(made) != sorted(set(chunk.get("tags") or [])):
         for name in ("memory_type", "category", "tags", "status"):
@@ -187,7 +187,7 @@ def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
 
 
 def _extensions(ext: object, chunk: JsonObject) -> JsonObject:
-    """Fields that no format but their own knows, as `x_aicf`. A memory that somebody unpinned stays unpinned."""
+    """Return fields of other formats, such as `x_aicf`. A memory that was unpinned stays unpinned."""
     if not isinstance(ext, dict):
         return {}
     refused = {*memory_records.FIELDS, aimem_mapping.NAME, aimem_mapping.OURS, memory_records.MISSING}
@@ -214,7 +214,7 @@ def _is_time(value: object) -> bool:
 
 
 def tags_of(record: JsonObject) -> list[str]:
-    """The tags that a record has in a bundle, sorted: in lower case, each once, none empty or too long."""
+    """Return the sorted tags of a record in a bundle: lower-case, unique, neither empty nor too long."""
     tags = record.get("tags")
     texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
     found = {tag.lower() if tag.isascii() else tag for tag in texts}
@@ -229,17 +229,17 @@ def tags_of(record: JsonObject) -> list[str]:
 
 
 def is_supersedes_edge(edge: JsonObject) -> bool:
-    """Whether an edge is not one of the relations of its record but its `supersedes`."""
+    """Return whether an edge stands for the `supersedes` field of its record."""
     return edge["edge_type"] == "x-supersedes" and _ours(edge).get("field") == aimem_mapping.SUPERSEDES
 
 
 def is_swapped(edge: JsonObject) -> bool:
-    """Whether an edge belongs to the record that it points to."""
+    """Return whether an edge belongs to the record at its target."""
     return edge["edge_type"] == "causal" and _ours(edge).get("swapped") is True
 
 
 def related_of(edge: JsonObject, other_id: str) -> JsonObject:
-    """An edge as an element of `related_records`, of the record at its source (`is_swapped`: at its target)."""
+    """Return an edge as an element of `related_records` of the record at its source (of its target if `is_swapped`)."""
     told = _ours(edge)
     relation = aimem_mapping.CAUSED_BY if is_swapped(edge) else aimem_mapping.relation_of(edge["edge_type"])
     if isinstance(told.get("relation"), str) and aimem_mapping.edge_type_of(told["relation"]) == edge["edge_type"]:
@@ -264,7 +264,7 @@ _INLINE = frozenset({"name", "type", aimem_mapping.NAME})
 
 
 def entity_of(entity: JsonObject, link: Mapping[str, Any]) -> JsonObject:
-    """An entity and what names it, as an element of `entities`."""
+    """Return an entity and its link as an element of `entities`."""
     told = link.get(aimem_mapping.OURS)
     own = told if isinstance(told, dict) else {}
     entity_type = aimem_mapping.entity_type_of(entity["kind"])

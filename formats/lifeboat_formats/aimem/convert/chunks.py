@@ -1,7 +1,7 @@
-"""A memory record as a chunk of a bundle, with its edges and entities (AIMEM §2.2 to §2.6).
+"""Converts a memory record to a chunk of a bundle with its edges and entities (AIMEM §2.2 to §2.6).
 
-What came from a bundle goes back as it was while the record is unchanged. What a bundle has no member for goes into
-`x_alf`: just the fields that reading the chunk would not give back.
+What came from a bundle is written as it was, as long as the record is unchanged. `x_alf` holds only those fields that
+reading the chunk would not restore.
 """
 
 from __future__ import annotations
@@ -24,28 +24,29 @@ from lifeboat_formats.interchange import change_marks
 
 @dataclass(frozen=True, slots=True)
 class BundleNaming:
-    """How records and entities are named in a bundle: under `namespace`, foreign ones by their own names with
-    `preserve`."""
+    """How records and entities are named in a bundle: under `namespace`, or by their original names with `preserve`."""
 
     namespace: str
     preserve: bool = False
 
     def chunk(self, record: JsonObject) -> str:
-        """The name of a record."""
+        """Return the name of a record."""
         foreign = bundle_literal_of(record).get("id")
         if self.preserve and urn.parse_urn(foreign) is not None:
             return str(foreign)
         return self.of_id(str(record["id"]))
 
     def of_id(self, record_id: str) -> str:
-        """The name under our namespace: the id itself, where a name can hold it. Archives of others have any ids."""
+        """Return the name under our namespace: the id itself if a name can hold it. Archives of other tools may have
+        any ids."""
         try:
             return urn.mint_urn(self.namespace, record_id)
         except ValueError:
             return urn.mint_urn(self.namespace, ids.derive_id(0, f"alf\0{record_id}"))
 
     def entity(self, entity: JsonObject) -> str:
-        """The name of an entity: its own under our namespace or with `preserve`, else one made of what it is."""
+        """Return the name of an entity: the original one if it is in our namespace or `preserve` is set, else one
+        derived from the entity."""
         said = bundle_literal_of(entity)
         foreign = urn.parse_urn(said.get("id")) if said.get("name") == entity.get("name") else None
         if foreign is not None and (self.preserve or foreign.producer == self.namespace):
@@ -54,15 +55,15 @@ class BundleNaming:
         return urn.of_entity(self.namespace, str(entity.get("type")), name if foreign is None else f"{name}\0{foreign}")
 
     def orphan(self, entity: JsonObject) -> str:
-        """The name of an entity as a bundle has it, which no memory names."""
+        """Return the name of an entity in the form of a bundle that no memory names."""
         said = {name: entity[name] for name in ("id", "kind", "created_at", "name") if name in entity}
         entity_type = aimem_mapping.entity_type_of(str(entity.get("kind")))
         return self.entity({"name": entity.get("name"), "type": entity_type, aimem_mapping.NAME: said})
 
 
 class RecordEdge(NamedTuple):
-    """A relation of a record. `edge` is an edge but for its ends; `other` is the id of the record at the other end,
-    which is its source when `is_swapped`."""
+    """A relation of a record. `edge` is the edge without its ends; `other` is the id of the record at the other end,
+    which is the source if `is_swapped`."""
 
     other: str
     edge: JsonObject
@@ -70,20 +71,20 @@ class RecordEdge(NamedTuple):
 
 
 class LinkedEntity(NamedTuple):
-    """An entity that a record names. `link` is what is to be said of the link but for its ends."""
+    """An entity that a record names. `link` holds the members of the link without its ends."""
 
     entity: JsonObject
     link: JsonObject
 
 
 def bundle_literal_of(item: JsonObject) -> JsonObject:
-    """What a bundle said of a record, a relation or an entity; {} for one that came from none."""
+    """Return what a bundle stated about a record, a relation or an entity; {} if it came from none."""
     found = item.get(aimem_mapping.NAME)
     return found if isinstance(found, dict) else {}
 
 
 def _unknown(said: JsonObject, known: tuple[str, ...]) -> JsonObject:
-    """Members that came with a bundle and that nobody here knows."""
+    """Return members from a bundle that are unknown here."""
     found = said.get("unknown")
     return chunk_records.unknown_of(found, known) if isinstance(found, dict) else {}
 
@@ -92,7 +93,7 @@ def _unknown(said: JsonObject, known: tuple[str, ...]) -> JsonObject:
 
 
 def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False) -> JsonObject:
-    """The chunk of a record but for its embedding. `producer` is that of the bundle."""
+    """Return the chunk of a record without its embedding. `producer` is that of the bundle."""
     said = bundle_literal_of(record)
     chunk: JsonObject = {
         "id": name,
@@ -117,18 +118,18 @@ def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False
 
 
 def creation_time_of(record: JsonObject) -> str:
-    """When a record was made: as its bundle said it, else its own time in UTC."""
+    """Return the creation time of a record: as its bundle stated it, else its own time in UTC."""
     said = bundle_literal_of(record).get("created_at")
     return str(said) if instants.is_instant(said) else format_utc(alf_records.created_at(record))
 
 
 def format_utc(moment: str) -> str:
-    """A timestamp of the Agent Life Format as a bundle takes it. Raises ValueError."""
+    """Return a timestamp of the Agent Life Format in the form of a bundle. Raises ValueError."""
     return moment if instants.is_instant(moment) else times.to_text(times.parse_time(moment))
 
 
 def tags_of(record: JsonObject) -> list[str]:
-    """The tags of a chunk: those of its bundle while nothing changed."""
+    """Return the tags of a chunk: those of its bundle as long as nothing changed."""
     said = bundle_literal_of(record).get("tags")
     if isinstance(said, list) and change_marks.is_unchanged(record, aimem_mapping.NAME):
         return [tag for tag in said if isinstance(tag, str) and 0 < len(tag) <= aimem_mapping.TAG_LENGTH]
@@ -136,7 +137,8 @@ def tags_of(record: JsonObject) -> list[str]:
 
 
 def extra_of(record: JsonObject, chunk: JsonObject, producer: str) -> JsonObject:
-    """The fields of a record that reading its chunk does not give back: `x_alf`. None: reading would make one up."""
+    """Return `x_alf`: the fields of a record that reading its chunk does not restore. None marks a field that reading
+    would invent."""
     read = alf_records.arrange_fields(chunk_records.read_stated_fields(chunk, chunk_records.BundleOrigin(producer)))
     have = alf_records.arrange_fields(record)
     extra: JsonObject = {}
@@ -158,7 +160,7 @@ _OWN_EXTENSIONS = frozenset({aimem_mapping.NAME, alf_records.MISSING})
 
 
 def _is_same(name: str, have: Any, read: Any) -> bool:
-    """Whether two values mean the same: the same instant is written in more than one way."""
+    """Return whether two values are equal in meaning: an instant can be written in several ways."""
     if name != "temporal" or not isinstance(have, dict) or not isinstance(read, dict) or have.keys() != read.keys():
         return False
     try:
@@ -173,7 +175,7 @@ def _is_same(name: str, have: Any, read: Any) -> bool:
 
 
 def edges_of(record: JsonObject) -> Iterator[RecordEdge]:
-    """The relations of a record as edges; what is no relation is passed over (`related_records` of other tools)."""
+    """Yield the relations of a record as edges. Invalid elements of `related_records` are skipped."""
     moment = creation_time_of(record)
     for related in as_list(record.get("related_records")):
         if (
@@ -209,7 +211,7 @@ def _edge(related: JsonObject, moment: str) -> RecordEdge:
 
 
 def weight_of(value: object) -> float:
-    """A weight as every canonicaliser writes it, 1.0 where there is none."""
+    """Return a portable weight, 1.0 if there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         return 1.0
     return portable_weight(value)
@@ -219,7 +221,7 @@ def weight_of(value: object) -> float:
 
 
 def entities_of(record: JsonObject, naming: BundleNaming) -> Iterator[LinkedEntity]:
-    """The entities that a record names; an element without a name is passed over."""
+    """Yield the entities that a record names. Elements without a name are skipped."""
     for entity in as_list(record.get("entities")):
         if isinstance(entity, dict) and isinstance(entity.get("name"), str) and entity["name"]:
             yield _linked(entity, record, naming)

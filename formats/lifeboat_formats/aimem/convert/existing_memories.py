@@ -1,4 +1,4 @@
-"""What a state holds already, asked by the names of a bundle."""
+"""Looks up the existing memories of a state by the names of a bundle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lifeboat_formats.aimem.wire import checksum, urn
 _MARK = f'"{aimem_mapping.NAME}"'.encode()
 _RELATED = (b'"related_records"', b'"supersedes"')
 _MOST_NAMESPACES = 4
-"""A bundle may use any number of them, and each costs a pass over the memories."""
+"""Number of namespaces that are searched. A bundle may use any number, and each costs a pass over the memories."""
 
 
 class NoMemories:
@@ -48,16 +48,16 @@ class NoMemories:
 
 
 class _ImportedNames(NamedTuple):
-    """The records that came in bundles and count, by the name that they had there; and a print of each of their
-    producers, and of each tenant with its producer."""
+    """Current records that came in bundles, by their names there, and digests of producers and of tenants with their
+    producer."""
 
     names: dict[str, str]
     tenants: set[bytes]
 
 
 class StateMemories:
-    """The memories of a state. A memory is found by the name that a bundle gave it and by its id under any namespace:
-    a record has one id wherever it is. A superseded record is the one that superseded it."""
+    """The memories of a state, found by the name that a bundle gave them and by their id under any namespace. A
+    superseded record counts as its successor."""
 
     def __init__(self, state: State, namespace: str, erased: Callable[[str], bool]) -> None:
         self._state = state
@@ -69,7 +69,7 @@ class StateMemories:
         self._identity: dict[BundleNaming, dict[str, JsonObject]] = {}
 
     def find(self, name: str) -> StoredChunk | None:
-        """The memory that a name stands for, gone ones too."""
+        """Return the memory with a name, including deleted ones."""
         found = self._record(name)
         if found is None:
             return self._identity_text(name)
@@ -97,7 +97,7 @@ class StateMemories:
         return _print_of(producer) in known and _print_of(producer, tenant_id) not in known
 
     def orphans(self) -> Iterator[JsonObject]:
-        """The entities that no memory names."""
+        """Yield the entities that no memory names."""
         return read_orphans(self._state)
 
     # How --------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class StateMemories:
         return memory_records.parse_record(found.line), self._chains.chain_of(record_id)
 
     def _winner(self, name: str) -> str | None:
-        """The id of the record that counts for a name."""
+        """Return the id of the current record for a name."""
         known = self._came.names.get(name)
         if known is not None:
             return known
@@ -120,7 +120,7 @@ class StateMemories:
         return self._chains.winner(parts.local)
 
     def _versions(self, record_id: str, chain: tuple[str, ...]) -> frozenset[str]:
-        """The hashes of what the earlier records of a chain say."""
+        """Return the content hashes of the earlier records of a chain."""
         earlier = (self._body(one) for one in chain if one != record_id)
         return frozenset(checksum.hash_content(str(record["content"])) for record in earlier if record is not None)
 
@@ -130,8 +130,8 @@ class StateMemories:
 
     @cached_property
     def _edges(self) -> set[bytes]:
-        """A print of each edge that is here, between the records that count: whoever asks for the edges of a memory
-        that has many asks often."""
+        """Digests of all existing edges between current records. Edges are looked up often, so all are computed at
+        once."""
         found = set()
         for record in self._state.records():
             if any(mark in record.line for mark in _RELATED):
@@ -143,8 +143,8 @@ class StateMemories:
         return found
 
     def _linked(self, winner: str, naming: BundleNaming | None) -> set[str]:
-        """The entities that a memory and its earlier forms name. The last memory is remembered: links are asked for one
-        memory after the other."""
+        """Return the entities that a memory and its earlier versions name. The last memory is cached, because its links
+        are looked up one after the other."""
         if self._last_linked[0] != winner:
             self._last_linked = (winner, {})
         known = self._last_linked[1]
@@ -154,7 +154,7 @@ class StateMemories:
         return known[naming]
 
     def _naming(self, name: str) -> BundleNaming | None:
-        """The naming under which a name may be one of ours; None where it can only be the literal of a bundle."""
+        """Return the naming under which a name may be ours, or None if it can only be a name from a bundle."""
         parts = urn.parse_urn(name)
         if parts is None:
             return None
@@ -176,7 +176,8 @@ class StateMemories:
 
     @cached_property
     def _came(self) -> _ImportedNames:
-        """What came in bundles. Of several records of a name the one that is not gone, and of those the first."""
+        """The records that came in bundles. Of several records with one name, one that is not deleted is preferred,
+        then the first."""
         found: dict[str, str] = {}
         gone: dict[str, str] = {}
         tenants: set[bytes] = set()
@@ -202,7 +203,7 @@ class StateMemories:
         return self._known_entities[naming]
 
     def _identity_text(self, name: str) -> StoredChunk | None:
-        """What the identity says under a name."""
+        """Return the identity text with a name."""
         naming = self._naming(name)
         if naming is None or ":identity-" not in name:
             return None
@@ -220,17 +221,17 @@ def _print_of(*names: str) -> bytes:
 def index_state(
     state: State, *, namespace: str = "", erased: Callable[[str], bool] = lambda _: False
 ) -> ExistingMemories:
-    """What is in a state. `namespace` is the one that it is exported under, "" when that is not known; `erased` knows
-    names that may not come back."""
+    """Index a state for an import. `namespace` is the one it is exported under, "" if unknown; `erased` tells names
+    that must not return."""
     return StateMemories(state, namespace, erased)
 
 
 ORPHANS = "raw/aimem/entities.jsonl"
-"""Entities that no memory names, one a line, as a bundle has them."""
+"""The raw file of entities that no memory names, one per line, in the form of a bundle."""
 
 
 def read_orphans(state: State) -> Iterator[JsonObject]:
-    """The entities of a state that no memory names; lines that hold none are passed over."""
+    """Yield the entities of a state that no memory names. Undecodable lines are skipped."""
     entry = state.entry(ORPHANS)
     if entry is None:
         return

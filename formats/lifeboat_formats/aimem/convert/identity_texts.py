@@ -1,4 +1,4 @@
-"""The texts of an identity as chunks of type `identity`, for those who ask for it."""
+"""Exports the texts of an identity as chunks of type `identity`, on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EPOCH = "1970-01-01T00:00:00Z"
 
 
 def chunks_of(state: State, namespace: str, *, pure: bool = False) -> Iterator[JsonObject]:
-    """A chunk for every text of the identity, by name; none for a state without one, or with one that says nothing."""
+    """Yield one chunk for each non-empty text of the identity, ordered by name."""
     document = _document(state)
     prose = document.get("prose")
     for name, text in sorted(prose.items()) if isinstance(prose, dict) else ():

@@ -1,7 +1,7 @@
-"""What stands apart in a bundle and together in a record: edges and entities by the chunk that they belong to, and the
-parts of a long memory.
+"""An index of the edges, entities and parts of long memories in a bundle, by the chunk that they belong to.
 
-It lies in a database of its own that goes to disk when it grows: a bundle may have millions of edges.
+A bundle may have millions of edges, so the index is a temporary SQLite database, which SQLite moves to disk when it
+grows.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ create table link (chunk text, entity text, line text, seen integer, primary key
 PART = re.compile(r"(.+)\.p([1-9][0-9]{0,5})")
 _MOST_PARTS = 100_000
 _OPEN_LINKED, _LINKED = 64 << 20, 1024
-"""Characters that the entities of all links together may have: so many, and so many more for each link."""
+"""Largest total size of linked entities in characters: a fixed amount plus an amount per link."""
 
 
 class EntityLink(NamedTuple):
-    """A link of a chunk and the entity that it names."""
+    """A link of a chunk, and the entity that it names."""
 
     entity: JsonObject
     link: JsonObject
@@ -47,8 +47,8 @@ class EntityLink(NamedTuple):
 class LinkIndex:
     """The index of one bundle. A context manager.
 
-    `own` is our namespace. `repeated_edges` and `repeated_links` are those that stand in the bundle more than once,
-    without their first one; `joining_edges` hold the parts of a long memory together.
+    `own` is our namespace. `repeated_edges` and `repeated_links` are repetitions without their first occurrence;
+    `joining_edges` join the parts of long memories.
     """
 
     def __init__(self, bundle: AimemBundle, own: str = "") -> None:
@@ -74,46 +74,46 @@ class LinkIndex:
     # Asked ------------------------------------------------------------------------------------------------------
 
     def record_id(self, name: str) -> str | None:
-        """The id of the record that a chunk, or a long memory in parts, becomes; None for none of this bundle."""
+        """Return the id of the record that a chunk or a long memory becomes; None for an unknown name."""
         found = self._one("select record, part_of from chunk where urn = ?", name)
         if found is None:
             return self._id_of_whole(name)
         return str(found[0]) if found[1] is None else self._id_of_whole(str(found[1]))
 
     def whole_of(self, name: str) -> str:
-        """The name of the long memory that a chunk is a part of, else its own."""
+        """Return the name of the long memory that a chunk is part of, else the chunk's own name."""
         found = self._one("select part_of from chunk where urn = ?", name)
         return name if found is None or found[0] is None else str(found[0])
 
     def edges(self, name: str) -> Iterator[JsonObject]:
-        """The edges that belong to the record of a chunk (of a long memory: to any of its parts), those between its
-        own parts left out."""
+        """Yield the edges of the record of a chunk. For a long memory these are the edges of all its parts, except
+        those between them."""
         rows = self._base.execute("select line from edge where owner = ? order by seen", (name,))
         for (line,) in rows.fetchall():
             yield json_codec.decode_json(line)
 
     def links(self, name: str) -> Iterator[EntityLink]:
-        """The entities that a chunk names."""
+        """Yield the entities that a chunk names."""
         query = "select entity.line, link.line from link join entity on urn = entity where chunk = ? order by seen"
         for entity, link in self._base.execute(query, (name,)).fetchall():
             yield EntityLink(json_codec.decode_json(entity), json_codec.decode_json(link))
 
     def place(self, entity: str) -> None:
-        """Remember that an entity stands in a record now."""
+        """Mark an entity as stored in a record."""
         self._base.execute("update entity set linked = 2 where urn = ?", (entity,))
 
     def entities(self) -> Iterator[tuple[str, bool, bool]]:
-        """Every entity: its name, whether a chunk names it, whether it was placed."""
+        """Yield every entity: its name, whether a chunk names it, and whether it was placed."""
         for name, linked in self._base.execute("select urn, linked from entity order by urn").fetchall():
             yield str(name), linked > 0, linked == 2
 
     def orphans(self) -> Iterator[JsonObject]:
-        """Entities that no chunk names."""
+        """Yield the entities that no chunk names."""
         for (line,) in self._base.execute("select line from entity where linked = 0 order by urn"):
             yield json_codec.decode_json(line)
 
     def joined(self, chunk: JsonObject) -> JsonObject | None:
-        """A chunk as it is, or the long memory where it is the first part of one; None for a further part."""
+        """Return a whole chunk as it is, the long memory for its first part, and None for further parts."""
         base = self.whole_of(chunk["id"])
         if base == chunk["id"]:
             return chunk
@@ -150,8 +150,8 @@ class LinkIndex:
         self._base.execute("update entity set linked = 1 where urn in (select entity from link)")
 
     def _check_size(self) -> None:
-        """A memory holds the entities that it names: one long entity that many name is the way to make much of little.
-        Raises BundleRefused."""
+        """Raise BundleRefused if the linked entities are too large. Each memory stores the entities that it names, so
+        one long entity with many links would grow without bound."""
         query = "select count(*), total(size) from link join entity on urn = entity"
         count, size = self._base.execute(query).fetchone()
         if size > _OPEN_LINKED + _LINKED * count:
@@ -171,8 +171,8 @@ class LinkIndex:
         self._base.execute("insert into chunk (urn, record, claim, moment) values (?, ?, ?, ?)", row)
 
     def _settle_claims(self) -> None:
-        """Give the chunks that say which record they are the id of that one. A chunk whose id follows from its name
-        goes first, so that nobody takes it away from it; of several that say the same one has it."""
+        """Assign the ids that chunks claim. Ids that follow from a chunk's name are assigned first, so that no claim
+        can take them; of several equal claims one is granted."""
         self._base.execute("update or ignore chunk set record = claim where record is null")
         for name, moment in self._base.execute("select urn, moment from chunk where record is null").fetchall():
             key, made = f"aimem\0{name}", 0
@@ -182,7 +182,7 @@ class LinkIndex:
                 key += "\0"
 
     def _join_parts(self, bundle: AimemBundle) -> None:
-        """Find the long memories of which every part is there, and is what it was."""
+        """Find the long memories whose parts are complete and unchanged."""
         bases = self._base.execute("select base, min(head), max(head), count(*), max(n) from part group by base")
         for base, least, most, count, last in bases.fetchall():
             head = json_codec.decode_json(least)
@@ -197,7 +197,7 @@ class LinkIndex:
         return bool(count == head["of"] and self._digest(base) == head["sha256"])
 
     def _is_tied(self, bundle: AimemBundle, base: str, count: int) -> bool:
-        """Whether edges say of every part that it belongs to the first one, where nothing else says it."""
+        """Return whether edges join every part to the first one, for parts without `x_alf`."""
         if self._tied is None:
             ties = (edge for edge in bundle.edges if edge["edge_type"] == aimem_mapping.PART_OF)
             self._tied = {(edge["source_id"], edge["target_id"]) for edge in ties}
@@ -210,7 +210,7 @@ class LinkIndex:
         return found.hexdigest()
 
     def _name_whole(self, base: str) -> None:
-        """Give a long memory its id, which no other memory of the bundle has."""
+        """Assign an id to a long memory that no other memory of the bundle has."""
         (head,) = self._one("select head from part where base = ? and n = 1", base) or ("",)
         created_at = json_codec.decode_json(head)["created_at"]
         found = chunk_records.id_of({"id": base, "created_at": created_at, aimem_mapping.OURS: {}}, self._own)
@@ -254,7 +254,7 @@ def _line(item: JsonObject) -> str:
 
 
 def _part_of(chunk: JsonObject) -> tuple[str, int, JsonObject] | None:
-    """Name and number of a part, and what all parts of one memory say alike; None for a chunk that is whole."""
+    """Return name and number of a part, and what all parts of a memory state alike; None for a whole chunk."""
     ours = chunk.get(aimem_mapping.OURS)
     said = ours.get("part") if isinstance(ours, dict) else None
     found = PART.fullmatch(chunk["id"])

@@ -1,4 +1,4 @@
-"""A long memory in parts that every reader takes (AIMEM §2.2 asks for 65,536 characters and no more)."""
+"""Splits long memories into parts that every reader accepts (AIMEM §2.2 requires 65,536 characters)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _BORDERS = ("\n\n", "\n", " ")
 
 
 def parts_of(chunk: JsonObject, *, pure: bool, at_most: int | None = None) -> list[JsonObject]:
-    """A chunk as chunks `NAME.p1`, `NAME.p2` and so on. The first one has everything but the text, the others what has
-    to be the same; `x_alf.part` says how they belong together. Where there is room for `at_most` the last one is as
-    long as it has to be."""
+    """Split a chunk into chunks `NAME.p1`, `NAME.p2` and so on. The first keeps every member besides the content, the
+    others only the shared ones; `x_alf.part` joins them again. `at_most` limits the number of parts: the last one takes
+    the rest."""
     pieces = split_text(chunk["content"], OPEN_CONTENT)
     if at_most is not None:
         pieces = [*pieces[: at_most - 1], "".join(pieces[at_most - 1 :])] if len(pieces) > at_most else pieces
@@ -33,8 +33,8 @@ def parts_of(chunk: JsonObject, *, pure: bool, at_most: int | None = None) -> li
 
 
 def split_text(text: str, most: int) -> list[str]:
-    """A text in pieces of at most `most` characters that are the text again when they are joined: cut behind a
-    paragraph, else a line, else a word, where there is one in the second half of a piece."""
+    """Split a text into pieces of at most `most` characters, after a paragraph, a line or a word in the second half of
+    a piece if there is one. Joined, the pieces are the text."""
     pieces, at = [], 0
     while len(text) - at > most:
         end = at + most

@@ -1,4 +1,5 @@
-"""Which memories of a state go into a bundle, and whose vectors with them: the first of a producer's two passes."""
+"""Selects the memories of a state that go into a bundle, and the model of their vectors: the first of two passes of an
+export."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ class VectorKind:
 
 @dataclass(slots=True)
 class MemorySelection:
-    """`included` are ids of records, `long` those of them that have to be written in parts; `fates` are those of
-    memories and vectors that stay."""
+    """The selection for a bundle. `included` are record ids, `long` those that must be split into parts; `fates` are
+    for memories and vectors that are left out."""
 
     chains: SuccessorChains
     included: set[str] = field(default_factory=set)
@@ -45,7 +46,7 @@ class MemorySelection:
     fates: list[ItemFate] = field(default_factory=list)
 
     def end_of(self, record_id: str) -> str | None:
-        """The record in the bundle that an id names: itself, else the one that counts in its chain."""
+        """Return the included record for an id: the record itself, else the current one of its chain, else None."""
         if record_id in self.included:
             return record_id
         winner = self.chains.winner(record_id)
@@ -53,7 +54,7 @@ class MemorySelection:
 
 
 def select_memories(state: State, options: ProducerOptions) -> MemorySelection:
-    """What goes into a bundle. Reads every memory once, keeps ids only."""
+    """Select the contents of a bundle. It reads every memory once and keeps only ids."""
     chosen = MemorySelection(chains_of(state))
     edges: dict[str, list[str]] = {}
     left: dict[str, str] = {}
@@ -75,7 +76,7 @@ def select_memories(state: State, options: ProducerOptions) -> MemorySelection:
 
 
 def body_of(record: JsonObject, chains: SuccessorChains) -> JsonObject:
-    """A record as it counts: one that another superseded says so."""
+    """Return a record with status `superseded` if another record superseded it."""
     superseded = not chains.wins(str(record["id"])) and memory_records.status_of(record) == "active"
     return {**record, "status": "superseded"} if superseded else record
 
@@ -87,7 +88,7 @@ _OUT_OF_SCOPE = {
 
 
 def _why_not(state: State, record: JsonObject, chains: SuccessorChains, options: ProducerOptions) -> str | None:
-    """Why a memory stays, None where it goes in, "" where there is nothing to tell: it was deleted."""
+    """Return why a memory is left out, None if it is included, "" if no fate is needed because it was deleted."""
     body = body_of(record, chains)
     if _is_ended(state, body, chains) or (options.only is not None and record["id"] not in options.only):
         return ""
@@ -112,7 +113,7 @@ def _is_protected(record: JsonObject) -> bool:
 
 
 def _is_ended(state: State, record: JsonObject, chains: SuccessorChains) -> bool:
-    """Whether a memory was deleted, or was an earlier form of one that was."""
+    """Return whether a memory was deleted, or is an earlier version of a deleted one."""
     winner = chains.winner(str(record["id"]))
     last = state.record(winner) if winner != record["id"] else None
     return memory_records.is_deleted(record if last is None else memory_records.parse_record(last.line))
@@ -125,7 +126,7 @@ def _include(chosen: MemorySelection, record: JsonObject) -> None:
 
 
 def _close(state: State, chosen: MemorySelection, edges: dict[str, list[str]], left: dict[str, str]) -> None:
-    """Add what the edges of the bundle point to, and what those point to."""
+    """Include the targets of the bundle's edges, and transitively their targets."""
     waiting = [other for name in chosen.included for other in edges.get(name, ())]
     while waiting:
         name = waiting.pop()

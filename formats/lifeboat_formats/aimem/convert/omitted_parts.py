@@ -1,4 +1,4 @@
-"""What of a state no bundle ever holds: who the agent is and knows, its credentials, its files."""
+"""Parts of a state that no bundle holds: identity, principals, credentials and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT = "a bundle holds memories only; it stays in the archive"
 
 
 def list_omitted_parts(state: State, *, with_identity: bool) -> Iterator[ItemFate]:
-    """A fate for each of them. Raw files whose memories are told for themselves are not named again, nor what an
+    """Yield a fate for each such part. Raw files whose memories have their own fates are skipped, and so is what an
     archive says about itself."""
     for entry in state.entries():
         fate = _fate(entry, with_identity=with_identity)

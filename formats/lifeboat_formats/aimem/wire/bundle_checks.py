@@ -1,7 +1,7 @@
-"""What the draft asks of a bundle, said in one order: the envelope, then (elsewhere) the checksum, then the records.
+"""Validates a bundle against the draft in a fixed order: the envelope, then (elsewhere) the checksum, then the records.
 
-The first thing that is wrong is the one that is told, as BundleRefused. Within the records the order is that of the
-document: chunks, edges, entities, links; a chunk from its members to its embedding.
+The first violation is raised as BundleRefused. Records are checked in the order of the document: chunks, edges,
+entities, links; each chunk from its members to its embedding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMED |= {"embedding_dim", "embedding_model", *ARRAYS}
 
 
 def check_envelope(found: object, notices: list[FormatNotice]) -> Envelope:
-    """What a bundle says of itself (section 2.1), the arrays aside. Raises BundleRefused."""
+    """Validate the envelope (section 2.1) without the arrays and return it. Raises BundleRefused."""
     if not isinstance(found, dict):
         raise BundleRefused("a bundle is a JSON object", format_code="not_object")
     if found.get("format") not in (words.FORMAT, words.LEGACY_FORMAT):
@@ -54,14 +54,15 @@ def check_envelope(found: object, notices: list[FormatNotice]) -> Envelope:
 
 
 def is_tenant(text: object) -> bool:
-    """Whether a value names a tenant: a UUID or a URI, a DID among them."""
+    """Return whether a value names a tenant: a UUID or a URI, including DIDs."""
     if not isinstance(text, str) or len(text) > _TENANT:
         return False
     return ids.is_uuid(text) or _URI.fullmatch(text) is not None
 
 
 def check_arrays(found: JsonObject, limits: BundleLimits) -> dict[str, list[JsonObject]]:
-    """The arrays of a document; those that may be missing (sections 2.4 and 2.5) are empty. Raises BundleRefused."""
+    """Return the arrays of a document. Optional arrays (sections 2.4 and 2.5) may be missing and are empty then. Raises
+    BundleRefused."""
     if words.CHUNKS not in found:
         raise BundleRefused("it is missing", format_code="missing_field", where=words.CHUNKS)
     for name in ARRAYS:
@@ -72,21 +73,21 @@ def check_arrays(found: JsonObject, limits: BundleLimits) -> dict[str, list[Json
 
 
 def check_record_count(array: str, length: int, limits: BundleLimits) -> None:
-    """Raises BundleRefused (`too_many`) where an array has more records than a reader takes."""
+    """Raise BundleRefused (`too_many`) if an array has more records than the limit."""
     if length > limits.of(array):
         message = f"it has more than {limits.of(array):,} records"
         raise BundleRefused(message, format_code="too_many", status=words.TOO_LARGE, where=array)
 
 
 def require_checksum(found: JsonObject) -> None:
-    """Raises BundleRefused where there is no checksum at all."""
+    """Raise BundleRefused if there is no checksum."""
     if "checksum" not in found:
         raise BundleRefused("it is missing", format_code="missing_checksum", where="checksum")
 
 
 def check_checksum(said: object, computed: str) -> str:
-    """The checksum, once it is the one that was computed. Raises BundleRefused (409): also for another algorithm or
-    capital letters."""
+    """Return the checksum if it equals the computed one. Raises BundleRefused (409), also for other algorithms and
+    upper-case digits."""
     if said != computed:
         reason = "it does not fit what the bundle holds"
         if not isinstance(said, str) or CHECKSUM.fullmatch(said) is None:
@@ -98,8 +99,8 @@ def check_checksum(said: object, computed: str) -> str:
 def check_records(
     bundle: AimemBundle, names: Callable[[], SeenNames], limits: BundleLimits, *, own_namespace: bool = False
 ) -> None:
-    """Everything behind the envelope, and the notices about it. `names` gives an empty set of names; `own_namespace`
-    refuses names outside the producer's. Raises BundleRefused."""
+    """Validate all records of a bundle and add notices to it. `names` creates an empty set of names; `own_namespace`
+    refuses names of other producers. Raises BundleRefused."""
     check = RecordCheck(bundle.envelope, names(), names(), limits, own_namespace)
     for index, chunk in enumerate(bundle.chunks):
         check.chunk(chunk, index)
@@ -116,7 +117,7 @@ def check_records(
 
 @dataclass(slots=True)
 class RecordCheck:
-    """The records of one bundle, one after the other; `chunk_ids` and `entity_ids` fill up on the way."""
+    """Validates the records of one bundle one by one. `chunk_ids` and `entity_ids` fill up meanwhile."""
 
     envelope: Envelope
     chunk_ids: SeenNames
@@ -127,7 +128,7 @@ class RecordCheck:
     _out_of_scope: int = 0
 
     def chunk(self, chunk: object, index: int) -> None:
-        """A chunk (section 2.2)."""
+        """Validate a chunk (section 2.2)."""
         where = f"{words.CHUNKS}[{index}]"
         found = _members(chunk, ("id", "content", "memory_type", "created_at"), where)
         self._name(found["id"], where)
@@ -147,7 +148,7 @@ class RecordCheck:
             self._out_of_scope += 1
 
     def edge(self, edge: object, index: int) -> None:
-        """An edge (section 2.4) but for its ends."""
+        """Validate an edge (section 2.4) without its ends."""
         where = f"{words.EDGES}[{index}]"
         found = _members(edge, ("source_id", "target_id", "edge_type", "weight", "created_at"), where)
         if not _is_kind(found["edge_type"], words.EDGE_TYPES):
@@ -159,13 +160,13 @@ class RecordCheck:
         _instant(found["created_at"], f"{where}.created_at")
 
     def edge_ends(self, edge: JsonObject, index: int) -> None:
-        """Both ends of an edge are chunks of the bundle."""
+        """Check that both ends of an edge are chunks of the bundle."""
         where = f"{words.EDGES}[{index}]"
         _known(edge["source_id"], self.chunk_ids, "edge_source_unknown", f"{where}.source_id")
         _known(edge["target_id"], self.chunk_ids, "edge_target_unknown", f"{where}.target_id")
 
     def entity(self, entity: object, index: int) -> None:
-        """An entity (section 2.5)."""
+        """Validate an entity (section 2.5)."""
         where = f"{words.ENTITIES}[{index}]"
         found = _members(entity, ("id", "name", "kind", "created_at"), where)
         self._name(found["id"], where)
@@ -178,17 +179,17 @@ class RecordCheck:
             raise BundleRefused("its id stands twice", format_code="duplicate_entity_id", where=f"{where}.id")
 
     def link(self, link: object, index: int) -> None:
-        """A link of a chunk with an entity (section 2.6) but for its ends."""
+        """Validate a link between a chunk and an entity (section 2.6) without its ends."""
         _members(link, ("chunk_id", "entity_id"), f"{words.LINKS}[{index}]")
 
     def link_ends(self, link: JsonObject, index: int) -> None:
-        """Both ends of a link are in the bundle."""
+        """Check that both ends of a link are in the bundle."""
         where = f"{words.LINKS}[{index}]"
         _known(link["chunk_id"], self.chunk_ids, "ce_chunk_unknown", f"{where}.chunk_id")
         _known(link["entity_id"], self.entity_ids, "ce_entity_unknown", f"{where}.entity_id")
 
     def notices(self) -> list[FormatNotice]:
-        """What is allowed and still worth knowing."""
+        """Return notices about what is allowed but unusual."""
         found = []
         if self._foreign:
             most, own = self._foreign.most_common(1)[0][0], self.envelope.producer
@@ -200,7 +201,7 @@ class RecordCheck:
         return found
 
     def _name(self, text: object, where: str) -> None:
-        """An id (section 2.3)."""
+        """Validate an id (section 2.3)."""
         found = urn.parse_urn(_string(text, f"{where}.id"))
         if found is None:
             raise BundleRefused("no urn:aimem:PRODUCER:LOCAL", format_code="invalid_urn", where=f"{where}.id")
@@ -230,7 +231,7 @@ class RecordCheck:
             raise BundleRefused("it is not the hash of the content", format_code="hash_mismatch", where=where)
 
     def _embedding(self, embedding: object, where: str) -> None:
-        """An embedding (section 2.7)."""
+        """Validate an embedding (section 2.7)."""
         if embedding is None:
             return
         text, dimensions = _string(embedding, where), self.envelope.embedding_dim
@@ -248,7 +249,7 @@ class RecordCheck:
 
 
 _NAMESPACES = 1000
-"""Foreign namespaces that are told apart; more than that are counted with the first."""
+"""Number of foreign namespaces that are counted separately. Further ones count with the first."""
 
 
 def _text(found: JsonObject, name: str, is_good: Callable[[str], bool], code: str, wanted: str) -> str:
@@ -261,7 +262,7 @@ def _text(found: JsonObject, name: str, is_good: Callable[[str], bool], code: st
 
 
 def _since(found: JsonObject, scope: str, notices: list[FormatNotice]) -> str | None:
-    """The lower bound of a window of time; with another scope it says nothing."""
+    """Return the lower bound of a SINCE bundle. With another scope it is ignored, with a notice."""
     since = found.get("since")
     if scope != words.SINCE:
         if since is not None:

@@ -1,7 +1,7 @@
-"""An AIMEM bundle as plain data (draft-vu-aimem-bundle-00): its words, its limits, and how one is refused.
+"""The data model of an AIMEM bundle (draft-vu-aimem-bundle-00): its constants, its limits, and the error that refuses
+one.
 
-A bundle is an envelope and four arrays. Records stay the JSON objects that they are: whoever needs more reads them
-with `checking` first.
+A bundle is an envelope and four arrays. Records stay the JSON objects that they are; `bundle_checks` validates them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lifeboat_formats.interchange.errors import SourceRefused
 
 FORMAT = "aimem-bundle"
 LEGACY_FORMAT = "memoryai-bundle"
-"""What implementations wrote before the draft; read, never written (section 2.1)."""
+"""The format name that implementations wrote before the draft. It is read and never written (section 2.1)."""
 VERSION = "1"
 MEDIA_TYPE = "application/aimem-bundle+json"
 STREAM_MEDIA_TYPE = "application/x-ndjson"
@@ -26,27 +26,27 @@ FULL, DNA_ONLY, SINCE = "FULL", "DNA_ONLY", "SINCE"
 SCOPES = (FULL, DNA_ONLY, SINCE)
 MEMORY_TYPES = ("fact", "preference", "decision", "identity", "pitfall", "procedure", "episodic", "goal")
 DNA_TYPES = frozenset({"preference", "decision", "identity", "pitfall", "procedure"})
-"""Memories of these types, and pinned ones, are never dropped without being told to (section 5.1)."""
+"""Memories of these types, and pinned ones, are only dropped on explicit request (section 5.1)."""
 ZONES = ("critical", "important", "standard")
 EDGE_TYPES = ("hebbian", "semantic", "temporal", "causal")
 ENTITY_KINDS = ("person", "organization", "place", "technology", "concept")
 EXTENSION = "x-"
-"""What an edge type or an entity kind of one's own begins with; something has to follow."""
+"""Prefix of custom edge types and entity kinds; something must follow it."""
 
 CHUNKS, EDGES, ENTITIES, LINKS = "chunks", "edges", "entities", "chunk_entities"
 ARRAYS = (CHUNKS, EDGES, ENTITIES, LINKS)
 KINDS = {CHUNKS: "chunk", EDGES: "edge", ENTITIES: "entity", LINKS: "chunk_entity"}
-"""The array of a bundle -> the `_kind` of its lines in a stream (section 3.1)."""
+"""The `_kind` of the lines of each array in a stream (section 3.1)."""
 KIND = "_kind"
 
 WRONG, STALE, TOO_LARGE = 422, 409, 413
-"""HTTP status codes by which a bundle is refused: malformed, checksum, over a limit."""
+"""HTTP status codes for a refused bundle: malformed, checksum mismatch, over a limit."""
 
 
 class BundleRefused(SourceRefused):
-    """A bundle that is none, is damaged, or goes beyond a limit. `format_code` is the end of the problem type
-    (`checksum_mismatch`), `status` what a server answers with, `where` a path like `edges[3].weight`. The message
-    holds nothing of what the memories say."""
+    """The bundle is malformed, damaged, or over a limit. `format_code` is the end of the problem type
+    (`checksum_mismatch`), `status` the HTTP status, `where` a path such as `edges[3].weight`. The message contains no
+    memory content."""
 
     fix = "export the bundle again where it came from"
 
@@ -57,7 +57,7 @@ class BundleRefused(SourceRefused):
 
 
 class BundleRecords(Protocol):
-    """The records of one array, in their order, as often as they are asked for."""
+    """The records of one array, in order. They can be iterated repeatedly."""
 
     def __iter__(self) -> Iterator[JsonObject]: ...
 
@@ -66,8 +66,9 @@ class BundleRecords(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BundleLimits:
-    """How much a reader takes. `document` and `stream` are bytes (a document is held in memory, a stream is not),
-    `line` the bytes of one line of a stream, `content` code points (65,536 have to be taken, section 2.2)."""
+    """Limits of a reader. `document` and `stream` are in bytes (a document is held in memory, a stream is not), `line`
+    is the bytes of one line of a stream, `content` is in code points (at least 65,536 must be accepted, section
+    2.2)."""
 
     document: int = 1 << 30
     stream: int = 16 << 30
@@ -81,20 +82,20 @@ class BundleLimits:
     chunk_entities: int = 10_000_000
 
     def of(self, array: str) -> int:
-        """How many records an array may have."""
+        """Return the largest number of records in an array."""
         most: int = getattr(self, array)
         return most
 
 
 LIMITS = BundleLimits()
 OPEN_CONTENT = 65_536
-"""Code points that every reader takes; some take no more."""
+"""Longest content, in code points, that every reader accepts."""
 
 
 @dataclass(slots=True)
 class Envelope:
-    """What a bundle says of itself. `since` is set for the scope SINCE only; `extra` holds members that the draft does
-    not name. `checksum` is "" before it is computed."""
+    """The envelope of a bundle. `since` is only set for the scope SINCE, `extra` holds members that the draft does not
+    name. `checksum` is "" until it is computed."""
 
     format: str
     version: str
@@ -109,7 +110,7 @@ class Envelope:
     extra: JsonObject = field(default_factory=dict)
 
     def members(self) -> JsonObject:
-        """The members that it is written with, but for the checksum and the arrays."""
+        """Return the members to write, without the checksum and the arrays."""
         known = {
             "format": self.format,
             "version": self.version,
@@ -126,10 +127,12 @@ class Envelope:
 
 @dataclass(slots=True)
 class AimemBundle:
-    """A bundle that was read and checked whole. Records are in the order in which they came, doubles of edges and links
-    included. `head` is the envelope as it stood, but for the checksum and the arrays; `present` the arrays that the
-    checksum covers; `rejected` the wrong records that were left out of a salvaged one. The records of a stream are gone
-    once the bundle is closed."""
+    """A bundle that was read and checked completely.
+
+    Records keep their order; repeated edges and links are included. `head` is the original envelope without checksum
+    and arrays, `present` are the arrays that the checksum covers, `rejected` the wrong records that a salvage left out.
+    The records of a stream are only available until the bundle is closed.
+    """
 
     envelope: Envelope
     chunks: BundleRecords
@@ -147,5 +150,5 @@ class AimemBundle:
 
 
 def is_dna(chunk: JsonObject) -> bool:
-    """Whether a chunk is kept against everything that nobody asked for (sections 1.2 and 5.1)."""
+    """Return whether a chunk is protected from implicit changes (sections 1.2 and 5.1)."""
     return chunk.get("memory_type") in DNA_TYPES or chunk.get("is_pinned") is True

@@ -1,8 +1,7 @@
-"""Reading a bundle: a document or a stream, checked whole before anybody sees a record of it.
+"""Reads a bundle, a document or a stream, and checks it completely before any record is used.
 
-The order is that of a careful consumer: is it JSON, is it a bundle, is its envelope right, does the checksum fit (409),
-are the records right (422). A document is in memory once; of a stream, what waits for its checksum lies in temporary
-files.
+Checks come in the order of a careful consumer: JSON, bundle, envelope, checksum (409), records (422). A document is
+held in memory once; a stream waits in temporary files for its checksum.
 """
 
 from __future__ import annotations
@@ -33,21 +32,22 @@ from lifeboat_formats.aimem.wire.spools import NamesInMemory, NamesOnDisk, Recor
 from lifeboat_formats.interchange.contract import FormatNotice
 
 _HEAD = 1 << 20
-"""Bytes that the first line of a stream, its envelope, may have."""
+"""Longest first line of a stream, its envelope, in bytes."""
 _ARRAY_OF = {kind: array for array, kind in KINDS.items()}
 _BLANK = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadingRules:
-    """How careful a reader is."""
+    """How strictly a reader checks."""
 
     limits: BundleLimits
     own_namespace: bool
     salvages: bool
 
     def checked(self, bundle: AimemBundle, names: Callable[[], SeenNames]) -> AimemBundle:
-        """The bundle, once its records are right, or without those that are not. Raises BundleRefused."""
+        """Return the bundle after checking its records, or without the wrong ones when salvaging. Raises
+        BundleRefused."""
         if self.salvages:
             return salvage_bundle(bundle, names, self.limits)
         bundle_checks.check_records(bundle, names, self.limits, own_namespace=self.own_namespace)
@@ -62,17 +62,19 @@ def open_bundle(
     folder: Path | None = None,
     salvages: bool = False,
 ) -> AbstractContextManager[AimemBundle]:
-    """A bundle that was checked, a document or a stream: the first line of a stream is a whole object without arrays.
-    A stream of bytes need not be one that can be wound back, and stays open. `own_namespace` refuses names outside the
-    producer's; `folder` takes temporary files; `salvages` leaves wrong records out instead of refusing them. Raises
-    BundleRefused; OSError for what cannot be read."""
+    """Open a bundle and check it. It is a stream if its first line is a complete object without arrays.
+
+    A byte stream need not be seekable and stays open. `own_namespace` refuses names of other producers; `folder` is for
+    temporary files; `salvages` leaves wrong records out instead of refusing the bundle. Raises BundleRefused; OSError
+    for unreadable files.
+    """
     return _opened(source, _ReadingRules(limits, own_namespace, salvages), folder)
 
 
 def parse_bundle(
     data: bytes, *, limits: BundleLimits = LIMITS, own_namespace: bool = False, salvages: bool = False
 ) -> AimemBundle:
-    """A document in memory, checked as `open_bundle` does. Raises BundleRefused."""
+    """Parse and check a document in memory, as `open_bundle` does. Raises BundleRefused."""
     if len(data) > limits.document:
         raise _too_large(limits.document)
     found = strict_json.parse_json(data, depth=limits.depth)
@@ -89,8 +91,8 @@ def parse_bundle(
 
 
 def canonical_bundle_pieces(bundle: AimemBundle | bytes) -> Iterator[bytes]:
-    """The bytes that the checksum and a signature are made of: RFC 8785 without the checksum. `bundle` is one that was
-    read, or a document of which nothing but its JSON is looked at. Raises BundleRefused."""
+    """Yield the bytes that checksum and signature cover: RFC 8785 without the checksum. `bundle` is one that was read,
+    or an unchecked document. Raises BundleRefused."""
     if isinstance(bundle, bytes):
         return iter((_canonical_document(bundle),))
     return canonical_pieces(bundle.head, {name: _pieces(bundle.array(name), name) for name in bundle.present})
@@ -140,7 +142,7 @@ def _too_large(most: int) -> BundleRefused:
 
 
 def _envelope_line(line: bytes, limits: BundleLimits) -> JsonObject | None:
-    """The envelope where a line is the first one of a stream, None where a document begins."""
+    """Return the envelope if a line is the first one of a stream, None if it begins a document."""
     try:
         found = strict_json.parse_json(line, depth=limits.depth)
     except BundleRefused:
@@ -149,7 +151,7 @@ def _envelope_line(line: bytes, limits: BundleLimits) -> JsonObject | None:
 
 
 class _StreamReader:
-    """The lines of a stream, sorted into one spool an array."""
+    """Reads the lines of a stream into one spool per array."""
 
     def __init__(self, stream: BinaryIO, limits: BundleLimits, stack: ExitStack, folder: Path | None) -> None:
         self._stream = stream
@@ -158,7 +160,7 @@ class _StreamReader:
         self._spools = {name: stack.enter_context(RecordSpool(folder)) for name in ARRAYS}
 
     def read(self, found: JsonObject, size: int, care: _ReadingRules) -> AimemBundle:
-        """The bundle behind its first line. Raises BundleRefused."""
+        """Return the bundle after its first line. Raises BundleRefused."""
         notices: list[FormatNotice] = []
         envelope = bundle_checks.check_envelope(found, notices)
         bundle_checks.require_checksum(found)
@@ -204,7 +206,7 @@ class _StreamReader:
 
 
 def _ends_early(line: bytes, problem: BundleRefused) -> bool:
-    """Whether a line is no JSON because the stream ends in it."""
+    """Return whether a line is malformed because the stream ends in it."""
     return problem.format_code == "malformed_json" and not line.endswith(b"\n")
 
 
@@ -214,5 +216,5 @@ def _cut_short(where: str) -> BundleRefused:
 
 
 def open_bundle_bytes(data: bytes, *, limits: BundleLimits = LIMITS) -> AbstractContextManager[AimemBundle]:
-    """`open_bundle` for bytes in memory."""
+    """Open a bundle in memory, as `open_bundle` does."""
     return open_bundle(io.BytesIO(data), limits=limits)

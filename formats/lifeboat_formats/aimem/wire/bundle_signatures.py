@@ -1,9 +1,9 @@
 """Signatures of bundles: a detached COSE_Sign1 (RFC 9052) over the canonical bytes without checksum (AIMEM §5.3).
 
-It travels in the header `AIMEM-Signature`, or in a file beside the bundle that has the bundle's whole name and `.sig`.
-The draft leaves open how either is spelt. We write base64 of the tagged structure in the header and its bytes in the
-file, and read base64url, the `:...:` of RFC 8941, and text in the file too. Signed is with Ed25519 only; ES256 is
-checked as well. Which algorithm counts is the trusted key's affair: a header that names another one is refused.
+A signature is sent in the header `AIMEM-Signature`, or stored beside the bundle in a file with the bundle's whole name
+and `.sig`. The draft does not define the encoding of either. We write base64 of the tagged structure into the header
+and its bytes into the file, and also read base64url, the `:...:` of RFC 8941, and text in the file. We sign with
+Ed25519 only and also verify ES256. The trusted key decides the algorithm: a header that names another one is refused.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ _SIGN1 = 18
 _TAGGED = 0xD2
 """The first byte of every tagged COSE_Sign1."""
 _LARGEST_ENVELOPE = 16 * 1024
-"""Bytes of a signature beside a payload that it may hold."""
+"""Largest signature in bytes, besides an embedded payload."""
 _LARGEST_KEYS = 256 * 1024
 _KID_BYTES = 8
 _MOST_KEYS = 256
 
 
 class SignatureRefused(SourceRefused):
-    """`format_code` is INVALID or UNKNOWN_KEY. `status` is the one that HTTP has for it."""
+    """The signature is not valid for a trusted key. `format_code` is INVALID or UNKNOWN_KEY, `status` the HTTP
+    status."""
 
     status = 422
     code = "signature_refused"
@@ -53,7 +54,7 @@ class SignatureRefused(SourceRefused):
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A key that signatures are checked with. `kid` is made from the key, whatever name it was given elsewhere."""
+    """A key that verifies signatures. `kid` is computed from the key, whatever name it has elsewhere."""
 
     algorithm: int
     x: bytes
@@ -61,7 +62,7 @@ class PublicKey:
 
     @property
     def kid(self) -> bytes:
-        """The first 8 bytes of SHA-256 over what makes the key, as a COSE_Key in its deterministic form (RFC 9679)."""
+        """The first 8 bytes of SHA-256 over the key as a deterministic COSE_Key (RFC 9679)."""
         return hashlib.sha256(_encoded(self._parameters())).digest()[:_KID_BYTES]
 
     def to_cose(self) -> dict[int, Any]:
@@ -74,7 +75,7 @@ class PublicKey:
 
 
 def ed25519_key(public: bytes) -> PublicKey:
-    """The key whose 32 public bytes these are."""
+    """Return the key with the given 32 public bytes."""
     return PublicKey(EDDSA, public)
 
 
@@ -82,8 +83,8 @@ def ed25519_key(public: bytes) -> PublicKey:
 
 
 def sign_detached(payload: Iterable[bytes], identity: WriterIdentity) -> bytes:
-    """A tagged COSE_Sign1 without its payload, which are the canonical bytes of a bundle in pieces. Ed25519 reads what
-    it signs twice, so they stand in memory once.
+    """Return a tagged COSE_Sign1 without its payload. The payload is the canonical bytes of a bundle in pieces; Ed25519
+    reads it twice, so it is held in memory once.
 
     Raises ExtraMissing, ValueError for an identity that does not sign.
     """
@@ -92,7 +93,7 @@ def sign_detached(payload: Iterable[bytes], identity: WriterIdentity) -> bytes:
     cwt, cbor2 = _libraries()
     key = ed25519_key(identity.public)
     protected = {_HEADER_ALG: EDDSA, _HEADER_KID: key.kid}
-    # cwt has no detached signing: the payload is taken out of the finished structure, which its signature allows.
+    # cwt cannot sign detached. Removing the payload from the finished structure leaves the signature valid.
     signing = _signing_key(key, identity)
     maker = cwt.COSE.new(alg_auto_inclusion=False, kid_auto_inclusion=False)
     made = maker.encode_and_sign(b"".join(payload), signing, protected=protected, out="cbor2/CBORTag")
@@ -101,13 +102,13 @@ def sign_detached(payload: Iterable[bytes], identity: WriterIdentity) -> bytes:
 
 
 def encode_header(signature: bytes) -> str:
-    """A signature as `AIMEM-Signature` carries it."""
+    """Encode a signature for the header `AIMEM-Signature`."""
     return base64.b64encode(signature).decode()
 
 
 def public_document(keys: Iterable[PublicKey]) -> tuple[bytes, str]:
-    """What `/.well-known/aimem-pubkey` answers, and its media type: a COSE_Key for one key, else a COSE_KeySet, newest
-    first. Raises ExtraMissing."""
+    """Return the answer of `/.well-known/aimem-pubkey` and its media type: a COSE_Key for one key, else a COSE_KeySet
+    with the newest first. Raises ExtraMissing."""
     made = [key.to_cose() for key in keys]
     if len(made) == 1:
         return _encoded(made[0]), KEY_TYPE
@@ -118,7 +119,7 @@ def public_document(keys: Iterable[PublicKey]) -> tuple[bytes, str]:
 
 
 def decode_header(text: str) -> bytes:
-    """The signature in a header. Raises SignatureRefused."""
+    """Decode the signature in a header. Raises SignatureRefused."""
     found = text.strip()
     if len(found) >= 2 and found[0] == found[-1] == ":":
         found = found[1:-1]
@@ -126,7 +127,7 @@ def decode_header(text: str) -> bytes:
 
 
 def decode_signature_file(data: bytes, where: str = "") -> bytes:
-    """The signature in a file: its bytes, or text of them. Raises SignatureRefused."""
+    """Decode the signature in a file, stored as bytes or as text. Raises SignatureRefused."""
     if data[:1] == bytes([_TAGGED]):
         return data
     try:
@@ -137,8 +138,8 @@ def decode_signature_file(data: bytes, where: str = "") -> bytes:
 
 
 def read_keys(data: bytes, where: str = "") -> list[PublicKey]:
-    """The keys in a COSE_Key or a COSE_KeySet, as bytes or as text of them. Keys of other kinds are left out. Raises
-    SignatureRefused where there is none, ExtraMissing."""
+    """Return the keys in a COSE_Key or COSE_KeySet, given as bytes or as text. Keys of other kinds are ignored. Raises
+    SignatureRefused if no usable key remains, ExtraMissing."""
     if len(data) > _LARGEST_KEYS:
         raise _invalid("a file of keys is not as large as that", where)
     found = _decoded(data)
@@ -152,11 +153,11 @@ def read_keys(data: bytes, where: str = "") -> list[PublicKey]:
 
 
 def verify_detached(signature: bytes, payload: Iterable[bytes], keys: Iterable[PublicKey]) -> PublicKey:
-    """The trusted key under which the canonical bytes were signed. A signature that has them inside counts only where
-    they are the same.
+    """Verify a signature and return the trusted key that made it. A payload inside of the signature must equal the
+    given one.
 
-    Raises SignatureRefused: INVALID for one that is malformed, of another algorithm or does not hold, UNKNOWN_KEY where
-    none of the keys is the one that it names; ExtraMissing.
+    Raises SignatureRefused: INVALID for a signature that is malformed, of another algorithm or wrong, UNKNOWN_KEY if it
+    names none of the keys; ExtraMissing.
     """
     cwt, cbor2 = _libraries()
     whole = b"".join(payload)
@@ -175,8 +176,8 @@ def verify_detached(signature: bytes, payload: Iterable[bytes], keys: Iterable[P
 
 
 def _candidates(algorithm: int, kid: Any, keys: Iterable[PublicKey]) -> list[PublicKey]:
-    """The trusted keys that may have made it. A name that fits one of them and another algorithm is no mistake that
-    anybody makes by accident. Without a name each key may be it."""
+    """Return the trusted keys that may have made the signature. A known key id with another algorithm is refused,
+    because that does not happen by accident. Without a key id every key is a candidate."""
     named = [key for key in keys if kid is None or key.kid == kid]
     if not named:
         raise SignatureRefused("the bundle is signed with a key that is not trusted here", format_code=UNKNOWN_KEY)
@@ -187,7 +188,8 @@ def _candidates(algorithm: int, kid: Any, keys: Iterable[PublicKey]) -> list[Pub
 
 
 def _holds(cwt: Any, signature: bytes, payload: bytes, key: PublicKey, kid: Any) -> bool:
-    """`kid` is the name in the protected headers: cwt wants its key to have the same one, and it was chosen by then."""
+    """Return whether a key verifies the signature. `kid` is the key id in the protected headers, which cwt compares
+    with the key's."""
     named = {_KID: kid} if isinstance(kid, bytes) else {}
     try:
         checking = cwt.COSEKey.new({**key.to_cose(), _KID: key.kid, **named})
@@ -198,7 +200,7 @@ def _holds(cwt: Any, signature: bytes, payload: bytes, key: PublicKey, kid: Any)
 
 
 def _parts(signature: bytes) -> tuple[bytes, dict[Any, Any], bytes | None, bytes]:
-    """Protected headers as bytes, unprotected ones, payload, signature."""
+    """Return protected headers as bytes, unprotected headers, payload and signature."""
     cbor2 = _libraries()[1]
     found = _decoded(signature)
     if not isinstance(found, cbor2.CBORTag) or found.tag != _SIGN1:
@@ -226,7 +228,7 @@ def _protected_headers(protected: bytes) -> dict[Any, Any]:
 
 
 def _public_key(document: Any) -> PublicKey | None:
-    """None for a key of another kind, or one that says that it is for something else."""
+    """Return a key, or None if it is of another kind or for another purpose."""
     if not isinstance(document, dict):
         return None
     x, y, stated = document.get(_X), document.get(_Y), document.get(_ALG)
@@ -246,7 +248,7 @@ def _is_coordinate(value: Any) -> TypeGuard[bytes]:
 
 
 def _unarmoured(text: str, where: str) -> bytes:
-    """Base64, of either alphabet, with or without padding."""
+    """Decode base64 of either alphabet, with or without padding."""
     plain = text.rstrip("=").translate(str.maketrans("-_", "+/"))
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -263,7 +265,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _decoded(data: bytes) -> Any:
-    """A CBOR value that fills the bytes, None for what is none."""
+    """Decode a CBOR value that spans all bytes, or return None."""
     cbor2 = _libraries()[1]
     stream = io.BytesIO(data)
     try:
@@ -274,7 +276,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def _signing_key(key: PublicKey, identity: WriterIdentity) -> Any:
-    """A key of cwt that asks the identity for its signatures: the secret half stays where it is."""
+    """Return a key for cwt that lets the identity sign, so that the secret key stays where it is."""
     from cwt.cose_key_interface import COSEKeyInterface
 
     class Asking(COSEKeyInterface):
@@ -285,7 +287,7 @@ def _signing_key(key: PublicKey, identity: WriterIdentity) -> Any:
 
 
 def _libraries() -> tuple[Any, Any]:
-    """cwt and the CBOR that it comes with; they are an extra, and only signatures need them."""
+    """Import cwt and its CBOR library, an optional dependency for signatures."""
     try:
         import cbor2
         import cwt

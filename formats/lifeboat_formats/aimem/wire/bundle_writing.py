@@ -1,7 +1,7 @@
-"""Writing a bundle, as a document or as a stream, with little memory whatever its size.
+"""Writes a bundle as a document or a stream, with little memory whatever its size.
 
-Records come one at a time and wait in temporary files in canonical form; the checksum needs all of them and stands at
-the beginning. A writer refuses what a reader would refuse.
+Records arrive one at a time and wait in temporary files in canonical form, because the checksum at the beginning covers
+all of them. A writer refuses what a reader would refuse.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _STREAM_ORDER = (words.CHUNKS, words.ENTITIES, words.EDGES, words.LINKS)
 
 
 def portable_weight(weight: float) -> float:
-    """A weight that every canonicaliser writes alike: six decimals, and nothing between 0 and 0.0001, where some write
-    exponents of their own."""
+    """Round a weight so that every canonicalizer writes it alike: to six decimals, with nothing between 0 and 0.0001,
+    where exponents differ."""
     rounded = round(weight, _DECIMALS)
     if 0 < rounded < _SMALLEST:
         return _SMALLEST if rounded >= _SMALLEST / 2 else 0.0
@@ -36,13 +36,13 @@ def portable_weight(weight: float) -> float:
 
 
 class BundleWriter:
-    """A bundle in the making. A context manager; its temporary files, in `folder`, are gone afterwards.
+    """A bundle being written. A context manager; its temporary files, in `folder`, are removed at the end.
 
-    Records are added in any order of kinds, then the bundle is written as often as wanted, and nothing is added any
-    more. Edges and links whose ends are not in the bundle go to `dangling` with the name of their array and are left
-    out; without it they are refused. `own_namespace` refuses names outside the envelope's producer. `envelope` has to
-    have its model and dimensions before the first chunk with an embedding; its checksum is set by the first writing.
-    Every method raises BundleRefused for what a reader would refuse.
+    Records of all kinds can be added in any order. Then the bundle can be written repeatedly, and nothing can be added
+    any more. `dangling` gets edges and links whose ends are missing, with the name of their array, and they are left
+    out; without it they are refused. `own_namespace` refuses names of other producers. `envelope` needs its model and
+    dimensions before the first chunk with an embedding; its checksum is set by the first writing. Every method raises
+    BundleRefused for what a reader would refuse.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class BundleWriter:
         self._is_whole = False
 
     def chunk(self, chunk: JsonObject) -> None:
-        """Add a chunk; its hash is added where it has none."""
+        """Add a chunk, with its hash if it has none."""
         if chunk.get("content_hash") is None and isinstance(chunk.get("content"), str):
             chunk = {**chunk, "content_hash": hash_content(chunk["content"])}
         self._check.chunk(chunk, len(self._spools[words.CHUNKS]))
         self._add(words.CHUNKS, chunk)
 
     def edge(self, edge: JsonObject) -> None:
-        """Add an edge, its weight made portable."""
+        """Add an edge with a portable weight."""
         self._check.edge(edge, len(self._spools[words.EDGES]))
         self._add(words.EDGES, {**edge, "weight": portable_weight(edge["weight"])})
 
@@ -87,29 +87,29 @@ class BundleWriter:
         self._add(words.ENTITIES, entity)
 
     def link(self, link: JsonObject) -> None:
-        """Add a link of a chunk with an entity."""
+        """Add a link between a chunk and an entity."""
         self._check.link(link, len(self._spools[words.LINKS]))
         self._add(words.LINKS, link)
 
     def has_chunk(self, name: str) -> bool:
-        """Whether a chunk of this id was added."""
+        """Return whether a chunk with this id was added."""
         return name in self._check.chunk_ids
 
     def has_entity(self, name: str) -> bool:
-        """Whether an entity of this id was added."""
+        """Return whether an entity with this id was added."""
         return name in self._check.entity_ids
 
     def counts(self) -> dict[str, int]:
-        """How many records each array has, once nothing dangles."""
+        """Return the number of records of each array, without dangling ones."""
         self.finish()
         return {name: len(spool) for name, spool in self._spools.items()}
 
     def notices(self) -> list[FormatNotice]:
-        """What a reader would say of the bundle."""
+        """Return the notices of a reader about the bundle."""
         return self._check.notices()
 
     def finish(self) -> str:
-        """The checksum of the whole bundle; nothing is added afterwards."""
+        """Finish the bundle and return its checksum. Nothing can be added afterwards."""
         if not self._is_whole:
             self._settle(words.EDGES, self._check.edge_ends)
             self._settle(words.LINKS, self._check.link_ends)
@@ -118,28 +118,28 @@ class BundleWriter:
         return self.envelope.checksum
 
     def canonical(self) -> Iterator[bytes]:
-        """The RFC 8785 form without the checksum: what is signed."""
+        """Yield the RFC 8785 form without the checksum, which is signed."""
         self.finish()
         return self._canonical()
 
     def json_pieces(self) -> Iterator[bytes]:
-        """The bundle as a document, a record a line."""
+        """Yield the bundle as a document with one record per line."""
         self.finish()
         return self._document()
 
     def stream_lines(self) -> Iterator[bytes]:
-        """The bundle as lines of a stream: the envelope, then every record with its `_kind`."""
+        """Yield the lines of a stream: the envelope, then every record with its `_kind`."""
         self.finish()
         return self._lines()
 
     def write_json(self, stream: BinaryIO) -> str:
-        """Write `json_pieces`. The checksum."""
+        """Write `json_pieces` and return the checksum."""
         for piece in self.json_pieces():
             stream.write(piece)
         return self.envelope.checksum
 
     def write_stream(self, stream: BinaryIO) -> str:
-        """Write `stream_lines`. The checksum."""
+        """Write `stream_lines` and return the checksum."""
         for line in self.stream_lines():
             stream.write(line)
         return self.envelope.checksum
@@ -166,7 +166,7 @@ class BundleWriter:
         spool.append(strict_json.canonical_json(record, where=f"{array}[{len(spool)}]"))
 
     def _settle(self, array: str, check: Callable[[JsonObject, int], None]) -> None:
-        """Leave out what dangles."""
+        """Drop records whose ends are missing."""
         kept = self._spool()
         for index, piece in enumerate(self._spools[array].pieces()):
             record = json_codec.decode_json(piece)

@@ -1,7 +1,7 @@
-"""The checksum of a bundle and the hash of a content (section 2.8): SHA-256 over RFC 8785, in pieces.
+"""Computes the checksum of a bundle and the hash of a content (section 2.8): SHA-256 over RFC 8785, piece by piece.
 
-RFC 8785 orders the members of an object by their names. A bundle is written in that order one record at a time, so that
-neither a checksum nor a signature needs it whole.
+RFC 8785 sorts the members of an object by name. A bundle is processed in that order one record at a time, so neither a
+checksum nor a signature needs the whole bundle in memory.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _PIECE = 1 << 16
 
 
 def canonical_pieces(head: JsonObject, arrays: Mapping[str, Iterable[bytes]]) -> Iterator[bytes]:
-    """The RFC 8785 form of a bundle: `head` is its members but for the arrays, each array its records in canonical
-    form. Raises BundleRefused (`not_canonicalizable`)."""
+    """Yield the RFC 8785 form of a bundle. `head` holds the members besides the arrays; the records of each array are
+    already canonical. Raises BundleRefused (`not_canonicalizable`)."""
     return _joined(_small_pieces(head, arrays))
 
 
 def digest_pieces(pieces: Iterable[bytes]) -> str:
-    """`sha256:` and 64 digits in lower case."""
+    """Return `sha256:` and 64 lower-case digits."""
     found = hashlib.sha256()
     for piece in pieces:
         found.update(piece)
@@ -32,8 +32,8 @@ def digest_pieces(pieces: Iterable[bytes]) -> str:
 
 
 def hash_content(content: str) -> str:
-    """The hash of a content (section 2.2), as it is: no normalisation. Raises BundleRefused (`not_canonicalizable`) for
-    half a character."""
+    """Return the hash of a content (section 2.2) without normalisation. Raises BundleRefused (`not_canonicalizable`)
+    for a lone surrogate."""
     try:
         return digest_pieces((content.encode(),))
     except UnicodeEncodeError:
@@ -54,7 +54,7 @@ def _small_pieces(head: JsonObject, arrays: Mapping[str, Iterable[bytes]]) -> It
 
 
 def _order(name: str) -> bytes:
-    """UTF-16 code units (RFC 8785, section 3.2.3)."""
+    """Return the sort key of a name: its UTF-16 code units (RFC 8785, section 3.2.3)."""
     return name.encode("utf-16-be", "surrogatepass")
 
 
@@ -68,7 +68,7 @@ def _array(records: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in fewer pieces."""
+    """Yield the same bytes in larger pieces."""
     held = bytearray()
     for piece in pieces:
         held += piece

@@ -1,4 +1,4 @@
-"""Embeddings as a bundle holds them: little-endian float32 in base64 (section 2.7), and back without losing a bit."""
+"""Embeddings in a bundle: little-endian float32 in base64 (section 2.7), converted back without losing a bit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 
 FLOAT_BYTES = 4
 _DIGITS = (6, 7, 8, 9)
-"""How many digits a float32 may need; nine are always enough."""
+"""Numbers of digits to try for a float32; nine are always enough."""
 _single = struct.Struct("<f")
 
 
 class BadVector(ValueError):
-    """A text that holds no vector, or one that float32 cannot hold. `is_length` says that only the length is wrong."""
+    """The text is not a vector, or float32 cannot hold it. `is_length`: only the length is wrong."""
 
     def __init__(self, message: str, *, is_length: bool = False) -> None:
         super().__init__(message)
@@ -23,19 +23,19 @@ class BadVector(ValueError):
 
 
 def pack_vector(vector: Sequence[float]) -> str:
-    """A vector as a bundle holds it, each number the nearest float32. Raises BadVector for one that has none."""
+    """Encode a vector, rounding to float32. Raises BadVector."""
     return base64.b64encode(_floats(vector)).decode("ascii")
 
 
 def unpack_vector(text: str, dimensions: int) -> list[float]:
-    """The numbers of an embedding, exactly as they are. Raises BadVector."""
+    """Decode the exact numbers of an embedding. Raises BadVector."""
     data = decode_vector(text, dimensions)
     return list(struct.unpack(f"<{dimensions}f", data))
 
 
 def decode_vector(text: str, dimensions: int) -> bytes:
-    """The bytes of an embedding, checked: the one text that RFC 4648 gives for them, of the right length, and numbers.
-    Raises BadVector."""
+    """Decode and check the bytes of an embedding: canonical base64 (RFC 4648), the right length, finite numbers. Raises
+    BadVector."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -50,12 +50,14 @@ def decode_vector(text: str, dimensions: int) -> bytes:
 
 
 def shortest_floats(vector: Iterable[float]) -> list[float]:
-    """Numbers of float32 with as few digits as still mean the same float32: `0.1` and not `0.10000000149011612`."""
+    """Return float32 numbers with the fewest digits that round to the same float32: `0.1` instead of
+    `0.10000000149011612`."""
     return [_shortest(value) for value in vector]
 
 
 def is_exact_in_float32(vector: Sequence[float]) -> bool:
-    """Whether the numbers come back from a bundle (`shortest_floats` of `unpack_vector`) as they are."""
+    """Return whether a vector is unchanged after a round trip through a bundle (`shortest_floats` of
+    `unpack_vector`)."""
     try:
         data = _floats(vector)
     except BadVector:
@@ -69,7 +71,7 @@ def _shortest(value: float) -> float:
         try:
             if _single.unpack(_single.pack(candidate))[0] == value:
                 return candidate
-        except OverflowError:  # rounded beyond the largest float32
+        except OverflowError:  # rounded up beyond the largest float32
             continue
     return value
 

@@ -1,7 +1,7 @@
 """Timestamps of a bundle: ISO 8601 in UTC, exact to the nanosecond.
 
-The standard library cuts to microseconds and takes offsets and forms that the format does not, so they are read here.
-What a bundle said is kept as text; two times are the same when their instants are (`parse_nanoseconds`).
+The standard library truncates to microseconds and accepts offsets and forms that the format does not allow. A bundle's
+spelling is kept as text; two times are equal if their `parse_nanoseconds` are.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _DAY = 86_400
 
 
 class NotAnInstant(ValueError):
-    """A text that is no ISO 8601 time in UTC."""
+    """The text is not an ISO 8601 time in UTC."""
 
 
 @lru_cache(maxsize=4096)
 def parse_nanoseconds(text: str) -> int:
-    """Nanoseconds since 1970 (below 0 before). A leap second is the first instant after it; digits beyond the ninth
-    are cut. Raises NotAnInstant."""
+    """Return nanoseconds since 1970, negative before. A leap second is the first instant after it; digits beyond the
+    ninth are ignored. Raises NotAnInstant."""
     found = _FORM.fullmatch(text)
     if found is None:
         raise NotAnInstant("this is no ISO 8601 time in UTC")
@@ -45,7 +45,7 @@ def parse_nanoseconds(text: str) -> int:
 
 
 def is_instant(text: object) -> bool:
-    """Whether a value is a timestamp as the format wants it."""
+    """Return whether a value is a valid timestamp."""
     if not isinstance(text, str):
         return False
     try:
@@ -56,13 +56,13 @@ def is_instant(text: object) -> bool:
 
 
 def parse_milliseconds(text: str) -> int:
-    """Milliseconds since 1970. Raises NotAnInstant."""
+    """Return milliseconds since 1970. Raises NotAnInstant."""
     return parse_nanoseconds(text) // 1_000_000
 
 
 def format_nanoseconds(value: int) -> str:
-    """Nanoseconds since 1970 as text: `2026-06-12T10:00:00Z`, with as many digits behind the second as it takes. What
-    lies outside the years 1 to 9999 becomes the nearest day of them."""
+    """Return nanoseconds since 1970 as text: `2026-06-12T10:00:00Z`, with as many fraction digits as needed. Values
+    outside the years 1 to 9999 become the nearest day."""
     seconds, fraction = divmod(value, _SECOND)
     days, clock = divmod(seconds, _DAY)
     days = min(max(days, _EARLIEST), _LATEST)
@@ -72,5 +72,5 @@ def format_nanoseconds(value: int) -> str:
 
 
 def normalize_instant(text: str) -> str:
-    """The same instant in the form in which every reader takes it (RFC 3339 with `Z`). Raises NotAnInstant."""
+    """Return the same instant in the form that every reader accepts (RFC 3339 with `Z`). Raises NotAnInstant."""
     return format_nanoseconds(parse_nanoseconds(text))

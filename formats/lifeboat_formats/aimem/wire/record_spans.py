@@ -1,7 +1,8 @@
-"""Where the records of a bundle stand in its text, so that one can be changed and all others stay byte for byte.
+"""Finds the positions of records in the text of a bundle, so that one can be changed while all others stay byte for
+byte.
 
-Read leniently: a workspace is looked at while others write into it. What cannot be read ends the reading, and what was
-found before counts; whether a bundle is right is for `reading` to say.
+Parsing is lenient, because another program may be writing to the file. It stops at the first malformed value and keeps
+what was found before. `bundle_reading` decides whether a bundle is valid.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class SpannedValue(NamedTuple):
 
 @dataclass(slots=True)
 class BundleScan:
-    """What stands where. `members` are those of the envelope, `items` the records of each array in their order."""
+    """Positions in a bundle. `members` are those of the envelope, `items` the records of each array in order."""
 
     is_stream: bool = False
     members: dict[str, SpannedValue] = field(default_factory=dict)
@@ -46,11 +47,11 @@ class BundleScan:
 
 
 class _UnreadableText(ValueError):
-    """The text is no JSON from here on."""
+    """The text is not JSON from this position on."""
 
 
 def scan_bundle(text: str) -> BundleScan | None:
-    """What stands in a document or a stream; None for a text that is neither."""
+    """Scan a document or a stream; None for a text that is neither."""
     start = _skip(text, 1 if text.startswith("\ufeff") else 0)
     if text[start : start + 1] != "{":
         return None
@@ -66,7 +67,7 @@ def scan_bundle(text: str) -> BundleScan | None:
 
 
 def _object(text: str, at: int, found: BundleScan) -> int:
-    """The members of the object that begins at `at`; where it ends."""
+    """Scan the object that begins at an offset and return where it ends."""
     at = _skip(text, at + 1)
     while text[at : at + 1] != "}":
         name, at = _value(text, at)
@@ -94,7 +95,7 @@ def _array(text: str, at: int, items: list[SpannedValue]) -> int:
 
 
 def _next(text: str, at: int, closing: str) -> int:
-    """Where the next element begins, or the closing bracket stands."""
+    """Return the offset of the next element or of the closing bracket."""
     at = _skip(text, at)
     if text[at : at + 1] == ",":
         return _skip(text, at + 1)
@@ -104,7 +105,7 @@ def _next(text: str, at: int, closing: str) -> int:
 
 
 def _lines(text: str, at: int, found: BundleScan) -> None:
-    """The records of a stream, a line each."""
+    """Scan the records of a stream, one per line."""
     while at < len(text):
         try:
             value, end = _value(text, at)
@@ -133,8 +134,8 @@ def _skip(text: str, at: int) -> int:
 
 
 def patch_bundle(text: str, found: BundleScan, values: Mapping[str, Mapping[int, JsonObject | None]]) -> str:
-    """The text with other records: by array and place a new value, or None for one that goes. The checksum is anew; it
-    stays where the text holds what none can be made of, and was no bundle before."""
+    """Replace records of a text, given by array and position: a new value, or None to remove it. The checksum is
+    renewed, unless the bundle has a value that cannot be canonicalized."""
     edits = [edit for array, changes in values.items() for edit in _edits(found, array, found.items[array], changes)]
     made = _applied(text, edits)
     again = scan_bundle(made)
@@ -163,8 +164,7 @@ def _edits(
 
 
 def _removal(items: list[SpannedValue], place: int, left: list[int]) -> tuple[int, int, str]:
-    """A record goes with what parts it from the next one, the last ones with what parts them from the one that stays
-    before."""
+    """Return the edit that removes a record with the separator after it, or before it for the last records."""
     if left and place > left[-1]:
         start = items[left[-1]].end if place == left[-1] + 1 else items[place - 1].end
         return start, items[place].end, ""

@@ -1,7 +1,7 @@
-"""What is right of a bundle some of whose records are wrong, for a user who asks for it.
+"""Salvages the valid records of a bundle with wrong ones, on the user's request. Otherwise such a bundle is refused.
 
-A bundle is refused as a whole otherwise. Its envelope and its checksum have to hold here too: what came in pieces, or
-was changed on the way, is nothing to pick from. Whatever names a record that was left out is left out as well.
+Envelope and checksum must be valid: nothing is salvaged from a truncated or changed bundle. Records that refer to a
+dropped record are dropped too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KINDS = {CHUNKS: "memory", EDGES: "relation", ENTITIES: "entity", LINKS: "link"
 
 
 class SoundRecords:
-    """The records of an array but for those that are left out; `whole` are all of them."""
+    """The records of an array without the dropped ones. `whole` holds all of them."""
 
     def __init__(self, whole: BundleRecords) -> None:
         self.whole = whole
@@ -48,8 +48,8 @@ class SoundRecords:
 
 
 def salvage_bundle(bundle: AimemBundle, names: Callable[[], SeenNames], limits: BundleLimits) -> AimemBundle:
-    """The bundle without its wrong records, with a fate for each of them. Nothing is checked but the records; `names`
-    gives an empty set of names."""
+    """Return the bundle without its wrong records, with a fate for each. Only records are checked; `names` creates an
+    empty set of names."""
     check = RecordCheck(bundle.envelope, names(), names(), limits)
     rejected: list[ItemFate] = []
     chunks = _sound(bundle, CHUNKS, rejected, check.chunk)
@@ -79,6 +79,6 @@ def _sound(
 
 
 def _name(array: str, index: int, record: object) -> str:
-    """Its id where it has one, else its place: what stands where an id should be may be anything."""
+    """Return the id of a record if it is valid, else its position: a wrong record may hold anything there."""
     said = record.get("id") if isinstance(record, dict) else None
     return said if isinstance(said, str) and urn.parse_urn(said) is not None else f"{array}[{index}]"

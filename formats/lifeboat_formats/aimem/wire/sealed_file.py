@@ -1,5 +1,8 @@
-"""A temporary file that nobody can read but who made it: what waits on a disk for a moment is not left in its blocks
-when it is purged later, and an endpoint whose data is sealed writes nothing beside it in clear."""
+"""A temporary file that only its creator can read.
+
+Data that waits on disk for a moment must not survive in disk blocks after a purge, and an endpoint with sealed data
+writes no plain text beside it.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +24,8 @@ _SEALED = _BLOCK + nacl.bindings.crypto_aead_xchacha20poly1305_ietf_ABYTES
 
 
 class SealedTemporaryFile(io.RawIOBase):
-    """A file without a name, sealed block by block under a key that exists in this object only. What is written is
-    appended, wherever the reading stands; a block that was read last is kept. For one thread at a time."""
+    """An unnamed file, sealed block by block with a key that exists only in this object. Writes append, whatever the
+    read position is; the last block read is cached. It is not thread-safe."""
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__()
@@ -35,7 +38,7 @@ class SealedTemporaryFile(io.RawIOBase):
 
     @property
     def size(self) -> int:
-        """Bytes, as they were written."""
+        """The number of bytes written."""
         return self._blocks * _BLOCK + len(self._waiting)
 
     def write(self, data: ReadableBuffer, /) -> int:
@@ -49,7 +52,7 @@ class SealedTemporaryFile(io.RawIOBase):
         return written
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes from a place on, at most to the end of a block; b"" at the end."""
+        """Return up to `size` bytes from an offset, at most to the end of a block; b"" at the end."""
         self._check()
         number, start = divmod(offset, _BLOCK)
         block = self._opened(number) if number < self._blocks else bytes(self._waiting)

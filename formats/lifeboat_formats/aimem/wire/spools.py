@@ -1,4 +1,4 @@
-"""Records that wait in a file, and names that were seen, so that a bundle of any size takes little memory."""
+"""Records that wait in a file, and sets of names, so that a bundle of any size needs little memory."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ _DIGEST = 16
 
 
 class RecordSpool:
-    """Records in canonical form, one a line, in a file without a name that nobody else can read. Read as often as one
-    likes, also while another reading is under way; nothing is added meanwhile. A context manager; what is read after
-    its end is a ValueError."""
+    """Canonical records, one per line, in an unnamed sealed file. It can be read repeatedly, also concurrently, but not
+    while records are added. A context manager; reading it after its end raises ValueError."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = SealedTemporaryFile(folder)
         self._count = 0
 
     def append(self, piece: bytes) -> None:
-        """Add a record; its canonical form holds no line end."""
+        """Add a record. Its canonical form contains no line end."""
         self._file.write(piece)
         self._file.write(b"\n")
         self._count += 1
 
     def pieces(self) -> Iterator[bytes]:
-        """The records as they were added."""
+        """Yield the records as they were added."""
         offset, rest = 0, b""
         while block := self._file.read_at(offset, _BLOCK):
             offset += len(block)
@@ -59,17 +58,17 @@ class RecordSpool:
 
 
 class SeenNames(Protocol):
-    """Names that were seen."""
+    """A set of names."""
 
     def add(self, name: str) -> bool:
-        """Whether it is new."""
+        """Add a name and return whether it is new."""
         ...
 
     def __contains__(self, name: str) -> bool: ...
 
 
 class NamesInMemory:
-    """Names beside a document that is in memory anyway."""
+    """A set of names in memory, for a document that is held in memory anyway."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -85,8 +84,8 @@ class NamesInMemory:
 
 
 class NamesOnDisk:
-    """Names in a database of their own, which SQLite keeps in a temporary file and removes: as keyed digests, so that
-    nothing of them lies there in clear. A context manager."""
+    """A set of names in a temporary SQLite database that is removed at the end. It stores keyed digests, so no name is
+    on disk in clear. A context manager."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(_DIGEST)

@@ -1,8 +1,8 @@
-"""JSON from outside, read so that everybody reads the same (RFC 8259, and what RFC 8785 can write again).
+"""Parses JSON strictly, so that every implementation reads the same (RFC 8259, and what RFC 8785 can write again).
 
-Doubled names, NaN, trailing text, a wrong encoding and deep nesting are refused at once. Numbers that RFC 8785 cannot
-write become infinite here; `canonical_json` refuses them, as it does lone surrogates, so that what is wrong with the
-envelope is said before. A value is never rounded in silence.
+Duplicate names, NaN, trailing text, wrong encodings and deep nesting are refused at once. Numbers that RFC 8785 cannot
+write become infinity, which `canonical_json` refuses like lone surrogates. So errors in the envelope are reported
+first. No value is rounded silently.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 import rfc8785
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aimem.wire.bundle_model import LIMITS, BundleRefused
 
 _BOM = b"\xef\xbb\xbf"
@@ -24,12 +25,12 @@ _OTHERS = bytes(set(range(256)) - set(_BRACKETS))
 _STEPS: Final = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _UNWRITABLE = float("inf")
 _SMALLEST_PLAIN, _LARGEST_PLAIN = 1e-4, 1e15
-"""Between these nobody writes an exponent."""
+"""Between these values no implementation writes an exponent."""
 _sorted_encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def parse_json(data: bytes, *, depth: int = LIMITS.depth, where: str = "") -> Any:
-    """A JSON text as Python values. A leading byte order mark is left out. Raises BundleRefused (`malformed_json`,
+    """Parse a JSON text. A leading byte order mark is ignored. Raises BundleRefused (`malformed_json`,
     `nested_too_deep`)."""
     data = data.removeprefix(_BOM)
     if nesting_depth(data) > depth:
@@ -41,7 +42,7 @@ def parse_json(data: bytes, *, depth: int = LIMITS.depth, where: str = "") -> An
 
 
 def canonical_json(value: Any, *, where: str = "") -> bytes:
-    """The RFC 8785 form of what `parse_json` gave. Raises BundleRefused (`not_canonicalizable`)."""
+    """Return the RFC 8785 form of a parsed value. Raises BundleRefused (`not_canonicalizable`)."""
     try:
         return _sorted_encoder.encode(value) if _is_plain(value) else rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError):
@@ -50,8 +51,8 @@ def canonical_json(value: Any, *, where: str = "") -> bytes:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether sorted compact JSON is the RFC 8785 form already: numbers that both write alike, names in ASCII. Records
-    are hashed by the hundred thousand, and this way takes a tenth of the time."""
+    """Return whether sorted compact JSON already is the RFC 8785 form: common numbers and ASCII names only. It takes a
+    tenth of the time, and records are hashed by the hundred thousand."""
     kind = type(value)
     if kind is str or value is None or kind is bool:
         return True
@@ -65,14 +66,15 @@ def _is_plain(value: Any) -> bool:
 
 
 def nesting_depth(data: bytes) -> int:
-    """How deep a text is nested. Escapes go first, so that every quotation mark left begins or ends a string."""
+    """Return the nesting depth of a text. Escapes are removed first, so that every remaining quotation mark begins or
+    ends a string."""
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _OTHERS)
     brackets = b"".join(bare.split(b'"')[::2])
     return max(accumulate(map(_STEPS.__getitem__, brackets)), default=0)
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong without the text around it."""
+    """Describe a JSON error without quoting the text."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg}, line {error.lineno}, column {error.colno}"
     if isinstance(error, UnicodeDecodeError):
@@ -81,10 +83,10 @@ def _reason(error: Exception) -> str:
 
 
 class _JsonRefused(ValueError):
-    """A JSON text that Python takes and others need not."""
+    """JSON that Python accepts and other implementations may not."""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise _JsonRefused("a name stands twice in one object")

@@ -1,4 +1,4 @@
-"""What was done with the agents, newest first; and what the service noted of itself."""
+"""Screen of the activity: the log of operations on agents, newest first, and the log of the service."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core.documents.log_documents import Entry, Log
+from lifeboat_core.documents.service_log_documents import ServiceLog
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.log_documents import Entry, Log
-from lifeboat_tui.documents.service_log_documents import ServiceLog
+from lifeboat_tui.coalesced_request import CoalescedRequest
 from lifeboat_tui.screens.activity.activity_texts import (
     DONE_COLUMNS,
     LEVELS,
@@ -24,7 +24,7 @@ from lifeboat_tui.screens.activity.activity_texts import (
     describe_event,
     describe_log_entry,
 )
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.report_screen import BUNDLE, ReportScreen
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
@@ -32,15 +32,15 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.row_table import RowTable, TableRow
 
 FIRST, MOST = 300, 100_000
-"""Entries that are asked for at first, and at most."""
+"""Numbers of entries that the first request and the largest request ask for."""
 NEAR = 50
-"""How near to the end the cursor is when more is asked for."""
+"""Distance of the cursor from the last row at which more entries are requested."""
 DONE, NOTED = "done", "noted"
 _NEWS = {
     DONE: frozenset({"capture", "notice", "agent", "gone"}),
     NOTED: frozenset({"capture", "push", "notice", "agent", "gone", "offers", "tick", "stopping"}),
 }
-"""Events after which a log may have a new line."""
+"""Events after which each log may have a new entry."""
 NOTHING = "Nothing was done yet. Captures, restores, purges and what was held will stand here."
 NOTHING_FITS = "Nothing fits. esc takes back what narrows the list, the last first."
 NOTHING_NOTED = "The service noted nothing yet. S starts it where it does not run."
@@ -48,14 +48,9 @@ NOTHING_NOTED = "The service noted nothing yet. S starts it where it does not ru
 
 class ActivityScreen(ReportScreen):
     NAME = "Activity"
+    ENTER = "open"
     ACTS = (
-        UserAction(
-            "open",
-            "enter",
-            "details",
-            "Every field of the line, what it means and what helps",
-            footer=True,
-        ),
+        UserAction("open", "enter", "details", "Every field of the line, what it means and what helps", footer=True),
         UserAction("origin", "o", "go there", "The timeline at its sequence, or its receipt", footer=True),
         UserAction("kind", "K", "kind", "Only what is of one kind; of the service's log from a level on", footer=True),
         UserAction("agent", "A", "agent", "Only what was done with one agent", footer=True),
@@ -85,15 +80,16 @@ for somebody who helps you.
         super().__init__()
         self._source = DONE
         self._agent: tuple[str, str] | None = None
-        """The only agent that is shown: its id and name."""
+        """Id and name of the only agent shown, None for all."""
         self._kind = self._level = ""
         self._order: list[str] = []
-        """What narrows down what was done, the last one last: `kind`, `agent`."""
+        """Active filters of the operations log (`kind`, `agent`), the newest last."""
         self._limits = {DONE: FIRST, NOTED: FIRST}
         self._done: dict[str, Entry] = {}
         self._noted: dict[str, JsonObject] = {}
         self._kinds: list[tuple[str, int]] = []
-        self._is_held = self._is_asking = self._ask_again = self._is_waiting = False
+        self._is_held = self._is_waiting = False
+        self._news = CoalescedRequest(self._request_news)
         self._shown_as: dict[str, tuple[str, ...]] = {}
 
     # What is shown ----------------------------------------------------------------------------------------------
@@ -127,7 +123,7 @@ for somebody who helps you.
     async def _load_done(self) -> None:
         name = () if self._agent is None else (self._agent[0],)
         words = ("log", *name, "--limit", str(self._limits[DONE]), *self._narrowed())
-        entries = documents.decode_document(Log, (await self.ask(*words)).document).entries
+        entries = (await self.fetch(Log, *words)).entries
         if not self._kind:
             self._kinds = count_kinds(one.kind for one in entries)
         rows = list(build_log_rows(entries))
@@ -138,14 +134,14 @@ for somebody who helps you.
 
     async def _load_noted(self) -> None:
         words = ("daemon", "log", "--lines", str(self._limits[NOTED]), *self._narrowed())
-        events = documents.decode_document(ServiceLog, (await self.ask(*words)).document).events
+        events = (await self.fetch(ServiceLog, *words)).events
         rows = list(build_event_rows(events, self._names(), self.glyphs))
         self._noted = {row.key: one for row, one in rows if one is not None}
         parts = [f"from {self._level} on" if self._level else ""]
         self._show(NOTED, [row for row, _ in rows], words, parts, NOTHING_FITS if self._level else NOTHING_NOTED)
 
     def _show(self, source: str, rows: list[TableRow], words: tuple[str, ...], parts: list[str], empty: str) -> None:
-        """Lines that came since the same question was asked before stand out for a moment."""
+        """Show the rows. Rows added since the last answer to the same question flash."""
         if not self.is_mounted:
             return
         table = self.query_one(f"#{source}", FilteredTable).table
@@ -156,7 +152,7 @@ for somebody who helps you.
         table.empty = empty
         is_on_top = table.scroll_offset.y == 0 and table.cursor < table.size.height - 2
         table.show(rows, flash=is_news, flash_new=is_news)
-        if is_on_top:  # what is new comes into sight
+        if is_on_top:  # keep new rows in sight when the top was in sight
             table.scroll_to(y=0, animate=False)
         self._describe()
 
@@ -164,7 +160,7 @@ for somebody who helps you.
         status = self.lifeboat.status
         return {one.id: one.name for one in status.agents} if status is not None else {}
 
-    # New lines --------------------------------------------------------------------------------------------------
+    # New entries ------------------------------------------------------------------------------------------------
 
     def happened(self, event: JsonObject) -> None:
         kind = event.get("event")
@@ -178,22 +174,15 @@ for somebody who helps you.
 
     @work(group="news", exit_on_error=False)
     async def look_for_news(self) -> None:
-        """Ask once for whatever happens while one question is under way."""
-        if self._is_asking:
-            self._ask_again = True
-            return
-        self._is_asking = True
+        """Request new entries. Events that arrive during a request cause one more request."""
         try:
-            while True:
-                self._ask_again = False
-                await self.load()
-                self.say_problem(None)
-                if not self._ask_again:
-                    break
+            await self._news.run()
         except LifeboatError as error:
             self.say_problem(error)
-        finally:
-            self._is_asking = False
+
+    async def _request_news(self) -> None:
+        await self.load()
+        self.say_problem(None)
 
     def do_follow(self) -> None:
         self._is_held = not self._is_held
@@ -202,7 +191,7 @@ for somebody who helps you.
             self._is_waiting = False
             self.look_for_news()
 
-    # The line under the cursor ----------------------------------------------------------------------------------
+    # The entry under the cursor ---------------------------------------------------------------------------------
 
     @property
     def table(self) -> RowTable:
@@ -210,7 +199,7 @@ for somebody who helps you.
 
     @property
     def entry(self) -> Entry | None:
-        """The entry under the cursor, None in the service's log."""
+        """Return the entry under the cursor, None in the log of the service."""
         row = self.table.current if self.is_mounted and self._source == DONE else None
         return None if row is None else self._done.get(row.key)
 
@@ -232,19 +221,15 @@ for somebody who helps you.
             lines = list(describe_log_entry(self._done[row.key]))
         elif row is not None and self._source == NOTED and row.key in self._noted:
             lines = list(describe_event(self._noted[row.key], self._names()))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
-
-    @on(RowTable.Chosen)
-    async def _chosen(self) -> None:
-        await self.action_act("open")
+        self.describe(lines)
 
     def do_open(self) -> None:
-        """The pane below gets most of the room, and the arrow keys."""
+        """Enlarge the detail pane and focus it."""
         self.toggle_class("-opened")
         (self.query_one("#detail") if self.has_class("-opened") else self.table).focus()
 
     def do_back(self) -> None:
-        """First the details close, then filters go, the last first, then the screen."""
+        """Close the details; without details remove the newest filter; without filters close the screen."""
         if self.has_class("-opened"):
             self.do_open()
         elif any(listing.clear_filter() for listing in self.query(FilteredTable)):
@@ -260,7 +245,7 @@ for somebody who helps you.
         else:
             super().do_back()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act == "open" and self.table.current is None:
@@ -300,42 +285,42 @@ for somebody who helps you.
         self._describe()
         self.reload()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_kind(self) -> None:
-        """Ask for the kind, or in the service's log for the level."""
+        """Ask for the kind of entries, or for the level in the log of the service."""
         if self._source == NOTED:
             choices = [("", "everything"), *((level, f"{level}, and what is graver") for level in LEVELS[1:-1])]
             choices.append((LEVELS[-1], "only errors"))
-            level = await self.app.push_screen_wait(ChoiceDialog("How grave?", choices, here=self._level))
+            level = await self.answer(ChoiceDialog("How grave?", choices, here=self._level))
             if level is not None:
                 self.show_level(level)
             return
         choices = [("", "every kind"), *((name, f"{name}  ({count})") for name, count in self._kinds)]
-        kind = await self.app.push_screen_wait(ChoiceDialog("Which kind?", choices, here=self._kind))
+        kind = await self.answer(ChoiceDialog("Which kind?", choices, here=self._kind))
         if kind is not None:
             self.show_kind(kind)
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_agent(self) -> None:
         names = self._names()
         here = "" if self._agent is None else self._agent[0]
         question = ChoiceDialog("Which agent?", [("", "all agents"), *names.items()], here=here)
-        found = await self.app.push_screen_wait(question)
+        found = await self.answer(question)
         if found is not None:
             self.show_agent((found, names[found]) if found else None)
 
     def show_kind(self, kind: str) -> None:
-        """Only entries of a kind, "" for every kind."""
+        """Show only entries of one kind, "" for all."""
         self._kind = kind
         self._narrow("kind", is_set=bool(kind))
 
     def show_agent(self, agent: tuple[str, str] | None) -> None:
-        """Only what was done with an agent (its id and name), None for all."""
+        """Show only entries of one agent (its id and name), None for all."""
         self._agent = agent
         self._narrow("agent", is_set=agent is not None)
 
     def show_level(self, level: str) -> None:
-        """Only what the service noted from a level on, "" for everything."""
+        """Show only entries of the service log from this level up, "" for all."""
         self._level = level
         self._narrow("level", is_set=False)
 

@@ -1,4 +1,4 @@
-"""What was done and what the service noted, as rows and as lines: what it means, why, and what helps."""
+"""Texts of the activity screen: log entries and service events as rows and as detail lines."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from textual.content import Content
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.log_documents import Entry
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
-from lifeboat_tui.documents.log_documents import Entry
+from lifeboat_tui.cell_text import format_local_day, format_local_time, format_pair, make_plain
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
@@ -66,16 +66,16 @@ _MEANING = {
     "purge": ("Something was destroyed in all history.", "o opens its receipt"),
     "epoch": ("Machines that are lost write no more.", ""),
 }
-"""What an entry of a kind means, and what helps or leads on."""
+"""For each kind of entry its meaning and the advice, if any."""
 LEVELS = ("debug", "info", "warning", "error")
 _LEVEL_SIGNS = {"warning": ("warning", "warning"), "error": ("error", "error")}
 
 
-# What was done ------------------------------------------------------------------------------------------------------
+# Operations on agents -----------------------------------------------------------------------------------------------
 
 
 def build_log_rows(entries: Iterable[Entry]) -> Iterator[tuple[TableRow, Entry | None]]:
-    """Lines newest first, with the days between them."""
+    """Yield entries newest first, with a heading row for each day."""
     seen: Counter[str] = Counter()
     keyed = [(_keyed(one, seen), one) for one in reversed(list(entries))]
     day = ""
@@ -88,22 +88,20 @@ def build_log_rows(entries: Iterable[Entry]) -> Iterator[tuple[TableRow, Entry |
 
 
 def _keyed(one: Entry, seen: Counter[str]) -> str:
-    """A name that stays: the second of two that are the same in all is another line, too."""
+    """Return a stable key for an entry; identical entries get different keys."""
     name = f"{one.time} {one.agent} {one.kind} {one.sequence} {one.receipt} {one.text}"
     seen[name] += 1
     return f"{name} {seen[name]}"
 
 
 def describe_log_entry(one: Entry) -> Iterator[Content]:
-    """Every field of an entry, what it means, and what helps."""
+    """Yield each field of an entry, its meaning and the advice."""
     yield Content.styled(make_plain(one.text), "bold")
     meaning, helps = _MEANING.get(one.kind, ("", ""))
     if meaning:
         yield Content(meaning)
     if helps:
-        yield Content.assemble(
-            ("next        ", "$foreground 60%"), make_plain(helps.format(name=quote_argument(one.name)))
-        )
+        yield format_pair("next", helps.format(name=quote_argument(one.name)))
     if one.details.get("set") is False:
         yield Content("It does not stand any more: this is the line that says so.")
     yield Content("")
@@ -119,13 +117,13 @@ def describe_log_entry(one: Entry) -> Iterator[Content]:
     yield from _pairs({name: value for name, value in one.details.items() if name != "set"})
 
 
-# What the service noted ---------------------------------------------------------------------------------------------
+# Events of the service ----------------------------------------------------------------------------------------------
 
 
 def build_event_rows(
     events: Iterable[JsonObject], names: dict[str, str], glyphs: Glyphs
 ) -> Iterator[tuple[TableRow, JsonObject | None]]:
-    """Lines newest first, with the days between them. `names` are those of agents by id."""
+    """Yield events newest first, with a heading row for each day. `names` maps agent ids to names."""
     seen: Counter[str] = Counter()
     keyed: list[tuple[str, JsonObject]] = []
     for one in events:
@@ -155,7 +153,7 @@ def _noted_row(key: str, one: JsonObject, names: dict[str, str], glyphs: Glyphs)
 
 
 def _moment(event: JsonObject, shown: Callable[[str], str]) -> str:
-    """The time or the day of an event; one without a time has none."""
+    """Return the time or the day of an event, "" if it has none."""
     try:
         return shown(str(event.get("time", "")))
     except ValueError:
@@ -163,7 +161,7 @@ def _moment(event: JsonObject, shown: Callable[[str], str]) -> str:
 
 
 def describe_event(one: JsonObject, names: dict[str, str]) -> Iterator[Content]:
-    """Every field of an event; of one that tells of an error its cause, and what helps."""
+    """Yield each field of an event. An event with an error code also gets cause and advice."""
     yield Content.styled(make_plain(str(one.get("kind", "")).replace("_", " ").replace(".", ", ")), "bold")
     code = one.get("code") or one.get("error")
     if isinstance(code, str):
@@ -176,7 +174,7 @@ def describe_event(one: JsonObject, names: dict[str, str]) -> Iterator[Content]:
 
 
 def find_cause_and_fix(code: str) -> tuple[str, str]:
-    """What an error code means, and what helps against it."""
+    """Return the meaning of an error code and what helps."""
     known = next((each for each in _errors(LifeboatError) if each.code == code and each is not LifeboatError), None)
     cause = code.replace("_", " ") if known is None else known.title
     helps = (known.fix if known is not None else None) or "8 opens the doctor, which looks into it"
@@ -200,9 +198,9 @@ def _pairs(fields: JsonObject) -> Iterator[Content]:
         if value is None:
             continue
         said = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        yield Content.assemble((f"{make_plain(name):<11} ", "$foreground 60%"), make_plain(said))
+        yield format_pair(name, said)
 
 
 def count_kinds(kinds: Iterable[str]) -> list[tuple[str, int]]:
-    """Kinds with how many there are, the most frequent first."""
+    """Return kinds with their counts, the most frequent first."""
     return sorted(Counter(kinds).items(), key=lambda each: (-each[1], each[0]))

@@ -1,4 +1,4 @@
-"""First run: the service, and how everything stands at the end."""
+"""Last pages of the first-run wizard: the service, and the summary."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import shlex
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from lifeboat_core.documents.setup_documents import Setup, Step
+from lifeboat_core.documents.status_documents import Status
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Setup, Step
-from lifeboat_tui.documents.status_documents import Status
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
 
 
 class ServicePage(FirstRunPage):
-    """Whoever captures changes unasked: the service at every login, or the daemon until this computer ends."""
+    """Page for automatic capture: the service at every login, or the daemon until the computer shuts down."""
 
     STEP = "Service"
 
@@ -29,7 +28,7 @@ class ServicePage(FirstRunPage):
         return ("service", "status") if step is None or step.command is None else tuple(shlex.split(step.command)[1:])
 
     async def begin(self) -> None:
-        self._step = documents.decode_document(Setup, (await self.ask("setup")).document).step("service")
+        self._step = (await self.fetch(Setup, "setup")).step("service")
         step = self._step
         if step is None or step.state != "missing":
             self.say("" if step is None else step.text)
@@ -51,7 +50,7 @@ class ServicePage(FirstRunPage):
 
 
 class DonePage(FirstRunPage):
-    """The verdict, and what is left."""
+    """Page with the verdict and the remaining steps."""
 
     STEP = "Done"
     YES = "To the dashboard"
@@ -63,8 +62,8 @@ class DonePage(FirstRunPage):
         yield Static("", id="steps-left", markup=False)
 
     async def begin(self) -> None:
-        status = documents.decode_document(Status, (await self.ask("status")).document)
-        found = documents.decode_document(Setup, (await self.ask("setup")).document)
+        status = await self.fetch(Status, "status")
+        found = await self.fetch(Setup, "setup")
         missing = [step for step in found.steps if step.state == "missing"]
         protected = any(agent.sequence is not None for agent in status.agents)
         self.say("You are protected." if protected and not missing else status.verdict, *self._verdict(status, missing))

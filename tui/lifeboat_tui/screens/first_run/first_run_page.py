@@ -1,4 +1,4 @@
-"""What the pages of the first run have in common. A page is one step: it looks how the step stands, and does it."""
+"""Base class of the first-run pages. A page is one step: it shows the state of the step, and carries it out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import Document, decode_document
+from lifeboat_core.documents.remote_documents import Away
+from lifeboat_core.documents.restore_documents import Plan
 from lifeboat_core.machine.typed_folders import parse_whole_path
 from lifeboat_daemon.control.command_runner import CommandAnswer
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.first_run_documents import Away, Plan
 from lifeboat_tui.link import Tell
 from lifeboat_tui.widgets.question_dialogs import TextDialog
 from lifeboat_tui.widgets.row_table import RowTable
@@ -25,30 +27,31 @@ if TYPE_CHECKING:
 
 
 LOCKED = "key_locked"
-"""The code of the error of a key that wants its passphrase."""
+"""Error code of a locked key, which a passphrase opens."""
 OPEN_FOR = "30m"
-"""How long a key stays open that was unlocked here."""
+"""How long an unlocked key stays open."""
 
 
 @dataclass
 class FirstRunChoices:
-    """What a page found out for those after it."""
+    """Choices made on earlier pages that later pages need."""
 
     remote: str = ""
     agent: Away | None = None
     restore: tuple[str, ...] = ()
-    """The words of the restore that was chosen, without what carries it out."""
+    """The restore command without `--dry-run` or `--yes`."""
     plan: Plan | None = None
 
 
 class MissingInput(LifeboatError):
-    """Something is to be typed or chosen first."""
+    """The user must type or choose something first."""
 
     title = "Not yet"
 
 
 class FirstRunPage(VerticalScroll, can_focus=False):
-    """`STEP` names it in the line of steps, `YES` is what its button says, `NEEDED`: it cannot be skipped."""
+    """One step of the wizard. `STEP` is its name in the line of steps, `YES` the label of its button; a `NEEDED` step
+    cannot be skipped."""
 
     STEP: ClassVar[str] = ""
     YES: str = "Go on"
@@ -67,28 +70,28 @@ class FirstRunPage(VerticalScroll, can_focus=False):
         super().__init__()
         self.known = known
 
-    # What a page gives --------------------------------------------------------------------------------------------
+    # What a page implements ---------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         yield Static("", id="said", markup=False)
 
     def twin(self) -> tuple[str, ...]:
-        """The words of the command that does this step."""
+        """Return the words of the command that does this step."""
         return ("setup",)
 
     async def begin(self) -> None:
-        """Look how the step stands. Raises LifeboatError."""
+        """Load the state of the step. Raises LifeboatError."""
 
     async def go_on(self, tell: Tell) -> bool:
-        """Do the step; whether the next one comes. Raises LifeboatError."""
+        """Carry out the step. Returns True if the next step may follow. Raises LifeboatError."""
         return True
 
     def step_back(self) -> bool:
-        """Whether there was something on this page to go back from."""
+        """Undo a sub-step inside of this page. Returns False if there was none."""
         return False
 
     def leave(self) -> None:
-        """The page is not shown any more: nothing secret stays on it."""
+        """Clear everything secret when the page is no longer shown."""
         for field in self.query(Input):
             if field.password:
                 field.value = ""
@@ -100,11 +103,15 @@ class FirstRunPage(VerticalScroll, can_focus=False):
         return cast("FirstRunWizard", self.screen)
 
     async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
-        """Run a command; where that needs the key and it is locked, its passphrase is asked for first."""
+        """Run a command. If the key is locked, ask for its passphrase and run the command again."""
         return await self._with_key(lambda: self.first_run.ask(*words, text=text, tell=tell))
 
+    async def fetch(self, kind: type[Document], *words: str, text: str = "", tell: Tell | None = None) -> Document:
+        """Run a command like `ask`, and decode its answer."""
+        return decode_document(kind, (await self.ask(*words, text=text, tell=tell)).document)
+
     async def ask_text(self, *words: str, text: str = "") -> CommandAnswer:
-        """The same for the plain text of a command."""
+        """Run a command like `ask`, for its plain text."""
         return await self._with_key(lambda: self.first_run.link.run_text(*words, text=text))
 
     async def _with_key(self, run: Callable[[], Awaitable[CommandAnswer]]) -> CommandAnswer:
@@ -121,14 +128,14 @@ class FirstRunPage(VerticalScroll, can_focus=False):
         return await run()
 
     def say(self, *lines: str, where: str = "said") -> None:
-        """What stands on top of the page; without lines nothing does."""
+        """Show these lines above the fields; without lines the text is hidden."""
         if self.is_mounted:
             said = self.query_one(f"#{where}", Static)
             said.update("\n".join(make_plain(line) for line in lines))
             said.set_class(not lines, "gone")
 
     def value(self, name: str) -> str:
-        """What was typed into a field."""
+        """Return the text typed into a field."""
         return self.query_one(f"#{name}", Input).value.strip()
 
     def show(self, names: Sequence[str], *, shown: bool) -> None:
@@ -138,10 +145,10 @@ class FirstRunPage(VerticalScroll, can_focus=False):
                 each.set_class(not shown, "gone")
 
     def focus_first(self) -> None:
-        """The first thing that takes keys, else the button."""
+        """Focus the first widget that takes keys, or the button if there is none."""
         if not self.is_attached:
             return
-        for each in self.query("Table, Input, RadioSet, Checkbox"):
+        for each in self.query("RowTable, Input, RadioSet, Checkbox"):
             if each.focusable and not each.has_class("gone"):
                 each.focus()
                 return
@@ -149,7 +156,7 @@ class FirstRunPage(VerticalScroll, can_focus=False):
 
     @on(Input.Submitted)
     async def _entered(self, event: Input.Submitted) -> None:
-        """Enter goes to the next field; behind the last one it does the step."""
+        """Move to the next field on enter; on the last field carry out the step."""
         event.stop()
         fields = [each for each in self.query(Input) if each.focusable and not each.has_class("gone")]
         at = fields.index(event.input)
@@ -165,8 +172,8 @@ class FirstRunPage(VerticalScroll, can_focus=False):
 
 
 def parse_folder(text: str) -> str:
-    """Return a folder as it was typed, with `~` for the user's own. Raises NotYet for a relative one, which would start
-    wherever the dashboard was opened."""
+    """Return a typed directory with `~` expanded. Raises MissingInput for a relative path, which would depend on the
+    directory in which the dashboard was started."""
     try:
         return str(parse_whole_path(text)) if text else ""
     except LifeboatError as error:

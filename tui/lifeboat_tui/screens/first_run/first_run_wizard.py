@@ -1,4 +1,4 @@
-"""The first run: protect the agents on this machine, or bring one back, one step a page."""
+"""First-run wizard: protect the agents of this machine or restore one from a remote, one step per page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.setup_documents import Setup
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Setup
 from lifeboat_tui.screens.first_run.closing_pages import DonePage, ServicePage
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
 from lifeboat_tui.screens.first_run.key_pages import CreateKeyPage, RecoverKeyPage
@@ -47,7 +46,7 @@ RETURN: tuple[type[FirstRunPage], ...] = (
 
 
 class PurposePage(FirstRunPage):
-    """What somebody came for."""
+    """Page that asks for the purpose: protect, or restore an agent."""
 
     NEEDED = True
 
@@ -67,7 +66,7 @@ class PurposePage(FirstRunPage):
         ]
         self.query_one(RowTable).show(rows)
         self.focus_first()
-        found = documents.decode_document(Setup, (await self.ask("setup")).document)
+        found = await self.fetch(Setup, "setup")
         done = [step.text for step in found.steps if step.state == "done" and step.name != "find"]
         self.say(*(f"{self.first_run.glyphs.sign('done')} {text}" for text in done), where="already")
 
@@ -141,7 +140,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
             button.focus()
 
     def _say_buttons(self) -> None:
-        if not self.query("#go"):  # the dashboard is being closed
+        if not self.query("#go"):  # the dashboard is closing
             return
         go, later = self.query_one("#go", Button), self.query_one("#later", Button)
         go.label, go.disabled = self._page.YES, self.is_working
@@ -151,7 +150,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         self.refresh_bars()
 
     async def _show(self, page: FirstRunPage) -> None:
-        """Another page in the place of the one that is shown."""
+        """Replace the current page."""
         self._page.leave()
         holder = self.query_one("#page", Vertical)
         await holder.remove_children()
@@ -164,7 +163,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         self.reload()
 
     async def _begin(self, way: tuple[type[FirstRunPage], ...]) -> None:
-        """Another way, from its first step; no way: the choice of it."""
+        """Start the steps for a purpose, or ask for the purpose with None."""
         self._way, self._at = way, 0
         holder = self.query_one("#steps", Vertical)
         await holder.remove_children()
@@ -173,12 +172,12 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         await self._show(way[0](self._known) if way else PurposePage(self._known))
 
     async def _go(self, step: int) -> None:
-        """So many steps onwards, or back."""
+        """Move by a number of steps, forwards or backwards."""
         self._at += step
         self.say_problem(None)
         await self._show(self._way[self._at](self._known))
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act in ("go_on", "later", "reveal") and self.is_working:
@@ -210,13 +209,14 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         if isinstance(self._page, PurposePage):
             row = self._page.query_one(RowTable).current
             await self._begin(RETURN if row is not None and row.key == "return" else PROTECT)
-        elif not self._is_loaded:  # nobody agrees to what is not shown yet
+        elif not self._is_loaded:  # the page is still loading: ignore consent to what the user cannot see yet
             await self._carry_out(self.load())
         elif await self._carry_out(self._page.go_on(self._tell)):
             await self._onwards()
 
     async def _carry_out(self, doing: object) -> bool:
-        """Whether the next step comes. What fails is said in the banner, and the page stays."""
+        """Run the step of the page, and return True if the next step may follow. On failure the banner shows the error
+        and the page stays."""
         self._work(True)
         try:
             outcome = await doing  # type: ignore[misc]
@@ -234,7 +234,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         return bool(outcome)
 
     def _work(self, at_work: bool) -> None:
-        if not self.query("#go"):  # the dashboard is being closed
+        if not self.query("#go"):  # the dashboard is closing
             return
         self.set_class(at_work, "-working")
         self._page.disabled = at_work
@@ -257,17 +257,15 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
             self.lifeboat.go("dashboard")
 
     def do_back(self) -> None:
-        """Stops what is at work; else one step back; from the first page to where one came from."""
+        """Stop the running step; otherwise go one step back; on the first page close the wizard."""
         if self.is_working:
             self.workers.cancel_group(self, "step")
         elif self._page.step_back():
             self._say_buttons()
         elif self._way:
             self._step_back()
-        elif len(self.app.screen_stack) > 2:
-            self.lifeboat.back()
         else:
-            self.lifeboat.go("dashboard")
+            self.leave()
 
     @work(exclusive=True, group="step")
     async def _step_back(self) -> None:

@@ -1,4 +1,4 @@
-"""First run: the key made, or taken back from its words."""
+"""First-run pages that create the key or recover it from its words."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Key
+from lifeboat_core.documents.key_status_documents import KeyStatus
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import OPEN_FOR, FirstRunChoices, FirstRunPage, MissingInput
 from lifeboat_tui.widgets.hidden_input import HiddenInput, join_lines
@@ -24,18 +23,19 @@ PLACES = {
     "file": "a file that only its mode protects",
 }
 SHORTEST = 8
-"""Characters of a passphrase."""
+"""Minimum length of a passphrase."""
 WORDS = 24
 
 
 class CreateKeyPage(FirstRunPage):
-    """Where the key lies, in one sentence; a passphrase where only a file's mode would protect it."""
+    """Page that says where the key is stored. It asks for a passphrase where only the file mode would protect the
+    key."""
 
     STEP = "Key"
 
     def __init__(self, known: FirstRunChoices) -> None:
         super().__init__(known)
-        self._key = Key()
+        self._key = KeyStatus()
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -51,7 +51,7 @@ class CreateKeyPage(FirstRunPage):
         return ("keys", "status")
 
     async def begin(self) -> None:
-        self._key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        self._key = await self.fetch(KeyStatus, "keys", "status")
         self.show(["passphrase"], shown=self._key.key_id is None or self._key.store == "file")
         self.say(*_about(self._key))
 
@@ -68,7 +68,7 @@ class CreateKeyPage(FirstRunPage):
         return True
 
     async def _make(self, passphrase: str) -> None:
-        """Make the key where there is none, and wrap it where that is wanted."""
+        """Create the key if there is none, and wrap it if a passphrase was given."""
         wrap = ("--store", "passphrase", "--passphrase-stdin") if passphrase else ()
         if self._key.key_id is None:
             words = ("keys", "init", "--words-to", "-", "--no-prove")
@@ -76,9 +76,7 @@ class CreateKeyPage(FirstRunPage):
         elif passphrase:
             await self.ask("keys", "init", *wrap, text=_line(passphrase))
         if passphrase:
-            with contextlib.suppress(
-                LifeboatError
-            ):  # the page of the words asks for it where this system holds nothing
+            with contextlib.suppress(LifeboatError):  # on systems without a key store the words page asks for it
                 await self.ask("keys", "unlock", "--for", OPEN_FOR, "--passphrase-stdin", text=_line(passphrase))
 
 
@@ -86,7 +84,7 @@ def _line(passphrase: str) -> str:
     return f"{passphrase}\n" if passphrase else ""
 
 
-def _about(key: Key) -> list[str]:
+def _about(key: KeyStatus) -> list[str]:
     what = "Your key opens the credentials of your agents. Capturing needs no secret; putting credentials back does."
     if key.key_id is None:
         found = key.note if key.state == "error" else "There is no key yet: going on makes it, in the best place here."
@@ -96,7 +94,7 @@ def _about(key: Key) -> list[str]:
 
 
 class RecoverKeyPage(FirstRunPage):
-    """The key of this home, taken from its words where it is not here."""
+    """Page that recovers the key of this home from its words when the key is missing."""
 
     STEP = "Key"
     YES = "Take the key"
@@ -116,7 +114,7 @@ class RecoverKeyPage(FirstRunPage):
         return ("keys", "recover")
 
     async def begin(self) -> None:
-        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        key = await self.fetch(KeyStatus, "keys", "status")
         self._is_here = key.key_id is not None and (key.state == "ok" or key.store in ("passphrase", "keyring"))
         self.show(["words", "count", "visible"], shown=not self._is_here)
         self.YES = "Go on" if self._is_here else "Take the key"

@@ -1,4 +1,4 @@
-"""First run: the agents on this machine, found and protected."""
+"""First-run page that lists the agents found on this machine and protects the marked ones."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.agent_documents import Discovered, Found
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import protect_dashed_name
-from lifeboat_tui.documents.first_run_documents import Discovered, Found
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, parse_folder
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
@@ -44,7 +44,7 @@ class ProtectAgentsPage(FirstRunPage):
 
     async def begin(self) -> None:
         said = await self.ask("agents", "discover")
-        self._found = documents.decode_document(Discovered, said.document).found
+        self._found = decode_document(Discovered, said.document).found
         table = self.query_one(RowTable)
         table.empty = NOBODY
         table.show([_row(one) for one in self._found])
@@ -65,7 +65,8 @@ class ProtectAgentsPage(FirstRunPage):
         return f"{found} not protected. Space marks; protecting copies, and changes nothing of an agent."
 
     async def go_on(self, tell: Tell) -> bool:
-        """Protect those that are marked, and the folder that was typed. One that fails keeps no other from it."""
+        """Protect the marked agents and the typed folder. A failing agent does not prevent the others from being
+        protected."""
         table = self.query_one(RowTable)
         folders = [(one.workspace, one.name) for one in self._open() if one.workspace in table.marked]
         typed = parse_folder(self.value("folder"))

@@ -1,4 +1,4 @@
-"""First run: a second copy made known, or the one chosen from which an agent comes."""
+"""First-run pages that add a remote, or choose the remote from which an agent is restored."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
+from lifeboat_core.documents.remote_documents import SecondCopies, SecondCopy
 from lifeboat_core.texts.human_text import join_names
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import SecondCopies, SecondCopy
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
+from lifeboat_tui.screens.remotes.add_remote_command import JOIN_LINE, build_add_command, is_folder
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
-JOIN_LINE = "lifeboat+"
-"""How a join line begins: it holds a token, so it never stands in a field that is read."""
 _FIELDS = ("address", "secret", "name", "away")
 
 
 class AddRemotePage(FirstRunPage):
-    """Asks for an address or a folder; for a join line or a token in a field that is not shown."""
+    """Page that asks for an address or a directory, and for a join line or a token in a hidden field."""
 
     STEP = "Copy"
     YES = "Make it known"
@@ -48,7 +46,7 @@ class AddRemotePage(FirstRunPage):
         return ("remote", "list")
 
     async def begin(self) -> None:
-        found = documents.decode_document(SecondCopies, (await self.ask("remote", "list")).document).remotes
+        found = (await self.fetch(SecondCopies, "remote", "list")).remotes
         self._copies = tuple(one for one in found if one.problem is None)
         self.show(_FIELDS, shown=not self._is_enough())
         self.say(*self._sentences())
@@ -68,7 +66,7 @@ class AddRemotePage(FirstRunPage):
 
     @on(Input.Changed, "#address")
     def _no_secret_in_sight(self, event: Input.Changed) -> None:
-        """A join line that was pasted into the wrong field goes to the one that is not shown."""
+        """Move a join line from the visible field to the hidden one."""
         if event.value.strip().lower().startswith(JOIN_LINE):
             self.query_one("#secret", Input).value = event.value.strip()
             event.input.value = ""
@@ -82,28 +80,21 @@ class AddRemotePage(FirstRunPage):
         return False
 
     async def _add(self, tell: Tell) -> None:
-        """Raises NotYet, and what `remote add` raises."""
+        """Add the remote. Raises MissingInput, and the errors of `remote add`."""
         address, secret = self.value("address"), self.value("secret")
         if not address and not secret:
             raise MissingInput("type an address, a folder or a join line")
-        is_folder = bool(address) and "://" not in address
-        name = self.value("name") or ("stick" if is_folder or address.startswith("file:") else "home")
-        words = ["remote", "add", name]
-        if is_folder:
-            words.append(self._folder(address).as_uri())
-        elif address:
-            words += [address, *(["--token-stdin"] if secret else [])]
-        else:
-            words.append("--join-stdin")
-        words += ["--optional"] if self.query_one("#away", TextCheckbox).value else []
+        name = self.value("name") or ("stick" if is_folder(address) else "home")
+        options = ("optional",) if self.query_one("#away", TextCheckbox).value else ()
+        address = self._folder(address) if is_folder(address) else address
+        words, text = build_add_command(name, address, secret, options)
         tell(CommandProgress("Asking it who it is"))
-        said = await self.ask(*words, text="" if is_folder or not secret else f"{secret}\n", tell=tell)
-        self._readable = documents.decode_document(SecondCopy, said.document).readable
+        self._readable = (await self.fetch(SecondCopy, *words, text=text, tell=tell)).readable
         self.known.remote = name
         self.leave()
 
-    def _folder(self, address: str) -> Path:
-        return Path(parse_folder(address))
+    def _folder(self, address: str) -> str:
+        return parse_folder(address)
 
     async def _bring_there(self, tell: Tell) -> None:
         tell(CommandProgress("Bringing everything there"))
@@ -112,7 +103,7 @@ class AddRemotePage(FirstRunPage):
 
 
 class SourceRemotePage(AddRemotePage):
-    """The second copy that has the agent: one that is known, or another one."""
+    """Page that chooses the remote with the agent: a known one, or a new one."""
 
     NEEDED = True
 
@@ -136,10 +127,11 @@ class SourceRemotePage(AddRemotePage):
     def _is_enough(self) -> bool:
         return bool(self._copies) and not self._wants_another
 
-    def _folder(self, address: str) -> Path:
-        """The agent comes from there: a folder that is not there would be made one without any agent."""
+    def _folder(self, address: str) -> str:
+        """Return the existing directory of a remote. Adding a missing directory would create an empty remote without
+        agents."""
         folder = super()._folder(address)
-        if not folder.is_dir() and not self.first_run.link.is_demo:
+        if not Path(folder).is_dir() and not self.first_run.link.is_demo:
             raise MissingInput(f"there is no folder {folder}: is the right stick or share mounted?")
         return folder
 

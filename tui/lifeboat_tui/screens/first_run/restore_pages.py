@@ -1,4 +1,5 @@
-"""First run: an agent brought back. Which one, for which runtime, into which folder; the preview; the restore."""
+"""First-run pages that restore an agent: which one, for which runtime, into which directory; then preview and
+restore."""
 
 from __future__ import annotations
 
@@ -9,15 +10,14 @@ from textual.app import ComposeResult
 from textual.widgets import Input, RadioSet, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.remote_documents import Away, There
+from lifeboat_core.documents.restore_documents import Done, Files, Plan
 from lifeboat_core.texts.human_text import make_state_folder_option, quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_short_age, format_size, make_plain
-from lifeboat_tui.documents.first_run_documents import Away, Plan, Restored, There
-from lifeboat_tui.documents.restore_documents import Files
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
-from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
+from lifeboat_tui.screens.restore.restore_texts import build_takeover_dialog
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 from lifeboat_tui.widgets.text_toggles import TextRadioButton
 
@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 class RestoreAgentPage(FirstRunPage):
-    """The agents that the second copy has."""
+    """Page with the agents that the remote holds."""
 
     STEP = "Agent"
     NEEDED = True
@@ -51,7 +51,7 @@ class RestoreAgentPage(FirstRunPage):
 
     async def begin(self) -> None:
         self.say(f"Which agents has {self.known.remote}?")
-        self._agents = documents.decode_document(There, (await self.ask(*self.twin())).document).agents
+        self._agents = (await self.fetch(There, *self.twin())).agents
         table = self.query_one(RowTable)
         table.empty = f"{make_plain(self.known.remote)} has no agent yet."
         table.show([self._row(one) for one in self._agents])
@@ -78,12 +78,12 @@ class RestoreAgentPage(FirstRunPage):
 
 
 class RestoreTargetPage(FirstRunPage):
-    """For which runtime, into which folder. Going on makes the preview, and writes nothing."""
+    """Page for runtime and target directory. Its step makes the preview, which writes nothing."""
 
     STEP = "Folder"
     YES = "Preview"
     NEEDED = True
-    DEFAULT_CSS = "FolderPage > RadioSet { width: 100%; margin-bottom: 1; }"
+    DEFAULT_CSS = "RestoreTargetPage > RadioSet { width: 100%; margin-bottom: 1; }"
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -126,7 +126,7 @@ class RestoreTargetPage(FirstRunPage):
 
     @on(RadioSet.Changed, "#runtime")
     def _other_runtime(self, event: RadioSet.Changed) -> None:
-        """The folder follows the runtime, unless somebody typed another one."""
+        """Propose the directory of the chosen runtime unless the user typed one."""
         agent, field = self.known.agent, self.query_one("#folder", Input)
         if agent is not None and field.value in ("", *agent.folders.values()):
             field.value = agent.folders.get(self._runtime(), field.value)
@@ -135,13 +135,14 @@ class RestoreTargetPage(FirstRunPage):
         if not self.value("folder"):
             raise MissingInput("type the folder in which the agent shall live")
         tell(CommandProgress("Fetching what the second copy has"))
-        said = await self.ask("restore", *self._words(), "--dry-run", tell=tell)
-        self.known.restore, self.known.plan = self._words(), documents.decode_document(Plan, said.document)
+        words = self._words()
+        self.known.plan = await self.fetch(Plan, "restore", *words, "--dry-run", tell=tell)
+        self.known.restore = words
         return True
 
 
 class FirstRunRestorePage(FirstRunPage):
-    """The preview, and the restore itself. Nothing is written before the button."""
+    """Page with the preview, which carries out the restore when the user presses the button."""
 
     STEP = "Restore"
     YES = "Bring it back"
@@ -149,7 +150,7 @@ class FirstRunRestorePage(FirstRunPage):
 
     def __init__(self, known: FirstRunChoices) -> None:
         super().__init__(known)
-        self._done: Restored | None = None
+        self._done: Done | None = None
 
     def twin(self) -> tuple[str, ...]:
         return ("restore", *self.known.restore, "--adopt")
@@ -167,28 +168,24 @@ class FirstRunRestorePage(FirstRunPage):
         words = ("restore", *self.known.restore, "--adopt", "--yes")
         tell(CommandProgress("Bringing it back"))
         try:
-            said = await self.ask(*words, tell=tell)
+            done = await self.fetch(Done, *words, tell=tell)
         except LifeboatError as error:
             if error.code != "moved_elsewhere":
                 raise
             machine = await self._taken_over(error)
-            said = await self.ask(*words, "--take-over", machine, tell=tell)
-        self._done = documents.decode_document(Restored, said.document)
+            done = await self.fetch(Done, *words, "--take-over", machine, tell=tell)
+        self._done = done
         self.YES, self.NEEDED = "Go on", False
-        self.say(*_told(self._done))
+        self.say(*_told(done))
         self.first_run.lifeboat.ask_status()
         return False
 
     async def _taken_over(self, error: LifeboatError) -> str:
-        """The machine that wrote lately, once its name was typed. Raises the error where nobody wants that."""
+        """Ask for the name of the machine that wrote last, to confirm that this one takes over. Raises the error if the
+        user declines."""
         agent = self.known.agent
         machine = "" if agent is None else agent.machine
-        lines = [
-            f"{error.message}.",
-            "If the agent still runs there, stop it first: two of it would go different ways.",
-        ]
-        question = ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)
-        if not machine or not await self.app.push_screen_wait(question):
+        if not machine or not await self.app.push_screen_wait(build_takeover_dialog(error, machine)):
             raise error
         return machine
 
@@ -210,7 +207,7 @@ def _preview(plan: Plan) -> Iterator[str]:
         yield f"Note: {warning}"
 
 
-def _told(done: Restored) -> Iterator[str]:
+def _told(done: Done) -> Iterator[str]:
     yield f"{done.name} is back: sequence {done.sequence} is in {done.to}."
     yield f"Files: {_counts(done.files)}. Credentials: {done.credentials.injected} in their places."
     for warning in done.warnings:

@@ -1,34 +1,30 @@
-"""First run: the 24 words shown for a moment, written on paper, and three of them asked for."""
+"""First-run page that shows the 24 recovery words for a short time and asks for three of them."""
 
 from __future__ import annotations
-
-import random
 
 from textual.app import ComposeResult
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core.documents.key_status_documents import KeyStatus
 from lifeboat_tui.cell_text import format_local_day
-from lifeboat_tui.documents.first_run_documents import Key
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
+from lifeboat_tui.screens.keys.recovery_words_dialogs import ASKED, layout_words, pick_three_places
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 
 SHOWN_FOR = 20.0
 """Seconds until the words are hidden again."""
 REVEAL = ("keys", "init", "--words-to", "-", "--no-prove")
-ASKED, WORDS, COLUMNS, CELL = 3, 24, 4, 16
-_CHANCE = random.SystemRandom()
 
 
 class RecoveryWordsPage(FirstRunPage):
-    """Shows nothing until it is asked to; what was shown is hidden after a moment, and can be shown again."""
+    """Page that shows the words on request. They are hidden again after a short time, and can be shown again."""
 
     STEP = "Words"
     YES = "Show the words"
-    DEFAULT_CSS = "WordsPage > #sheet { border: round $border; padding: 0 1; width: auto; }"
+    DEFAULT_CSS = "RecoveryWordsPage > #sheet { border: round $border; padding: 0 1; width: auto; }"
 
     def __init__(self, known: FirstRunChoices) -> None:
         super().__init__(known)
@@ -47,7 +43,7 @@ class RecoveryWordsPage(FirstRunPage):
         return ("keys", "prove") if self._is_proven else ("keys", "init")
 
     async def begin(self) -> None:
-        key = documents.decode_document(Key, (await self.ask("keys", "status")).document)
+        key = await self.fetch(KeyStatus, "keys", "status")
         self._is_proven = key.proven_at is not None
         if key.proven_at is not None:
             self._ask_for([])
@@ -66,7 +62,7 @@ class RecoveryWordsPage(FirstRunPage):
     # Showing ------------------------------------------------------------------------------------------------------
 
     async def reveal(self) -> bool:
-        """Show them, and hide them again soon. Raises LifeboatError. No next step comes of it."""
+        """Show the words and hide them after a short time. Returns False: the page stays. Raises LifeboatError."""
         if self._is_proven:
             await self.begin()
             return False
@@ -74,9 +70,7 @@ class RecoveryWordsPage(FirstRunPage):
         self._ask_for([])
         self._was_shown = True
         self._name_button()
-        cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(words, 1)]
-        lines = ["".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS)]
-        self.say(*lines, where="sheet")
+        self.say(*layout_words(words).split("\n"), where="sheet")
         self.say("Write them on paper, with their numbers. Whoever has them has the key.")
         if self._timer is not None:
             self._timer.stop()
@@ -84,7 +78,7 @@ class RecoveryWordsPage(FirstRunPage):
         return False
 
     def step_back(self) -> bool:
-        """From the questions back to the words."""
+        """Return from the questions to the words."""
         is_asked = bool(self._places)
         if is_asked:
             self._ask_for([])
@@ -93,7 +87,7 @@ class RecoveryWordsPage(FirstRunPage):
         return is_asked
 
     def hide(self) -> None:
-        """Nothing of them stays on the screen."""
+        """Remove the words from the screen."""
         if self.is_mounted and str(self.query_one("#sheet", Static).content):
             self.say(where="sheet")
             self.say("The words are hidden. w shows them again; going on asks for three of them.")
@@ -110,20 +104,20 @@ class RecoveryWordsPage(FirstRunPage):
         if not self._was_shown:
             return await self.reveal()
         if not self._places:
-            self._ask_for(sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED)))
+            self._ask_for(pick_three_places())
             return False
         answers = [self.value(f"answer-{number}") for number in range(ASKED)]
         lines = "".join(f"{place} {word}\n" for place, word in zip(self._places, answers, strict=True))
         try:
             await self.ask("keys", "prove", "--answers-stdin", text=lines)
         except LifeboatError:
-            self._ask_for(sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED)))
+            self._ask_for(pick_three_places())
             raise
         self._ask_for([])
         return True
 
     def _ask_for(self, places: list[int]) -> None:
-        """Fields for the words at these places; the words themselves are hidden then."""
+        """Show fields for the words at these positions, and hide the words."""
         self._places = places
         self.say(where="sheet")
         for number in range(ASKED):

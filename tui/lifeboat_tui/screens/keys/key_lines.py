@@ -1,12 +1,12 @@
-"""What the key screen shows, as rows and lines."""
+"""Texts of the key screen: rows and detail lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
 
+from lifeboat_core.documents.key_status_documents import Credential, Former, KeyStatus, Machine, Rotation, Sealed
 from lifeboat_tui.cell_text import format_age, format_local_day, format_short_age
-from lifeboat_tui.documents.key_status_documents import Credential, Former, KeyStatus, Machine, Rotation, Sealed
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
@@ -24,12 +24,13 @@ PLACES = {
     "file": "a file of this home that only its mode protects",
 }
 MACHINE, AGENT, FORMER = "machine:", "agent:", "former:"
-"""How the keys of rows begin."""
+"""Prefixes of row keys."""
 NO_KEY = "There is no key yet. a on the dashboard makes one with the first agent."
 
 
 def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
-    """Return lines: which key, where, whether it opens, and when its words were proven."""
+    """Return lines that say which key is in force, where it is stored, whether it opens, and when its words were
+    proven."""
     if status.key_id is None:
         return NO_KEY.split("\n")
     proven = (
@@ -47,7 +48,7 @@ def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
 
 
 def build_key_rows(status: KeyStatus, glyphs: Glyphs, now: datetime) -> Iterator[TableRow]:
-    """Machines, agents and former keys under a heading each."""
+    """Yield rows of machines, agents and former keys, each group below a heading."""
     if status.machines:
         yield TableRow("machines", (f"MACHINES that have the key [{len(status.machines)}]",), heading=True)
         for machine in status.machines:
@@ -96,7 +97,7 @@ def _former(former: Former, glyphs: Glyphs, now: datetime) -> TableRow:
 
 
 def describe_key_row(status: KeyStatus, key: str, now: datetime) -> list[str]:
-    """What is known of the row under the cursor."""
+    """Return details of the row under the cursor."""
     for machine in status.machines:
         if key == f"{MACHINE}{machine.id}":
             return list(_of_machine(machine, now))
@@ -133,7 +134,7 @@ def _of_machine(machine: Machine, now: datetime) -> Iterator[str]:
 
 
 def describe_rotation(done: Rotation) -> Iterator[str]:
-    """What came of another key, what waits, and what the user has to do now."""
+    """Yield the results of a rotation, what is pending, and what the user has to do now."""
     yield f"Your key is {done.key_id} now; it replaced {done.former}."
     if done.words_to:
         yield f"Its 24 words are in {done.words_to}. w shows them, p proves them; then delete that file."

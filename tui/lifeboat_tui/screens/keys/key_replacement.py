@@ -1,4 +1,4 @@
-"""Another key in the place of the one in force: which kind of replacement, what it does, and its command."""
+"""Replacement of the key in force: its kind, its effect, and its command."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ WORDS_FILE = (
 
 @dataclass(frozen=True, slots=True)
 class KeyReplacement:
-    """A replacement. `machine` is the lost one, by its id, and `name` what it is called; `words_to` is the file for the
-    new words; `needs_passphrase`: the key is wrapped with one, which comes on standard input."""
+    """Chosen replacement. `machine` is the id of a lost machine and `name` its name; `words_to` is the file for the new
+    words; `needs_passphrase`: the new key is wrapped with a passphrase, which comes on standard input."""
 
     kind: str
     machine: str | None = None
@@ -37,7 +37,7 @@ class KeyReplacement:
     needs_passphrase: bool = False
 
     def words(self) -> tuple[str, ...]:
-        """The words of the command."""
+        """Return the words of the command."""
         words = ["keys", "rotate"]
         if self.kind == COMPROMISED:
             words.append("--compromised")
@@ -48,7 +48,7 @@ class KeyReplacement:
         return (*words, "--passphrase-stdin") if self.needs_passphrase else tuple(words)
 
     def lines(self, key_id: str) -> Sequence[str]:
-        """What it does, for the last question."""
+        """Return the effect of the replacement, for the last question."""
         first = f"The key {key_id} gives way to another one."
         if self.kind == FOLLOW:
             return [first, "The new one is that of the words which you typed; another machine of yours has it already."]
@@ -58,12 +58,12 @@ class KeyReplacement:
 
     @property
     def phrase(self) -> str:
-        """What has to be typed."""
+        """Return the phrase that the user has to type."""
         return self.name if self.kind == LOST and self.name else PHRASE
 
 
 def find_file_problem(text: str) -> str | None:
-    """What is wrong with the name of a file; whether it is new, the command finds out."""
+    """Return what is wrong with a file name, or None. The command itself checks that the file is new."""
     text = text.strip()
     if not text:
         return "type the name of a new file"

@@ -1,4 +1,5 @@
-"""The key that opens the credentials: where it lies, who has it, what hangs on it, and its 24 words."""
+"""Key screen: where the key that opens the credentials is stored, which machines have it, what is sealed to it, and its
+24 words."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.key_status_documents import KeyStatus, Machine, Rotation
 from lifeboat_core.errors import OtherRelease
 from lifeboat_daemon.control.command_runner import CommandAnswer
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain, protect_dashed_name
-from lifeboat_tui.documents.key_status_documents import KeyStatus, Machine, Rotation
 from lifeboat_tui.screens.command_screen import LOCKED, CommandScreen
 from lifeboat_tui.screens.keys.key_lines import (
     COLUMNS,
@@ -41,15 +42,15 @@ from lifeboat_tui.screens.keys.recovery_words_dialogs import (
     RecoveryWordsScreen,
     extract_recovery_words,
 )
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable
 
 FOR_A_MOMENT = "2m"
-"""How long a locked key is open for one thing; it is locked again right after it."""
+"""How long a locked key is opened for one operation. It is locked again right after the operation."""
 SPANS = (("1h", "for an hour"), ("8h", "for eight hours"), ("", "until it is locked"))
 DEMO_HOME = "/srv/ada"
 LOOKED_AT = "others may look on (--readonly)"
@@ -111,7 +112,7 @@ words are shown only when you type that you want to see them, and go by themselv
         return ("keys", "status")
 
     async def load(self) -> None:
-        self._status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        self._status = await self.fetch(KeyStatus, "keys", "status")
         self._show()
 
     def happened(self, event: JsonObject) -> None:
@@ -129,10 +130,6 @@ words are shown only when you type that you want to see them, and go by themselv
         self.table.show(build_key_rows(self._status, self.glyphs, now), flash=True)
         self._show_detail()
 
-    @property
-    def table(self) -> RowTable:
-        return self.query_one("#holders", FilteredTable).table
-
     @on(RowTable.Moved, "#holders-table")
     def _show_detail(self) -> None:
         row = self.table.current
@@ -144,7 +141,7 @@ words are shown only when you type that you want to see them, and go by themselv
 
     @property
     def machine(self) -> Machine | None:
-        """The machine under the cursor."""
+        """Return the machine under the cursor."""
         row = self.table.current if self.is_mounted else None
         machines = () if self._status is None or row is None else self._status.machines
         return next((one for one in machines if row is not None and row.key == f"{MACHINE}{one.id}"), None)
@@ -153,7 +150,7 @@ words are shown only when you type that you want to see them, and go by themselv
     def _is_wrapped(self) -> bool:
         return self._status is not None and self._status.store == "passphrase"
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act in ("words", "kit", "prove") and self.lifeboat.is_readonly:
@@ -168,21 +165,17 @@ words are shown only when you type that you want to see them, and go by themselv
             return "it counts as lost already"
         return None
 
-    def do_test(self) -> None:
-        self.attempt(self._test())
-
-    async def _test(self) -> None:
-        status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+    @attempted
+    async def do_test(self) -> None:
+        status = await self.fetch(KeyStatus, "keys", "status")
         if status.state == "ok":
             self.tell_user(f"The key can be used: {status.note}" if status.note else "The key can be used.")
         else:
             helps = "U opens it" if status.state == "needs_key" else "8 opens the doctor"
             self.tell_user(f"The key cannot be used: {status.note}; {helps}", severity="warning")
 
-    def do_unlock(self) -> None:
-        self.attempt(self._unlock())
-
-    async def _unlock(self) -> None:
+    @attempted
+    async def do_unlock(self) -> None:
         words = ["keys", "unlock"]
         if self._is_wrapped:
             span = await self.answer(ChoiceDialog("How long shall the key stay open?", SPANS, here=SPANS[1][0]))
@@ -195,23 +188,19 @@ words are shown only when you type that you want to see them, and go by themselv
             said = await self.carry_out("Asking for the key", *words)
         self._tell_state(said)
 
-    def do_lock(self) -> None:
-        self.attempt(self._lock())
-
-    async def _lock(self) -> None:
+    @attempted
+    async def do_lock(self) -> None:
         self._tell_state(await self.ask("keys", "lock"))
 
     def _tell_state(self, said: CommandAnswer) -> None:
-        status = documents.decode_document(KeyStatus, said.document)
+        status = decode_document(KeyStatus, said.document)
         self.tell_user("; ".join([status.note or f"key: {status.state}", *said.notes]))
         self.lifeboat.ask_status()
 
-    # The words --------------------------------------------------------------------------------------------------
+    # The recovery words -----------------------------------------------------------------------------------------
 
-    def do_words(self) -> None:
-        self.attempt(self._words())
-
-    async def _words(self) -> None:
+    @attempted
+    async def do_words(self) -> None:
         question = ConfirmDialog(
             "Show the 24 words of your key?",
             [
@@ -233,9 +222,9 @@ words are shown only when you type that you want to see them, and go by themselv
         words.clear()
 
     async def _open_for_a_moment(self) -> bool:
-        """Open a locked key for what comes next; whether it is open. Raises LifeboatError."""
+        """Open a locked key for the next operation. Returns True if the key is open. Raises LifeboatError."""
         self._was_locked = False
-        status = documents.decode_document(KeyStatus, (await self.ask("keys", "status")).document)
+        status = await self.fetch(KeyStatus, "keys", "status")
         if status.state != "needs_key":
             return True
         words = ["keys", "unlock", "--for", FOR_A_MOMENT]
@@ -256,11 +245,9 @@ words are shown only when you type that you want to see them, and go by themselv
 
     _was_locked = False
 
-    def do_prove(self) -> None:
-        self.attempt(self._prove())
-
-    async def _prove(self) -> None:
-        """Until three of them are right, or the user gives up. Which one was wrong is not said."""
+    @attempted
+    async def do_prove(self) -> None:
+        """Ask until three words are right or the user cancels. The message does not say which word was wrong."""
         problem = ""
         if not await self._open_for_a_moment():
             return
@@ -279,10 +266,8 @@ words are shown only when you type that you want to see them, and go by themselv
         finally:
             await self._close_again()
 
-    def do_kit(self) -> None:
-        self.attempt(self._kit())
-
-    async def _kit(self) -> None:
+    @attempted
+    async def do_kit(self) -> None:
         file = await self.answer(
             TextDialog(
                 "Where shall the recovery kit go?",
@@ -304,20 +289,19 @@ words are shown only when you type that you want to see them, and go by themselv
         self.tell_user(f"{file.strip()} is the key: print it, then delete the file.")
 
     def _file(self, name: str) -> str:
-        """A file in the user's folder, as a proposal."""
+        """Return a proposal for a file in the user's home directory."""
         return f"{DEMO_HOME}/{name}" if self.link.is_demo else str(Path.home() / name)
 
-    # Another key ------------------------------------------------------------------------------------------------
+    # Replacing the key ------------------------------------------------------------------------------------------
 
-    def do_rotate(self) -> None:
-        self.attempt(self._choose_rotation())
-
-    def do_lost(self) -> None:
+    @attempted
+    async def do_lost(self) -> None:
         machine = self.machine
         assert machine is not None
-        self.attempt(self._rotate(LOST, machine))
+        await self._rotate(LOST, machine)
 
-    async def _choose_rotation(self) -> None:
+    @attempted
+    async def do_rotate(self) -> None:
         kind = await self.answer(ChoiceDialog("Why shall it be another key?", CHOICES))
         if kind is None:
             return
@@ -340,7 +324,8 @@ words are shown only when you type that you want to see them, and go by themselv
         return next((one for one in others if one.id == chosen), None)
 
     async def _rotate(self, kind: str, machine: Machine | None) -> None:
-        """Ask what is needed, say what it does, have it typed, do it, and say what is left to do."""
+        """Ask for the details, explain the effect, have the phrase typed, rotate the key, and show what remains to
+        do."""
         assert self._status is not None and self._status.key_id is not None
         given = await self._given(kind)
         if given is None:
@@ -361,12 +346,13 @@ words are shown only when you type that you want to see them, and go by themselv
         )
         if await self.answer(question):
             said = await self.carry_out("Replacing the key", *wanted.words(), text=f"{passphrase}{secret}")
-            done = documents.decode_document(Rotation, said.document)
+            done = decode_document(Rotation, said.document)
             self.lifeboat.ask_status()
             await self.answer(OutcomeScreen("Your key was replaced", [*describe_rotation(done), *said.notes]))
 
     async def _given(self, kind: str) -> tuple[str, str] | None:
-        """The file for the new words, or the words themselves as a line for standard input; None: not wanted."""
+        """Ask for the file for the new words, or for the words themselves as a line for standard input. Returns None if
+        the user cancels."""
         if kind != FOLLOW:
             file = await self.answer(
                 TextDialog(
@@ -390,22 +376,16 @@ words are shown only when you type that you want to see them, and go by themselv
 
     # Machines ---------------------------------------------------------------------------------------------------
 
-    def do_rename(self) -> None:
-        self.attempt(self._rename())
-
-    async def _rename(self) -> None:
+    @attempted
+    async def do_rename(self) -> None:
         machine = self.machine
         assert machine is not None
         name = await self.answer(
-            TextDialog(f"What shall {machine.name} be called?", value=machine.name, problem=_name_problem)
+            TextDialog(f"What shall {machine.name} be called?", value=machine.name, problem=require_text("type a name"))
         )
         if name is not None and name.strip() != machine.name:
             await self.ask("keys", "rename-machine", machine.id, *protect_dashed_name(name.strip()))
             self.tell_user(f"The machine {machine.id} is called {name.strip()} now.")
-
-
-def _name_problem(text: str) -> str | None:
-    return None if text.strip() else "type a name"
 
 
 def _words_problem(text: str) -> str | None:

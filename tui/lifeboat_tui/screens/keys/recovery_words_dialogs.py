@@ -1,4 +1,4 @@
-"""The 24 words of the key: shown for a moment, and three of them asked for."""
+"""Dialogs for the 24 recovery words: show them for a short time, and ask for three of them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.question_dialogs import Dialog
 
 SHOWN_FOR = 20.0
 """Seconds until the words are hidden again."""
@@ -23,7 +22,7 @@ _CHANCE = random.SystemRandom()
 
 
 def extract_recovery_words(page: str) -> list[str]:
-    """The 24 words that stand numbered on a recovery kit; [] where there are not all of them."""
+    """Return the 24 numbered words of a recovery kit, or [] if any is missing."""
     found: dict[int, str] = {}
     for number, word in _NUMBERED.findall(page):
         found.setdefault(int(number), word)
@@ -32,19 +31,22 @@ def extract_recovery_words(page: str) -> list[str]:
 
 
 def pick_three_places() -> list[int]:
-    """The numbers of the words that are asked for."""
+    """Choose three random word numbers, in order."""
     return sorted(_CHANCE.sample(range(1, WORDS + 1), ASKED))
 
 
-class RecoveryWordsScreen(ModalScreen[None]):
-    """The words, until a key is pressed, the mouse clicks or the moment is over. Nothing can be copied from here."""
+def layout_words(words: Sequence[str]) -> str:
+    """Return the numbered words in columns."""
+    cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(words, 1)]
+    return "\n".join("".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS))
+
+
+class RecoveryWordsScreen(Dialog[None]):
+    """Screen with the words, until a key, a click or the timeout. Its text cannot be selected."""
 
     CSS = """
-    RecoveryWordsScreen { align: center middle; background: $background; }
-    RecoveryWordsScreen > Vertical {
-        width: auto; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
-    }
-    RecoveryWordsScreen .title { text-style: bold; }
+    RecoveryWordsScreen { background: $background; }
+    RecoveryWordsScreen > Vertical { width: auto; }
     RecoveryWordsScreen Static { width: auto; }
     RecoveryWordsScreen #sheet { margin: 1 0; }
     """
@@ -55,11 +57,9 @@ class RecoveryWordsScreen(ModalScreen[None]):
         self._words = list(words)
 
     def compose(self) -> ComposeResult:
-        cells = [f"{place:>2}. {word}".ljust(CELL) for place, word in enumerate(self._words, 1)]
-        lines = ["".join(cells[at : at + COLUMNS]).rstrip() for at in range(0, len(cells), COLUMNS)]
         with Vertical():
             yield Static("The 24 words of your key. Whoever has them has the key.", classes="title", markup=False)
-            yield Static("\n".join(lines), id="sheet", markup=False)
+            yield Static(layout_words(self._words), id="sheet", markup=False)
             yield Static(f"Hidden by any key, and by itself after {SHOWN_FOR:.0f} seconds.", markup=False)
 
     def on_mount(self) -> None:
@@ -74,14 +74,17 @@ class RecoveryWordsScreen(ModalScreen[None]):
         self.hide()
 
     def on_screen_suspend(self) -> None:
-        """Nothing comes over them: they are gone first."""
+        """Hide the words before another screen covers them."""
         self._forget()
 
     def hide(self) -> None:
-        """Nothing of them stays."""
+        """Remove the words from the screen."""
         self._forget()
         if self.is_current:
             self.dismiss(None)
+
+    def cancel(self) -> None:
+        self.hide()
 
     def _forget(self) -> None:
         self._words.clear()
@@ -89,21 +92,11 @@ class RecoveryWordsScreen(ModalScreen[None]):
             self.query_one("#sheet", Static).update("")
 
 
-class ProveWordsDialog(ModalScreen[str | None]):
-    """Asks for three of the words, which are not shown while one types. The result is the lines for `keys prove
-    --answers-stdin`, None when the user does not want to."""
+class ProveWordsDialog(Dialog[str | None]):
+    """Dialog that asks for three of the words in hidden fields. Its result is the lines for `keys prove
+    --answers-stdin`, or None if the user cancels."""
 
-    CSS = """
-    ProveWordsDialog { align: center middle; }
-    ProveWordsDialog > Vertical {
-        width: 66; max-width: 95%; height: auto; border: round $border; background: $surface; padding: 1 2;
-    }
-    ProveWordsDialog .title { text-style: bold; }
-    ProveWordsDialog .problem { color: $text-error; text-style: bold; height: auto; }
-    ProveWordsDialog Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
-    ProveWordsDialog Button { margin-left: 2; }
-    """
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+    CSS = "ProveWordsDialog > Vertical { width: 66; }"
 
     def __init__(self, problem: str = "") -> None:
         super().__init__()
@@ -126,34 +119,20 @@ class ProveWordsDialog(ModalScreen[str | None]):
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
-        """Enter goes on to the next field, and from the last one it answers."""
+        """Move to the next field on enter; on the last field answer."""
         fields = list(self.query(Input))
         at = fields.index(event.input)
         if at + 1 < len(fields):
             fields[at + 1].focus()
         else:
-            self._take()
+            self.accept()
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "yes":
-            self._take()
-        else:
-            self.action_cancel()
-
-    def _take(self) -> None:
+    def accept(self) -> None:
         answers = [self.query_one(f"#word-{place}", Input).value.strip().lower() for place in self.places]
         if not all(answers):
             self.query_one("#problem", Static).update("Type all three of them, or cancel.")
             return
         lines = [f"{place} {answer}\n" for place, answer in zip(self.places, answers, strict=True)]
-        self._empty()
-        self.dismiss("".join(lines))
-
-    def _empty(self) -> None:
         for field in self.query(HiddenInput):
             field.take()
-
-    def action_cancel(self) -> None:
-        self._empty()
-        self.dismiss(None)
+        self.dismiss("".join(lines))

@@ -1,4 +1,4 @@
-"""What an agent remembers: a list that narrows down, and the memory under the cursor with where it came from."""
+"""Screen of an agent's memories: a list with filters, and details of the memory under the cursor with its source."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from textual.widgets import Input, Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core.documents.record_documents import Memory, Page, Shown
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.record_documents import Memory, Page, Shown
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
 from lifeboat_tui.screens.memories.memory_texts import (
     COLUMNS,
@@ -33,15 +32,15 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.row_table import RowTable
 
 FIRST_PAGE, LARGEST_PAGE = 500, 5000
-"""Memories of the first page, and of a later one at most."""
+"""Number of memories on the first page, and the maximum of later pages."""
 NEAR = 100
-"""How near to the end of what is there the cursor is when more is asked for."""
+"""Distance of the cursor from the last row at which the next page is requested."""
 REST = 0.06
-"""Seconds that the cursor rests on a memory before it is read."""
+"""Seconds for which the cursor must rest on a memory before its details are read."""
 TYPING = 0.4
-"""Seconds without another letter before words are looked for."""
+"""Seconds after the last typed letter before the search starts."""
 REMEMBERED = 128
-"""Memories that were read and are kept while the list is as it is."""
+"""Number of memory details that are cached while the list stays the same."""
 TYPE, STATUS, IDENTITY, WORDS = "--type", "--status", "--identity-version", "--words"
 _NAMES = {TYPE: "type", STATUS: "state", IDENTITY: "identity version", WORDS: "words"}
 _ALL = ""
@@ -51,6 +50,7 @@ NOTHING_FITS = "No memory fits. esc takes back what narrows the list, the last f
 
 class MemoriesScreen(MemoryActionsScreen):
     NAME = "Memories"
+    ENTER = "open"
     ACTS = (
         UserAction("open", "enter", "open", "The whole memory, what it was before and what it leads to", footer=True),
         UserAction(
@@ -83,18 +83,17 @@ it although its file still holds the text, and can be taken back; P destroys it 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide")]
 
     def __init__(self, agent_id: str) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+        super().__init__(agent_id)
         self._filters: dict[str, str] = {}
-        """What narrows the list, by option, the last one last."""
+        """Active filters by option, the newest last."""
         self._page = Page()
         self._memories: dict[str, Memory] = {}
         self._changed: dict[str, Memory] = {}
-        """Those that were changed here: they stay in sight, also where they fit the list no more."""
+        """Memories changed on this screen. They stay visible even if they no longer match the filters."""
         self._read: dict[str, Shown] = {}
-        self._is_loaded = self._is_left = False
+        self._is_loaded = False
         self._is_other = False
-        """Whether the next answer is another list than the one in sight."""
+        """True if the next answer belongs to another question than the list that is shown."""
         self._typing: Timer | None = None
         self._sequence: int | None = None
 
@@ -115,18 +114,14 @@ it although its file still holds the text, and can be taken back; P destroys it 
             return ("records", "show", self.agent_name, self.memory_id)
         return ("records", "list", self.agent_name, *self._narrowed())
 
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", self.agent_name, "memories")
-
     def _narrowed(self) -> tuple[str, ...]:
         return tuple(word for pair in self._filters.items() for word in pair)
 
     async def load(self) -> None:
-        """As many as are in sight already, asked for anew."""
+        """Reload as many memories as are shown already."""
         before = self._narrowed()
         limit = max(FIRST_PAGE, len(self._memories))
-        said = await self.ask("records", "list", self.agent_id, *before, "--limit", str(limit))
-        self._page = documents.decode_document(Page, said.document)
+        self._page = await self.fetch(Page, "records", "list", self.agent_id, *before, "--limit", str(limit))
         self._sequence = self._page.sequence
         if before == self._narrowed():
             self._is_loaded = True
@@ -168,14 +163,13 @@ it although its file still holds the text, and can be taken back; P destroys it 
 
     @work(exclusive=True, group="more", exit_on_error=False)
     async def load_more(self) -> None:
-        """The page after what is there."""
+        """Load the page after the last shown row."""
         after, before = self._page.next, self._narrowed()
         if after is None:
             return
         limit = str(min(LARGEST_PAGE, 2 * max(FIRST_PAGE, len(self._memories))))
         try:
-            said = await self.ask("records", "list", self.agent_id, *before, "--limit", limit, "--after", after)
-            page = documents.decode_document(Page, said.document)
+            page = await self.fetch(Page, "records", "list", self.agent_id, *before, "--limit", limit, "--after", after)
         except LifeboatError as error:
             self.say_problem(error)
             return
@@ -187,13 +181,9 @@ it although its file still holds the text, and can be taken back; P destroys it 
     # The memory under the cursor --------------------------------------------------------------------------------
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#memories", FilteredTable).table
-
-    @property
     def chosen(self) -> Memory | None:
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._changed.get(row.key) or self._memories.get(row.key)
+        key = self.row_key or ""
+        return self._changed.get(key) or self._memories.get(key)
 
     @on(RowTable.Moved, "#memories-table")
     def _moved(self) -> None:
@@ -204,26 +194,27 @@ it although its file still holds the text, and can be taken back; P destroys it 
 
     @work(exclusive=True, group="detail", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """Read the memory on which the cursor rests."""
+        """Read the memory once the cursor rests on it."""
         memory = self.chosen
         if memory is None:
-            self._detail("", [])
+            self.describe((), title="")
             return
         if memory.id not in self._read:
-            self._detail(memory.id, describe_listed_memory(memory))
+            self.describe(describe_listed_memory(memory), title=memory.id)
             await asyncio.sleep(REST)
             try:
                 found = await self.read_memory(memory.id)
             except LifeboatError as error:
-                self._detail(
-                    memory.id, [Content(make_plain(memory.snippet)), style_faint(f"{error.title}: {error.message}")]
+                self.describe(
+                    [Content(make_plain(memory.snippet)), style_faint(f"{error.title}: {error.message}")],
+                    title=memory.id,
                 )
                 return
             if found is not None:
                 self._remember(memory.id, found)
         shown = self._read.get(memory.id)
         if shown is not None:
-            self._detail(memory.id, describe_memory(shown, self.glyphs, whole=False))
+            self.describe(describe_memory(shown, self.glyphs, whole=False), title=memory.id)
             self.refresh_bars()
 
     def _remember(self, memory_id: str, shown: Shown) -> None:
@@ -231,15 +222,10 @@ it although its file still holds the text, and can be taken back; P destroys it 
             del self._read[next(iter(self._read))]
         self._read[memory_id] = shown
 
-    def _detail(self, title: str, lines: list[Content]) -> None:
-        if self.is_mounted:
-            self.query_one("#detail").border_title = make_plain(title).replace("[", r"\[")
-            self.query_one("#detail-text", Static).update(Content("\n").join(lines))
-
-    # What narrows the list --------------------------------------------------------------------------------------
+    # Filters ----------------------------------------------------------------------------------------------------
 
     def narrow(self, option: str, value: str) -> None:
-        """Show only what fits; an empty value takes the filter away."""
+        """Set a filter; an empty value removes it."""
         if self._filters.get(option, "") == value:
             return
         self._filters.pop(option, None)
@@ -259,11 +245,11 @@ it although its file still holds the text, and can be taken back; P destroys it 
         versions = dict(sorted(self._page.identity_versions.items(), key=lambda each: (len(each[0]), each[0])))
         self.choose(IDENTITY, "Made under which version of the identity?", versions, "all versions")
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def choose(self, option: str, title: str, counts: dict[str, int], every: str) -> None:
-        """Ask which of some kinds to show."""
+        """Ask which of several values to filter by."""
         choices = [(_ALL, every), *((name, f"{name}  ({count})") for name, count in counts.items())]
-        found = await self.app.push_screen_wait(ChoiceDialog(title, choices, here=self._filters.get(option, _ALL)))
+        found = await self.answer(ChoiceDialog(title, choices, here=self._filters.get(option, _ALL)))
         if found is not None:
             self.narrow(option, found)
 
@@ -300,7 +286,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         self.table.focus()
 
     def do_back(self) -> None:
-        """First the filter of what is in sight goes, then what narrows the list, the last first, then the screen."""
+        """Close the text filter of the list; otherwise remove the newest filter; without filters close the screen."""
         if self.query_one("#memories", FilteredTable).has_class("-filtering"):
             super().do_back()
             return
@@ -314,7 +300,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         else:
             super().do_back()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     @property
     def memory_id(self) -> str | None:
@@ -342,19 +328,15 @@ it although its file still holds the text, and can be taken back; P destroys it 
             return "there is nothing to choose from"
         return self.refused(act)
 
-    @on(RowTable.Chosen, "#memories-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
-
     def do_open(self) -> None:
         from lifeboat_tui.screens.memories.memory_screen import MemoryScreen as MemoryScreen
 
         assert self.memory_id is not None
-        self._is_left = True
+        self.is_outdated = True
         self.app.push_screen(MemoryScreen(self.agent_id, self.memory_id))
 
     def changed(self, old_id: str, now: Shown) -> None:
-        """It stays in sight, and under the cursor, also where it fits the list no more."""
+        """Keep the changed memory visible and under the cursor, even if it no longer matches the filters."""
         before = self._changed.pop(old_id, None) or self._memories.get(old_id)
         if before is None:
             return
@@ -369,18 +351,12 @@ it although its file still holds the text, and can be taken back; P destroys it 
         self.follow_cursor()
 
     def do_purge(self) -> None:
-        self._is_left = True
+        self.is_outdated = True
         super().do_purge()
-
-    def on_screen_resume(self) -> None:
-        """The screen that was open over this one may have changed a memory."""
-        if self._is_left:
-            self._is_left = False
-            self.reload()
 
 
 def _with(listed: Iterable[Memory], changed: Iterable[Memory]) -> Iterable[Memory]:
-    """The list, and those that were changed here at their places in it, by time."""
+    """Insert the changed memories into the list, ordered by time."""
     kept = {one.id: one for one in changed}
     rest = [kept.pop(one.id, one) for one in listed]
     for one in kept.values():

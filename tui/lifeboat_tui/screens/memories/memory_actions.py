@@ -1,13 +1,13 @@
-"""What can be done with one memory, on the list of memories and on the memory's own screen."""
+"""Actions on one memory, shared by the list of memories and the screen of one memory."""
 
 from __future__ import annotations
 
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
-from lifeboat_tui.documents.record_documents import Change, Showing, Shown
-from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.record_documents import Change, Showing, Shown
+from lifeboat_tui.screens.agent_screen import AgentScreen
 from lifeboat_tui.user_actions import UserAction
 
 ACTS = (
@@ -24,26 +24,18 @@ NAMES = frozenset(act.name for act in ACTS)
 NONE_CHOSEN = "there is no memory under the cursor"
 
 
-class MemoryActionsScreen(LifeboatScreen):
-    """A subclass says which memory is meant (`memory_id`, `is_gone`, `is_pinned`, `wrote`) and hears of changes
-    (`changed`)."""
-
-    agent_id: str
-
-    @property
-    def agent_name(self) -> str:
-        """The agent's name, its id while nobody knows that."""
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
+class MemoryActionsScreen(AgentScreen):
+    """Screen with actions on a memory. A subclass says which memory (`memory_id`, `is_gone`, `is_pinned`, `wrote`) and
+    handles its change (`changed`)."""
 
     @property
     def memory_id(self) -> str | None:
-        """The memory that is meant."""
+        """Return the id of the memory that the actions apply to."""
         return None
 
     @property
     def is_gone(self) -> bool:
-        """Whether it was deleted or forgotten."""
+        """Return True if the memory was deleted or forgotten."""
         return False
 
     @property
@@ -52,14 +44,14 @@ class MemoryActionsScreen(LifeboatScreen):
 
     @property
     def wrote(self) -> int | None:
-        """The sequence that wrote it, as far as that is known."""
+        """Return the sequence that wrote the memory, if known."""
         return None
 
     def changed(self, old_id: str, now: Shown) -> None:
-        """A memory was forgotten, brought back, pinned or unpinned; it may have a new id."""
+        """Handle that a memory was forgotten, restored, pinned or unpinned. It may have a new id."""
 
     def refused(self, act: str) -> str | None:
-        """Why one of these acts does nothing now."""
+        """Return why an action does nothing now, or None."""
         if act in NAMES and self.memory_id is None:
             return NONE_CHOSEN
         if act == "pin" and self.is_gone:
@@ -93,24 +85,22 @@ class MemoryActionsScreen(LifeboatScreen):
 
     @work(group="change", exit_on_error=False)
     async def change(self, command: str, done: str) -> None:
-        """Change the memory, say how that ended, and ask what it is now."""
+        """Run a command on the memory, report the result, and read the memory again."""
         memory_id = self.memory_id
         assert memory_id is not None
         try:
             said = await self.ask("records", command, self.agent_id, memory_id)
             now = await self.read_memory(memory_id)
         except LifeboatError as error:
-            self.say_problem(error)
-            self.tell_user(f"{error.title}: {error.message}", severity="error")
+            self.tell_failure(error)
             return
         self.say_problem(None)
         self.tell_user(
-            done if documents.decode_document(Change, said.document).changed else "Nothing to change: it is so already."
+            done if decode_document(Change, said.document).changed else "Nothing to change: it is so already."
         )
         if now is not None:
             self.changed(memory_id, now)
 
     async def read_memory(self, memory_id: str) -> Shown | None:
-        """A memory by any id of its chain. Raises LifeboatError."""
-        said = await self.ask("records", "show", self.agent_id, memory_id)
-        return next(iter(documents.decode_document(Showing, said.document).records), None)
+        """Read a memory by any id of its chain of versions. Raises LifeboatError."""
+        return next(iter((await self.fetch(Showing, "records", "show", self.agent_id, memory_id)).records), None)

@@ -1,4 +1,4 @@
-"""One memory: everything it says, where it came from, what it was before and what it leads to."""
+"""Screen of one memory: its full text, its source, its earlier versions and its links."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.documents.record_documents import Shown
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.record_documents import Shown
 from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
 from lifeboat_tui.screens.memories.memory_texts import (
     BEFORE,
@@ -29,6 +29,7 @@ NOTHING_RELATED = "It was never anything else, and leads to no other memory."
 
 class MemoryScreen(MemoryActionsScreen):
     NAME = "Memory"
+    ENTER = "go"
     ACTS = (
         UserAction("go", "enter", "go there", "The earlier text in the timeline, or the linked memory", footer=True),
         *ACTS,
@@ -51,8 +52,7 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
 
     def __init__(self, agent_id: str, memory_id: str) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+        super().__init__(agent_id)
         self._memory_id = memory_id
         self._shown: Shown | None = None
 
@@ -97,11 +97,7 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
         self.table.show(build_relation_rows(shown, self.glyphs))
         self.refresh_bars()
 
-    @property
-    def table(self) -> RowTable:
-        return self.query_one("#relations", FilteredTable).table
-
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     @property
     def memory_id(self) -> str | None:
@@ -143,10 +139,6 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
     @on(RowTable.Moved, "#relations-table")
     def _moved(self) -> None:
         self.refresh_bars()
-
-    @on(RowTable.Chosen, "#relations-table")
-    async def _chosen(self) -> None:
-        await self.action_act("go")
 
     def do_go(self) -> None:
         row = self.table.current

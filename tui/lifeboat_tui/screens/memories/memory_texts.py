@@ -1,14 +1,15 @@
-"""What there is to say of a memory, as lines and rows."""
+"""Texts about memories: rows and detail lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from textual.content import Content
 
+from lifeboat_core.documents.record_documents import Before, Link, Memory, Provenance, Shown
 from lifeboat_core.texts.human_text import count_text, when_text
-from lifeboat_tui.cell_text import format_local_day, make_plain
-from lifeboat_tui.documents.record_documents import Before, Link, Memory, Provenance, Shown
+from lifeboat_tui.cell_text import format_local_day, format_pair, make_plain
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
@@ -22,22 +23,25 @@ COLUMNS = (
 )
 RELATIONS = (TableColumn("WHAT", 16), TableColumn("STATE", 13), TableColumn("WHERE", 24, grow=1))
 LINE_LIMIT = 120
-"""Lines of a memory beside a list; the whole stands on a screen of its own."""
+"""Maximum number of lines of a memory shown beside the list; its own screen shows all."""
 LONGEST = 200_000
-"""Characters of a memory on a screen."""
+"""Maximum number of characters of a memory on its own screen."""
 _LINK_STATES = {
     "present": ("ok", "there", "success"),
     "deleted": ("pending", "deleted", "warning"),
     "missing": ("unknown", "missing", "warning"),
     "purged": ("error", "purged", "error"),
 }
-"""Of the target of a link: sign, word and style."""
+"""Sign, word and style for the state of a link's target."""
 LINK, BEFORE = "link", "before"
-"""What the key of a row of relations begins with."""
+"""Prefixes of the keys of relation rows."""
+
+
+_pair = partial(format_pair, width=10)
 
 
 def build_memory_row(memory: Memory) -> TableRow:
-    """A memory in a list."""
+    """Return the row of a memory in a list."""
     version = "" if memory.identity_version is None else f"v{memory.identity_version}"
     cells = (
         TableCell(format_memory_day(memory.created_at), "muted"),
@@ -59,7 +63,7 @@ def build_memory_row(memory: Memory) -> TableRow:
 
 
 def describe_memory_state(memory: Memory | Shown) -> str:
-    """`active`, `archived`, `deleted`, and what somebody said about it: `pinned`, `forgotten`."""
+    """Return the state of a memory (`active`, `archived`, `deleted`) with the user's marks (`pinned`, `forgotten`)."""
     if memory.forgotten:
         return "forgotten"
     return "pinned" if memory.pinned and memory.status == "active" else memory.status
@@ -72,7 +76,7 @@ def build_state_cell(memory: Memory) -> TableCell:
 
 
 def format_memory_day(moment: str) -> str:
-    """A date; what is no time is shown as it is."""
+    """Return the date of a time, or the text itself if it is not a time."""
     try:
         return format_local_day(moment)
     except ValueError:
@@ -80,12 +84,13 @@ def format_memory_day(moment: str) -> str:
 
 
 def describe_listed_memory(memory: Memory) -> list[Content]:
-    """What the list itself knows, until the memory is read."""
+    """Return what the list itself knows about a memory, for the time until its details are read."""
     return [Content(make_plain(memory.snippet)), Content(""), style_faint("Reading the rest...")]
 
 
 def describe_memory(shown: Shown, glyphs: Glyphs, *, whole: bool) -> list[Content]:
-    """A memory for people: what it says (`whole`: not here, it stands elsewhere), and everything known of it."""
+    """Return the text of a memory and all known facts. `whole`: leave out the text because the screen shows it
+    elsewhere."""
     lines = [] if whole else [*_text_lines(shown), Content("")]
     return [*lines, *list_memory_facts(shown), *_related(shown, glyphs)]
 
@@ -103,30 +108,28 @@ def _text_lines(shown: Shown) -> Iterator[Content]:
 
 
 def list_memory_facts(shown: Shown) -> Iterator[Content]:
-    """Pairs: state, where it came from, since when it says so."""
+    """Yield facts of a memory: state, source, and validity."""
     about, origin = shown.about, shown.about.provenance
-    yield format_pair(
-        "state", ", ".join(filter(None, (describe_memory_state(shown), shown.memory_type, shown.namespace)))
-    )
-    yield format_pair("from", describe_source(origin))
+    yield _pair("state", ", ".join(filter(None, (describe_memory_state(shown), shown.memory_type, shown.namespace))))
+    yield _pair("from", describe_source(origin))
     if origin.session_id or origin.interaction_id:
-        yield format_pair("session", " ".join(filter(None, (origin.session_id, origin.interaction_id))))
+        yield _pair("session", " ".join(filter(None, (origin.session_id, origin.interaction_id))))
     speaks = f", about {when_text(shown.temporal.observed_at)}" if shown.temporal.observed_at else ""
-    yield format_pair("made", f"{when_text(shown.temporal.created_at)}{speaks}")
+    yield _pair("made", f"{when_text(shown.temporal.created_at)}{speaks}")
     if origin.identity_version is not None:
-        yield format_pair("identity", f"version {origin.identity_version} of who the agent is")
-    yield format_pair("kept", describe_validity(shown))
+        yield _pair("identity", f"version {origin.identity_version} of who the agent is")
+    yield _pair("kept", describe_validity(shown))
     if shown.tags:
-        yield format_pair("tags", ", ".join(shown.tags))
+        yield _pair("tags", ", ".join(shown.tags))
     if about.confidence is not None:
-        yield format_pair("sure", f"{about.confidence:.0%}")
+        yield _pair("sure", f"{about.confidence:.0%}")
     if about.stats is not None and about.stats.access_count:
         last = f", last {when_text(about.stats.last_accessed_at)}" if about.stats.last_accessed_at else ""
-        yield format_pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
+        yield _pair("read", f"{count_text(about.stats.access_count, 'time')}{last}")
 
 
 def describe_source(origin: Provenance) -> str:
-    """`MEMORY.md of openclaw 2026.2, written by the agent`."""
+    """Return the source of a memory: `MEMORY.md of openclaw 2026.2, written by the agent`."""
     runtime = " ".join(filter(None, (origin.runtime, origin.runtime_version)))
     place = origin.origin_file or "no file"
     how = f", {origin.extraction_method.replace('_', ' ')}" if origin.extraction_method else ""
@@ -134,7 +137,7 @@ def describe_source(origin: Provenance) -> str:
 
 
 def describe_validity(shown: Shown) -> str:
-    """Since when, and until when, it says what it says."""
+    """Return since when and until when this version is valid."""
     about = shown.about
     if about.first_sequence is None:
         return "in no kept sequence"
@@ -145,18 +148,18 @@ def describe_validity(shown: Shown) -> str:
 def _related(shown: Shown, glyphs: Glyphs) -> Iterator[Content]:
     before = len(list_earlier_versions(shown))
     if before:
-        yield format_pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
+        yield _pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
     for link in shown.about.links:
-        yield format_pair(link.relation or "link", f"{build_link_cell(link, glyphs)}  {link.snippet or link.id}")
+        yield _pair(link.relation or "link", f"{build_link_cell(link, glyphs)}  {link.snippet or link.id}")
 
 
 def list_earlier_versions(shown: Shown) -> list[Before]:
-    """What the memory was before, the newest first."""
+    """Return the earlier versions of the memory, newest first."""
     return [one for one in reversed(shown.about.chain) if not one.current]
 
 
 def build_relation_rows(shown: Shown, glyphs: Glyphs) -> list[TableRow]:
-    """What the memory was before, and what it leads to, as rows."""
+    """Return earlier versions and links of the memory as rows."""
     rows: list[TableRow] = []
     if before := list_earlier_versions(shown):
         rows.append(TableRow("before-heading", ("WHAT IT WAS BEFORE",), heading=True))
@@ -186,13 +189,9 @@ def _link_row(at: int, link: Link, glyphs: Glyphs) -> TableRow:
 
 
 def build_link_cell(link: Link, glyphs: Glyphs) -> str:
-    """`● there`, `? missing`, `✖ purged`."""
+    """Return the state of a link's target: `● there`, `? missing`, `✖ purged`."""
     sign, word, _ = _LINK_STATES.get(link.state, ("unknown", link.state, "muted"))
     return f"{glyphs.sign(sign)} {make_plain(word)}"
-
-
-def format_pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{make_plain(name):<10} ", "$foreground 60%"), make_plain(value))
 
 
 def style_faint(text: str) -> Content:

@@ -1,4 +1,4 @@
-"""Sentences with a sign and a colour for how things stand."""
+"""Sentences with signs and colours for their state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _SIGNED = frozenset({"done", "waiting", "pending", "warning", "error"})
 
 
 def paint_lines(lines: Iterable[tuple[str, str]], glyphs: Glyphs) -> Content:
-    """(kind, sentence) line by line: done, waiting, pending, warning and error with their signs, `muted` faint."""
+    """Return (kind, sentence) pairs as lines: the kinds done, waiting, pending, warning and error get a sign, `muted`
+    is faint."""
     return Content("\n").join(_line(kind, text, glyphs) for kind, text in lines)
 
 

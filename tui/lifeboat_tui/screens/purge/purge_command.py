@@ -1,12 +1,12 @@
-"""What a purge is to destroy, as a person chose it, and the words of the command that does it. The text itself is not
-part of it: that is held by nobody but the screen, between the preview and the purge."""
+"""The user's choices for a purge, and the command built from them. The text to purge is not included: only the screen
+holds it, between preview and purge."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifeboat_tui.documents.purge_documents import Purged
+from lifeboat_core.documents.purge_documents import Purged
 
 REASONS = {
     "user_request": "my own wish",
@@ -14,11 +14,11 @@ REASONS = {
     "gdpr_article_17": "the right to erasure (GDPR)",
     "ccpa_deletion": "a deletion under the CCPA",
 }
-"""Why, for the record."""
+"""Reasons recorded in the redaction."""
 
 
 class PurgeSubject(StrEnum):
-    """What is looked for."""
+    """Kind of subject that is searched for."""
 
     TEXT = "text"
     PATTERN = "pattern"
@@ -28,9 +28,9 @@ class PurgeSubject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PurgeChoices:
-    """`memory`: every memory that holds it, not the passage alone; `only`: not what a memory was or became; `derived`:
-    what came of it too; `workspace`: the live files too; `keep_print`: captures know it again though it can be
-    guessed."""
+    """Choices for a purge. `memory`: purge each matching memory as a whole instead of the matching passage; `only`:
+    exclude its earlier and later versions; `derived`: include what was derived from it; `workspace`: also cut the live
+    files; `keep_print`: keep a fingerprint for captures although it could be guessed."""
 
     what: PurgeSubject = PurgeSubject.TEXT
     records: tuple[str, ...] = ()
@@ -43,12 +43,12 @@ class PurgeChoices:
 
     @property
     def needs_text(self) -> bool:
-        """Whether something is given on standard input."""
+        """True if the subject is given on standard input."""
         return self.what in (PurgeSubject.TEXT, PurgeSubject.PATTERN)
 
 
 def build_purge_command(wanted: PurgeChoices, agent: str, *, dry_run: bool) -> tuple[str, ...]:
-    """The command: one that shows what would go, or one that destroys it."""
+    """Return the command for the preview (`dry_run`) or for the purge."""
     said = ["purge", agent, "--dry-run" if dry_run else "--yes"]
     if wanted.what is PurgeSubject.RECORDS:
         said += [word for record in wanted.records for word in ("--record", record)]
@@ -66,7 +66,7 @@ def build_purge_command(wanted: PurgeChoices, agent: str, *, dry_run: bool) -> t
 
 
 def is_option_applicable(what: PurgeSubject, option: str) -> bool:
-    """Whether an option means something for what is looked for."""
+    """Return True if an option applies to this kind of subject."""
     return what is not PurgeSubject.ALL and not (option == "memory" and what is PurgeSubject.RECORDS)
 
 
@@ -75,5 +75,5 @@ def _counts(wanted: PurgeChoices, option: str) -> bool:
 
 
 def build_confirmation_phrase(plan: Purged) -> str:
-    """What has to be typed before it is done: the same as in a shell."""
+    """Return the phrase to type before the purge, the same as in a shell."""
     return f"purge {plan.agent.name if plan.is_whole else plan.versions}"

@@ -1,4 +1,4 @@
-"""The pages of the purge wizard: widgets and what was chosen in them, nothing that asks."""
+"""Pages of the purge wizard. They hold widgets and the user's choices, and run no command."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, RadioSet, Static
 
+from lifeboat_core.documents.purge_documents import Purged
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.purge_documents import Purged
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.screens.purge.painted_lines import paint_lines
 from lifeboat_tui.screens.purge.purge_command import (
@@ -50,7 +50,7 @@ _OPTIONS = {
 
 
 class PurgeSearchPage(VerticalScroll, can_focus=False):
-    """What is to go, how, and why."""
+    """Page for the subject, the scope and the reason of the purge."""
 
     DEFAULT_CSS = """
     PurgeSearchPage { padding: 0 1; }
@@ -91,7 +91,7 @@ class PurgeSearchPage(VerticalScroll, can_focus=False):
 
     @on(RadioSet.Changed, "#what")
     def suit(self) -> None:
-        """Only the fields and options that go with what is looked for."""
+        """Show only the fields and options that apply to the chosen subject."""
         wanted = self.wanted()
         self.query_one("#text").set_class(not wanted.needs_text, "gone")
         self.query_one("#records").set_class(wanted.what is not PurgeSubject.RECORDS, "gone")
@@ -99,7 +99,7 @@ class PurgeSearchPage(VerticalScroll, can_focus=False):
             self.query_one(f"#{name}").set_class(not is_option_applicable(wanted.what, name), "gone")
 
     def wanted(self) -> PurgeChoices:
-        """What was chosen so far."""
+        """Return the choices made so far."""
         what, reason = (self.query_one(name, RadioSet).pressed_button for name in ("#what", "#reason"))
         ticked = {name: self.query_one(f"#{name}", TextCheckbox).value for name in _OPTIONS}
         return PurgeChoices(
@@ -114,7 +114,7 @@ class PurgeSearchPage(VerticalScroll, can_focus=False):
         return self.query_one("#text", HiddenInput)
 
     def focus_first(self) -> None:
-        """The field that is to be filled in, else the choice of what goes."""
+        """Focus the field to fill in, or the choice of the subject."""
         for name in ("#text", "#records", "#what"):
             found = self.query_one(name)
             if not found.has_class("gone"):
@@ -123,7 +123,7 @@ class PurgeSearchPage(VerticalScroll, can_focus=False):
 
 
 class PurgePreviewPage(Vertical):
-    """What would go."""
+    """Page with the preview of the purge."""
 
     DEFAULT_CSS = """
     PurgePreviewPage #headline { height: auto; max-height: 4; padding: 0 1; text-style: bold; }
@@ -144,7 +144,7 @@ class PurgePreviewPage(Vertical):
             yield Static("", id="remarks-text")
 
     def show(self, plan: Purged | None, wanted: PurgeChoices) -> None:
-        """The plan; None while nothing is known."""
+        """Show a plan, or that the preview is still running for None."""
         listing = self.query_one("#places", FilteredTable)
         listing.table.empty = _no_place(plan)
         if plan is None:
@@ -168,7 +168,7 @@ def _no_place(plan: Purged | None) -> str:
 
 
 class PurgeConfirmPage(VerticalScroll, can_focus=False):
-    """The last word: what has to be typed, and second tokens where it would wait."""
+    """Page that asks for the confirmation phrase, and for second tokens of remotes where the purge would be pending."""
 
     DEFAULT_CSS = """
     PurgeConfirmPage { padding: 0 1; }
@@ -190,7 +190,7 @@ class PurgeConfirmPage(VerticalScroll, can_focus=False):
         yield Vertical(id="tokens")
 
     async def show(self, plan: Purged) -> None:
-        """Ask for the word, with fields for the tokens of second copies where it would wait."""
+        """Ask for the phrase, with token fields for the remotes where the purge would be pending."""
         self._phrase = build_confirmation_phrase(plan)
         self._names = [each.name for each in plan.remotes if each.waits and each.state is None]
         self.query_one("#asked", Static).update(
@@ -211,8 +211,8 @@ class PurgeConfirmPage(VerticalScroll, can_focus=False):
         return self._phrase
 
     def type(self, letter: str) -> bool:
-        """A letter that was typed while the button had the focus; whether it goes on with the words. Any other is a key
-        of the screen."""
+        """Append a letter typed while the button had the focus. Returns False if the letter does not continue the
+        phrase; then it is a key of the screen."""
         field = self.query_one("#phrase", Input)
         if not letter or not self._phrase.startswith(field.value + letter):
             return False
@@ -221,7 +221,7 @@ class PurgeConfirmPage(VerticalScroll, can_focus=False):
         return True
 
     def take_tokens(self) -> dict[str, str]:
-        """Second tokens by name of the second copy; afterwards they are not here any more."""
+        """Return second tokens by name of the remote, and clear the fields."""
         fields = list(self.query("#tokens HiddenInput").results(HiddenInput))
         taken = {name: field.take().strip() for name, field in zip(self._names, fields, strict=True)}
         return {name: token for name, token in taken.items() if token}
@@ -236,7 +236,7 @@ def _token_fields(at: int, name: str) -> Sequence[Static | HiddenInput]:
 
 
 class PurgeProofPage(VerticalScroll, can_focus=True):
-    """What became of it."""
+    """Page with the result of the purge."""
 
     DEFAULT_CSS = """
     PurgeProofPage { padding: 0 1; }
@@ -255,5 +255,5 @@ class PurgeProofPage(VerticalScroll, can_focus=True):
 
 
 def describe_other_agents(names: Sequence[str]) -> str:
-    """Which agents are left to do."""
+    """Return the sentence on the agents that remain to be purged."""
     return f"{count_text(len(names), 'other agent')} hold it too: o goes on with them." if names else ""

@@ -1,11 +1,11 @@
-"""What a purge would do, for people: rows of the preview, and what stands beside it."""
+"""Texts of a purge plan: rows of the preview, headline and remarks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifeboat_core.documents.purge_documents import Hit, Purged, Remote, Sight
 from lifeboat_core.texts.human_text import count_text, join_names, path_text
-from lifeboat_tui.documents.purge_documents import Hit, Purged, Remote, Sight
 from lifeboat_tui.screens.purge.purge_command import PurgeChoices
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
@@ -35,11 +35,11 @@ GUESSABLE_KEPT = (
 _PLACES = {"workspace": "live file", "undo": "undo folder", "home": "own file"}
 _KINDS = {"record": "memory", "file": "file", "name": "file name"}
 _MOST = 20
-"""Remarks of one kind; the twin command has all."""
+"""Maximum number of remarks of one kind; the twin command shows all."""
 
 
 def describe_purge_plan(plan: Purged) -> str:
-    """One sentence on all of it."""
+    """Return one sentence that summarizes the plan."""
     name = plan.agent.name
     if plan.is_whole:
         states = count_text(plan.sequences_rewritten, "state")
@@ -52,7 +52,8 @@ def describe_purge_plan(plan: Purged) -> str:
 
 
 def count_purged_items(plan: Purged) -> str:
-    """`3 memories and places in 2 files (41 versions in 38 states)`: memories go whole, elsewhere the places alone."""
+    """Return what is purged: `3 memories and places in 2 files (41 versions in 38 states)`. Memories are purged whole;
+    elsewhere only the matches."""
     if plan.is_whole:
         return f"the whole agent, with {count_text(plan.records, 'memory', 'memories')}"
     cut = len({hit.where for hit in plan.hits if hit.kind == "record"} - set(plan.record_ids))
@@ -65,7 +66,7 @@ def count_purged_items(plan: Purged) -> str:
 
 
 def build_purge_rows(plan: Purged) -> list[TableRow]:
-    """Each place once: what is kept first, then what lies beside it."""
+    """Return one row per place: places in the vault first, then places outside of it."""
     kept = [_kept(at, hit) for at, hit in enumerate(plan.hits)]
     return kept + [_beside(at, sight) for at, sight in enumerate(plan.beside)]
 
@@ -91,7 +92,7 @@ def _line(line: int | None) -> str:
 
 
 def list_purge_remarks(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str, str]]:
-    """(kind of style, sentence): what else there is to know before it is done."""
+    """Yield (kind of style, sentence) for everything else that the user should know before the purge."""
     if plan.is_whole:
         yield "", "The workspace stays as it is."
         for history in plan.histories[1:]:
@@ -142,7 +143,7 @@ def _second_copies(plan: Purged) -> Iterator[tuple[str, str]]:
 
 
 def describe_remote_schedule(remote: Remote) -> str:
-    """When it happens at a second copy."""
+    """Return when the purge takes effect on a remote."""
     if remote.state is not None:
         why = f" ({remote.message})" if remote.message else ""
         return f"{remote.name}: not reached now{why}; it is told at the next contact."

@@ -1,14 +1,12 @@
-"""What became of a purge, for people: in each vault, what was looked through again, what is left to do."""
+"""Texts on the result of a purge: the state of each vault, what was verified, and what remains to do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from lifeboat_core.texts.human_text import count_text, join_names, path_text, time_text, when_text
-from lifeboat_tui.cell_text import format_short_age
-from lifeboat_tui.documents.purge_documents import Purged, Remote
-from lifeboat_tui.documents.receipt_documents import (
+from lifeboat_core.documents.purge_documents import Purged, Remote
+from lifeboat_core.documents.receipt_documents import (
     DONE,
     WAITING,
     Audited,
@@ -19,6 +17,8 @@ from lifeboat_tui.documents.receipt_documents import (
     Shown,
     Vault,
 )
+from lifeboat_core.texts.human_text import count_text, join_names, path_text, time_text, when_text
+from lifeboat_tui.cell_text import format_short_age
 from lifeboat_tui.screens.purge.purge_command import REASONS
 from lifeboat_tui.screens.purge.purge_plan_texts import NEVER, count_purged_items
 
@@ -29,7 +29,7 @@ _LEVELS = {"holds": "done", "open": "pending", "wrong": "error"}
 
 
 def describe_purge_outcome(done: Purged, planned: Purged | None) -> Iterator[Line]:
-    """What was destroyed here, and what is left to do here; `planned` is what the preview said."""
+    """Yield what was destroyed here and what remains to do here. `planned` is the plan that the preview showed."""
     if done.receipt is None:
         yield "done", f"Nothing that is kept of {done.agent.name} holds it: nothing was destroyed."
         return
@@ -50,8 +50,8 @@ def describe_purge_outcome(done: Purged, planned: Purged | None) -> Iterator[Lin
 
 
 def describe_receipt(shown: Shown, told: Sequence[Remote] = ()) -> Iterator[Line]:
-    """The receipt: what went on this machine, every vault, what nobody can reach, and whether it holds. `told`: second
-    copies, of which it may say nothing yet."""
+    """Yield the receipt: what was purged on this machine, the state of every vault, what cannot be reached, and whether
+    the receipt is valid. `told` lists remotes about which the receipt may say nothing yet."""
     receipt = shown.receipt
     yield from _here(receipt.here)
     for vault in receipt.vaults:
@@ -82,7 +82,7 @@ def _here(here: Here) -> Iterator[Line]:
 
 
 def _at_remote(remote: Remote) -> Line:
-    """Of a second copy that signed nothing."""
+    """Return the line of a remote that has signed nothing."""
     why = f" ({remote.message})" if remote.message else ""
     if remote.state == DONE:
         return "done", f"{remote.name}: done{why}"
@@ -90,7 +90,7 @@ def _at_remote(remote: Remote) -> Line:
 
 
 def describe_vault_state(vault: Vault) -> str:
-    """How it stands in one vault, in words."""
+    """Return the state of the purge in one vault."""
     if vault.state == DONE:
         return f"done, but {vault.message}" if vault.message else "done"
     if vault.state == WAITING and vault.applies_at is not None:
@@ -101,7 +101,7 @@ def describe_vault_state(vault: Vault) -> str:
 
 
 def _signed(vault: Vault) -> str:
-    """What the vault signed, in figures."""
+    """Return the figures that the vault signed."""
     signed = vault.receipt
     if not signed:
         return ""
@@ -116,7 +116,8 @@ def _kind(vault: Vault) -> str:
 
 
 def describe_verdict(holds: bool, findings: Sequence[Finding], *, said: set[str]) -> Iterator[Line]:
-    """Whether a receipt holds; what is open or wrong with it one by one. `said`: vaults that were told of already."""
+    """Yield whether a receipt is valid, and each open or failed check. `said` are the vaults that were listed
+    already."""
     wrong = [each for each in findings if each.level == "wrong"]
     for each in wrong:
         yield "error", f"{each.subject}: {each.message}"
@@ -132,14 +133,14 @@ def describe_verdict(holds: bool, findings: Sequence[Finding], *, said: set[str]
 
 
 def describe_purged_items(listed_one: Listed) -> str:
-    """Of a row in the list of receipts."""
+    """Return what was purged, for a row in the list of receipts."""
     if listed_one.scope == "full_agent":
         return "the whole agent"
     return count_text(listed_one.records, "memory", "memories") if listed_one.records else "text in files"
 
 
 def describe_purge_state(listed_one: Listed) -> tuple[str, str]:
-    """(state, words) of a row in the list."""
+    """Return (state, words) for a row in the list of receipts."""
     left = [each for each in listed_one.vaults if each.state != DONE]
     if not left:
         return "done", "done"
@@ -148,7 +149,7 @@ def describe_purge_state(listed_one: Listed) -> tuple[str, str]:
 
 
 def build_receipt_heading(receipt: Receipt, agent: str | None, now: datetime) -> Iterator[Line]:
-    """Whose purge, of what, when and why."""
+    """Yield which agent was purged, what, when and why."""
     audit = receipt.audit
     yield "", f"Purge {receipt.id}"
     yield "", f"of {agent or audit.agent_id}, for {REASONS.get(audit.reason, audit.reason)}"
@@ -160,7 +161,7 @@ def build_receipt_heading(receipt: Receipt, agent: str | None, now: datetime) ->
 
 
 def describe_audit(view: Audited) -> Iterator[Line]:
-    """For an auditor: the record, hashes, and places in the chains."""
+    """Yield details for an auditor: the record, hashes, and positions in the chains."""
     audit = view.audit
     for name in ("purge_id", "agent_id", "scope", "reason", "requested_at", "completed_at", "requested_by"):
         yield "", f"{name:<14}{getattr(audit, name) or ''}"
@@ -182,7 +183,7 @@ def describe_audit(view: Audited) -> Iterator[Line]:
 
 
 def describe_receipt_findings(holds: bool, found: Sequence[Finding]) -> Iterator[Line]:
-    """Everything that was looked at in a file."""
+    """Yield every check of a receipt file."""
     for each in found:
         yield _LEVELS.get(each.level, "pending"), f"{each.subject}: {each.message}"
     yield ("done", "The receipt holds.") if holds else ("error", "The receipt does not hold.")

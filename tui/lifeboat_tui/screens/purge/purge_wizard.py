@@ -1,7 +1,8 @@
-"""The purge wizard: search, preview, confirm, proof. Nothing is destroyed before the last step but one is through.
+"""The purge wizard: search, preview, confirm, proof. Nothing is destroyed before the user has completed the confirm
+step.
 
-What is looked for is typed where nobody sees it and goes to commands by standard input. Between the preview and the
-purge it is held here, in memory; it is dropped when the purge begins, when the search is begun anew, and on leaving.
+The text to purge is typed into a hidden field and goes to commands on standard input. It stays in memory between
+preview and purge, and is dropped when the purge begins, when the search is changed, and when the wizard closes.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from textual.widgets import Button, ContentSwitcher, Input
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.purge_documents import Purged, Remote
+from lifeboat_core.documents.receipt_documents import Receipts as ReceiptList
+from lifeboat_core.documents.receipt_documents import Shown
 from lifeboat_core.errors import CommandLost
 from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.purge_documents import Purged, Remote
-from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
-from lifeboat_tui.documents.receipt_documents import Shown
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.purge.purge_command import PurgeChoices, PurgeSubject, build_purge_command
 from lifeboat_tui.screens.purge.purge_pages import (
     PurgeConfirmPage,
@@ -37,7 +38,6 @@ from lifeboat_tui.screens.purge.receipt_actions import LET_IN, ReceiptActionsScr
 from lifeboat_tui.user_actions import PLACES, UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.progress_display import ProgressDisplay
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.wizard_steps import WizardSteps
 
 STEPS = ("Search", "Preview", "Confirm", "Proof")
@@ -45,7 +45,7 @@ SEARCH, PREVIEW, CONFIRM, PROOF = range(4)
 _PAGES = ("search", "preview", "confirm", "proof")
 _BUTTONS = ("Look for it", "Go on", "Destroy it", "Close")
 _STAY = frozenset({"back", "quit", *(act.name for act in PLACES if act.name.startswith("go_"))})
-"""Acts that would leave the wizard."""
+"""Actions that would leave the wizard."""
 AT_WORK = "it is at work; c stops it"
 STOPPED = "Stopped. What had begun is finished by the next command, or by the service; nothing of it is taken back."
 LOST = "There is no receipt of it yet, but it may still be at work: v shows the receipts. Then look for it once more."
@@ -119,7 +119,7 @@ happen at once; it is used once, and kept nowhere.
         self._receipt: Shown | None = None
         self._others: list[str] = []
         self._told: tuple[Remote, ...] = ()
-        """How it stands at second copies of which the receipt says nothing yet."""
+        """Remotes about which the receipt says nothing yet."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -145,14 +145,14 @@ happen at once; it is used once, and kept nowhere.
 
     @property
     def wanted(self) -> PurgeChoices:
-        """What was chosen so far."""
+        """Return the choices made so far."""
         if self._step == SEARCH and self.is_mounted:
             return self.query_one(PurgeSearchPage).wanted()
         return self._wanted
 
     @property
     def agent_name(self) -> str:
-        """Also once the agent is gone."""
+        """Return the agent's name, also after the agent was removed."""
         found = self.lifeboat.find_agent(self._agent_id)
         self._name = self._name if found is None else found.name
         return self._name or self._agent_id
@@ -164,7 +164,7 @@ happen at once; it is used once, and kept nowhere.
             await self._show_receipt(self._receipt.receipt.id)
 
     def happened(self, event: JsonObject) -> None:
-        """A second copy may have done its part."""
+        """Reload the proof after an event: a remote may have confirmed the purge."""
         if self._step == PROOF and not self.is_at_work and event.get("event") in ("push", "notice"):
             self.reload()
 
@@ -176,7 +176,7 @@ happen at once; it is used once, and kept nowhere.
         return self.has_class("-working")
 
     def _go(self, step: int) -> None:
-        """Another step."""
+        """Show a step."""
         self._step = step
         if step == SEARCH:
             self._text, self._plan = "", None
@@ -274,7 +274,7 @@ happen at once; it is used once, and kept nowhere.
         return None
 
     def on_key(self, event: events.Key) -> None:
-        """The words that confirm it go into their field, although Cancel has the focus."""
+        """Type the letters of the confirmation phrase into its field even though Cancel has the focus."""
         is_for_it = self._step == CONFIRM and not self.is_at_work and isinstance(self.focused, Button)
         if is_for_it and self.query_one(PurgeConfirmPage).type(event.character or ""):
             event.stop()
@@ -282,7 +282,7 @@ happen at once; it is used once, and kept nowhere.
 
     @on(Input.Submitted)
     async def _entered(self, event: Input.Submitted) -> None:
-        """Enter does the step; of the words that confirm it goes on to the button, and does not press it."""
+        """Carry out the step on enter. In the confirmation field, enter moves to the button and does not press it."""
         event.stop()
         if self._step == SEARCH:
             await self.action_act("go_on")
@@ -302,7 +302,7 @@ happen at once; it is used once, and kept nowhere.
         if self.is_at_work:
             await self.action_act("stop")
         else:
-            self._leave()
+            self.leave()
 
     async def do_go_on(self) -> None:
         if self._step == SEARCH:
@@ -318,29 +318,22 @@ happen at once; it is used once, and kept nowhere.
         elif self._step == CONFIRM:
             await self.action_act("destroy")
         else:
-            self._leave()
+            self.leave()
 
     def do_back(self) -> None:
-        """One step back; from the first one and from the proof to where one came from."""
+        """Go one step back; from the first step and from the proof close the wizard."""
         if self._step in (SEARCH, PROOF):
-            self._leave()
+            self.leave()
         elif self._step == CONFIRM:
             self.query_one(PurgeConfirmPage).take_tokens()
             self._go(PREVIEW)
         elif not self.query_one("#places", FilteredTable).clear_filter():
             self._go(SEARCH)
 
-    def _leave(self) -> None:
-        """To where one came from; from a dashboard that was opened here, to its first place."""
-        if len(self.app.screen_stack) > 2:
-            self.lifeboat.back()
-        else:
-            self.lifeboat.go("dashboard")
-
     def do_stop(self) -> None:
         self.workers.cancel_group(self, "purge")
 
-    # Looking ----------------------------------------------------------------------------------------------------
+    # Preview ----------------------------------------------------------------------------------------------------
 
     def do_workspace(self) -> None:
         self._wanted = replace(self._wanted, workspace=not self._wanted.workspace)
@@ -356,7 +349,7 @@ happen at once; it is used once, and kept nowhere.
 
     @work(exclusive=True, group="purge", exit_on_error=False)
     async def look(self) -> None:
-        """What would go."""
+        """Run the preview of the purge."""
         page = self.query_one(PurgePreviewPage)
         self._plan = None
         page.show(None, self._wanted)
@@ -365,7 +358,7 @@ happen at once; it is used once, and kept nowhere.
             said = await self.ask(
                 *build_purge_command(self._wanted, self._agent_id, dry_run=True), text=self._input(), tell=self._tell
             )
-            self._plan = documents.decode_document(Purged, said.document)
+            self._plan = decode_document(Purged, said.document)
         except LifeboatError as error:
             self._go(SEARCH)
             self.say_problem(error)
@@ -386,7 +379,7 @@ happen at once; it is used once, and kept nowhere.
     def _input(self) -> str:
         return f"{self._text}\n" if self._text else ""
 
-    # Doing ------------------------------------------------------------------------------------------------------
+    # Purge ------------------------------------------------------------------------------------------------------
 
     def do_destroy(self) -> None:
         tokens = self.query_one(PurgeConfirmPage).take_tokens()
@@ -396,7 +389,8 @@ happen at once; it is used once, and kept nowhere.
 
     @work(exclusive=True, group="purge", exit_on_error=False)
     async def carry_out(self, text: str, tokens: dict[str, str]) -> None:
-        """The purge, then the proof of it. What fails or is stopped is looked into, never guessed."""
+        """Purge, then show the proof. If the purge fails or is stopped, find out what happened to it; the result is
+        never guessed."""
         self._lines = [("", "It is being destroyed. c stops it; what has begun is finished by whoever starts next.")]
         self._show_lines()
         self._work(True)
@@ -406,9 +400,9 @@ happen at once; it is used once, and kept nowhere.
             said = await self.ask(
                 *build_purge_command(self._wanted, self._agent_id, dry_run=False), text=text, tell=self._tell
             )
-            await self._show_done(documents.decode_document(Purged, said.document), said, tokens)
+            await self._show_done(decode_document(Purged, said.document), said, tokens)
         except LifeboatError as error:
-            self.failed(error)
+            self.tell_failure(error)
             nothing = LOST if isinstance(error, CommandLost) else NOT_BEGUN
             await self._find_out(before, ("error", f"{error.title}: {error.message}"), nothing)
         except asyncio.CancelledError:
@@ -432,13 +426,13 @@ happen at once; it is used once, and kept nowhere.
 
     @work(group="look-into", exit_on_error=False)
     async def find_out_later(self, before: set[str]) -> None:
-        """After it was stopped."""
+        """Find out what happened to a purge that was stopped."""
         with contextlib.suppress(LifeboatError):
             await self._find_out(before, ("warning", STOPPED))
 
     async def _find_out(self, before: set[str], first: Line, nothing: str = NOT_BEGUN) -> None:
-        """What became of a purge that did not end by itself: the next command finishes what has begun, and a receipt
-        tells of it; else `nothing` is said."""
+        """Find out what became of a purge that ended abnormally. The next command completes a started purge, and a new
+        receipt proves it; without a new receipt show `nothing`."""
         self._lines = [first]
         self._show_lines()
         new = sorted(await self._receipts() - before)
@@ -446,24 +440,23 @@ happen at once; it is used once, and kept nowhere.
             self._lines.append(("done", "It had begun, and is finished on this machine now: its receipt is here."))
             self._told = () if self._plan is None else self._plan.remotes
             await self._show_receipt(new[-1])
-        elif self._lines == [first]:  # nobody said that something could not be finished
+        elif self._lines == [first]:  # the command reported nothing that it could not complete
             self._lines.append(("", nothing))
         self._show_lines()
 
     async def _receipts(self) -> set[str]:
-        """The ids of all there are. Notes of the command tell of what could not be finished."""
+        """Return the ids of all receipts. Notes of the command say what could not be completed."""
         said = await self.ask("receipts", "list")
         self._lines += [("warning", note) for note in said.notes]
-        return {each.id for each in documents.decode_document(ReceiptList, said.document).receipts}
+        return {each.id for each in decode_document(ReceiptList, said.document).receipts}
 
     # The proof --------------------------------------------------------------------------------------------------
 
     async def _show_receipt(self, receipt_id: str) -> None:
         try:
-            said = await self.ask("receipts", "show", receipt_id)
-            self._receipt = documents.decode_document(Shown, said.document)
+            self._receipt = await self.fetch(Shown, "receipts", "show", receipt_id)
         except LifeboatError as error:
-            self.failed(error)
+            self.tell_failure(error)
         self._show_lines()
 
     def _show_lines(self) -> None:
@@ -486,14 +479,10 @@ happen at once; it is used once, and kept nowhere.
 
         self.app.push_screen(ReceiptsScreen())
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_others(self) -> None:
-        """The wizard anew, for another agent: what is looked for has to be typed again, it is not kept."""
-        chosen: str | None = self._others[0]
-        if len(self._others) > 1:
-            chosen = await self.app.push_screen_wait(
-                ChoiceDialog("Which agent is next?", [(name, name) for name in self._others])
-            )
+        """Open a new wizard for another agent. The user has to type the text again, because it is not kept."""
+        chosen = await self.choose_one("Which agent is next?", [(name, name) for name in self._others])
         agent = self.lifeboat.find_agent(chosen) if chosen is not None else None
         if agent is not None:
             self.app.push_screen(PurgeWizard(agent.id))

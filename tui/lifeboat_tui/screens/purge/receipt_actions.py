@@ -1,21 +1,19 @@
-"""What can be done with the receipt of a purge, on every screen that shows one: export it, confirm it at a second copy
-where it waits, cut what it keeps out of captures from live files."""
+"""Actions on the receipt of a purge, for every screen that shows one: export it, confirm a pending purge on a remote,
+and cut text that is only kept out of captures from the live files."""
 
 from __future__ import annotations
 
 import os
 
-from textual import work
-
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.purge_documents import Purged
+from lifeboat_core.documents.receipt_documents import DONE, WAITING, Confirmed, Vault
 from lifeboat_core.texts.human_text import count_text, path_text
-from lifeboat_tui import documents
-from lifeboat_tui.documents.purge_documents import Purged
-from lifeboat_tui.documents.receipt_documents import DONE, WAITING, Confirmed, Vault
-from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen, attempted
 from lifeboat_tui.screens.purge.purge_proof_texts import describe_vault_state
 from lifeboat_tui.user_actions import UserAction
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog, TextDialog, require_text
 
 CONFIRMS = (
     "The second token (scope purge) is one that whoever owns the endpoint has. It is used once, and kept nowhere.",
@@ -31,47 +29,42 @@ LET_IN = UserAction("let_in", "i", "let files in", "Capture again the files that
 
 
 def list_confirmable_vaults(vaults: tuple[Vault, ...]) -> list[Vault]:
-    """Where the word of its owner would let it happen now."""
+    """Return the vaults where a second token would let the purge happen now."""
     return [each for each in vaults if each.state == WAITING or (each.kind == "endpoint" and each.state != DONE)]
 
 
 class ReceiptActionsScreen(LifeboatScreen):
-    """`after_confirming` is called when it may stand otherwise."""
+    """Screen with actions on a receipt. `after_confirming` is called when the state of the purge may have changed."""
 
     def after_confirming(self) -> None:
-        """Ask again for what is shown."""
+        """Reload what is shown."""
         self.reload()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def export_receipt(self, receipt_id: str) -> None:
-        """Write a receipt into a file for somebody else."""
+        """Write a receipt to a file for other people."""
         question = TextDialog(
             "Export the receipt",
             ["It holds ids, names of second copies and hashes, and nothing of what was purged.", "A new file:"],
             value=f"~/purge-{receipt_id[:13]}.json",
             yes="Export",
-            problem=lambda text: None if text.strip() else "type the name of a file",
+            problem=require_text("type the name of a file"),
         )
-        file = await self.app.push_screen_wait(question)
+        file = await self.answer(question)
         if file is None:
             return
-        try:
-            said = await self.ask("receipts", "export", receipt_id, "-o", os.path.expanduser(file.strip()))
-        except LifeboatError as error:
-            self.failed(error)
-        else:
-            self.say_problem(None)
-            path = said.document.get("path", file)
-            self.tell_user(f"Exported to {path}. Anybody can check it: lifeboat receipts verify FILE")
+        said = await self.ask("receipts", "export", receipt_id, "-o", os.path.expanduser(file.strip()))
+        self.say_problem(None)
+        path = said.document.get("path", file)
+        self.tell_user(f"Exported to {path}. Anybody can check it: lifeboat receipts verify FILE")
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def confirm_somewhere(self, receipt_id: str, vaults: tuple[Vault, ...]) -> None:
-        """Let a purge that waits happen now: where, and the second token."""
-        possible = list_confirmable_vaults(vaults)
-        name: str | None = possible[0].name
-        if len(possible) > 1:
-            choices = [(each.name, f"{each.name}: {describe_vault_state(each)}") for each in possible]
-            name = await self.app.push_screen_wait(ChoiceDialog("Where is it to happen now?", choices))
+        """Carry out a pending purge now: ask for the remote and its second token."""
+        choices = [
+            (each.name, f"{each.name}: {describe_vault_state(each)}") for each in list_confirmable_vaults(vaults)
+        ]
+        name = await self.choose_one("Where is it to happen now?", choices)
         if name is None:
             return
         question = TextDialog(
@@ -80,65 +73,51 @@ class ReceiptActionsScreen(LifeboatScreen):
             placeholder="second token, not shown",
             secret=True,
             yes="Destroy it there",
-            problem=lambda text: None if text.strip() else "type the second token",
+            problem=require_text("type the second token"),
         )
-        token = await self.app.push_screen_wait(question)
+        token = await self.answer(question)
         if token is not None:
             self.tell_user(f"Purging at {name}...")
             self.tell_user(await self.confirmed(receipt_id, name, token))
             self.after_confirming()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def cut_kept_out(self, agent_id: str) -> None:
-        """Cut from live files what was purged before and lies there still."""
-        try:
-            said = await self.ask("purge", agent_id, "--kept-out", "--dry-run")
-            live = documents.decode_document(Purged, said.document).live
-            files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
-            running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
-            if not files:
-                self.tell_user("; ".join(running) or "Nothing that was purged lies in live files.")
-                return
-            lines = [*files, *running, "", "It cannot be taken back: undo folders do not keep it either."]
-            if await self.app.push_screen_wait(ConfirmDialog("Cut it from live files", lines, yes="Cut", phrase="cut")):
-                said = await self.ask("purge", agent_id, "--kept-out", "--yes")
-                cut = documents.decode_document(Purged, said.document).workspace or ()
-                self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
-                self.after_confirming()
-        except LifeboatError as error:
-            self.failed(error)
+        """Cut text that was purged earlier from the live files in which it still is."""
+        live = (await self.fetch(Purged, "purge", agent_id, "--kept-out", "--dry-run")).live
+        files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
+        running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
+        if not files:
+            self.tell_user("; ".join(running) or "Nothing that was purged lies in live files.")
+            return
+        lines = [*files, *running, "", "It cannot be taken back: undo folders do not keep it either."]
+        if await self.answer(ConfirmDialog("Cut it from live files", lines, yes="Cut", phrase="cut")):
+            cut = (await self.fetch(Purged, "purge", agent_id, "--kept-out", "--yes")).workspace or ()
+            self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
+            self.after_confirming()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def let_in(self, agent_id: str) -> None:
-        """Capture again the files that a purge left out, once the user says that they may hold it."""
-        try:
-            said = await self.ask("purge", agent_id, "--let-in", "--dry-run")
-            files = documents.decode_document(Purged, said.document).let_in
-            if not files:
-                self.tell_user("No file is left out of captures because of a purge.")
-                return
-            lines = [*(path_text(path) for path in files), "", LETS_IN]
-            if await self.app.push_screen_wait(ConfirmDialog("Capture these files again", lines, yes="Let them in")):
-                said = await self.ask("purge", agent_id, "--let-in")
-                count = count_text(len(documents.decode_document(Purged, said.document).let_in), "file")
-                self.tell_user(f"Captures take {count} again.")
-                self.after_confirming()
-        except LifeboatError as error:
-            self.failed(error)
+        """Capture files again that a purge left out, after the user has confirmed it."""
+        files = (await self.fetch(Purged, "purge", agent_id, "--let-in", "--dry-run")).let_in
+        if not files:
+            self.tell_user("No file is left out of captures because of a purge.")
+            return
+        lines = [*(path_text(path) for path in files), "", LETS_IN]
+        if await self.answer(ConfirmDialog("Capture these files again", lines, yes="Let them in")):
+            count = count_text(len((await self.fetch(Purged, "purge", agent_id, "--let-in")).let_in), "file")
+            self.tell_user(f"Captures take {count} again.")
+            self.after_confirming()
 
     async def confirmed(self, receipt_id: str, name: str, token: str) -> str:
-        """Confirm it at one second copy; how it stands there now, or what failed. The token goes to standard input."""
+        """Confirm a purge on one remote with a second token, sent on standard input. Returns its new state there, or
+        the failure."""
         try:
             said = await self.ask(
                 "receipts", "confirm", receipt_id, "--remote", name, "--token-stdin", text=f"{token}\n"
             )
-            vault = documents.decode_document(Confirmed, said.document).vault
+            vault = decode_document(Confirmed, said.document).vault
         except LifeboatError as error:
             self.say_problem(error)
             return f"{name}: {error.title}: {error.message}"
         return f"{name}: {'confirmed' if vault is None else describe_vault_state(vault)}"
-
-    def failed(self, error: LifeboatError) -> None:
-        """Say it in the banner and in the corner."""
-        self.say_problem(error)
-        self.tell_user(f"{error.title}: {error.message}", severity="error")

@@ -1,4 +1,4 @@
-"""Receipts of purges: every purge, where it stands, and whether its receipt holds."""
+"""Screen of purge receipts: every purge with its state, and whether its receipt is valid."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.receipt_documents import Audited, Listed, Shown
+from lifeboat_core.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.cell_text import format_short_age, make_plain, protect_dashed_name
-from lifeboat_tui.documents.receipt_documents import Audited, Listed, Shown
-from lifeboat_tui.documents.receipt_documents import Receipts as ReceiptList
 from lifeboat_tui.glyphs import STYLES
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.purge.painted_lines import paint_lines
 from lifeboat_tui.screens.purge.purge_proof_texts import (
     Line,
@@ -31,7 +31,7 @@ from lifeboat_tui.screens.purge.purge_proof_texts import (
 from lifeboat_tui.screens.purge.receipt_actions import LET_IN, ReceiptActionsScreen, list_confirmable_vaults
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import TextDialog
+from lifeboat_tui.widgets.question_dialogs import TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
 COLUMNS = (
@@ -46,7 +46,7 @@ NOTHING = (
     "here. P on the dashboard begins one; V checks a receipt in a file."
 )
 _ID = 13
-"""Characters of an id that tell receipts apart."""
+"""Number of characters of an id that distinguishes receipts."""
 
 
 class ReceiptsScreen(ReceiptActionsScreen):
@@ -107,12 +107,8 @@ that was exported can be checked on any machine, offline.
             return ("receipts", "list")
         return ("receipts", "show", row.key, *(["--audit"] if self._is_audit else []))
 
-    @property
-    def table(self) -> RowTable:
-        return self.query_one("#list", FilteredTable).table
-
     async def load(self) -> None:
-        found = documents.decode_document(ReceiptList, (await self.ask("receipts", "list")).document)
+        found = await self.fetch(ReceiptList, "receipts", "list")
         self._known = {each.id: each for each in found.receipts}
         newest = sorted(found.receipts, key=lambda each: each.requested_at or "", reverse=True)
         broken = [
@@ -148,7 +144,7 @@ that was exported can be checked on any machine, offline.
 
     @work(exclusive=True, group="detail", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """The receipt under the cursor, checked."""
+        """Verify the receipt under the cursor and show the result."""
         row = self.table.current
         self._shown = None
         if row is None or row.key not in self._known:
@@ -157,11 +153,10 @@ that was exported can be checked on any machine, offline.
         one = self._known[row.key]
         try:
             if self._is_audit:
-                said = await self.ask("receipts", "show", one.id, "--audit")
-                self._say(list(describe_audit(documents.decode_document(Audited, said.document))), "For an auditor")
+                audited = await self.fetch(Audited, "receipts", "show", one.id, "--audit")
+                self._say(list(describe_audit(audited)), "For an auditor")
             else:
-                said = await self.ask("receipts", "show", one.id)
-                self._shown = documents.decode_document(Shown, said.document)
+                self._shown = await self.fetch(Shown, "receipts", "show", one.id)
                 lines = [
                     *build_receipt_heading(self._shown.receipt, one.agent, self.link.now()),
                     *describe_receipt(self._shown),
@@ -175,7 +170,7 @@ that was exported can be checked on any machine, offline.
         self.query_one("#below").border_title = title
         self.query_one("#detail", Static).update(paint_lines(lines, self.glyphs) if lines else Content(""))
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act not in ("audit", "export", "confirm", "kept_out", "let_in"):
@@ -190,8 +185,7 @@ that was exported can be checked on any machine, offline.
         return None
 
     def _chosen(self) -> Listed | None:
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._known.get(row.key)
+        return self._known.get(self.row_key or "")
 
     def do_audit(self) -> None:
         self._is_audit = not self._is_audit
@@ -217,25 +211,21 @@ that was exported can be checked on any machine, offline.
         assert one is not None
         self.cut_kept_out(one.agent_id)
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_check(self) -> None:
-        """Whether a receipt in a file holds."""
+        """Verify a receipt file."""
         question = TextDialog(
             "Verify a receipt in a file",
             ["Nobody is asked; the keys and the vaults of this home count, where they know of it."],
             placeholder="the file",
             yes="Verify",
-            problem=lambda text: None if text.strip() else "type the name of a file",
+            problem=require_text("type the name of a file"),
         )
-        file = await self.app.push_screen_wait(question)
+        file = await self.answer(question)
         if file is None:
             return
-        try:
-            said = await self.ask("receipts", "verify", *protect_dashed_name(os.path.expanduser(file.strip())))
-            shown = documents.decode_document(Shown, said.document)
-        except LifeboatError as error:
-            self.failed(error)
-            return
+        said = await self.ask("receipts", "verify", *protect_dashed_name(os.path.expanduser(file.strip())))
+        shown = decode_document(Shown, said.document)
         self.say_problem(None)
         self._say(list(describe_receipt_findings(shown.holds, shown.findings)), make_plain(file).replace("[", r"\["))
         self.tell_user(

@@ -1,48 +1,43 @@
-"""A second copy made known: its address, or a join line in a field that is not shown; looked at before it is kept."""
+"""Dialog that adds a remote by its address, or by a join line in a hidden field. It probes the remote before adding
+it."""
 
 from __future__ import annotations
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.remote_documents import Met
 from lifeboat_core.machine.typed_folders import parse_whole_path
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.remote_documents import Met
 from lifeboat_tui.link import DashboardLink
 from lifeboat_tui.screens.lifeboat_screen import format_problem
+from lifeboat_tui.screens.remotes.add_remote_command import JOIN_LINE, build_add_command, is_folder
 from lifeboat_tui.screens.remotes.remote_lines import describe_probed_remote
 from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.question_dialogs import Dialog
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
-JOIN_LINE = "lifeboat+"
-"""How a join line begins: it holds a token, so it never stands in a field that is read."""
 LOOK, ADD = "Ask who it is", "Add it"
 
 
-class AddRemoteDialog(ModalScreen[Met | None]):
-    """The first press of the button asks who is there and says who could read what; the second one keeps it. The
-    result is what was added, None where nothing was."""
+class AddRemoteDialog(Dialog[Met | None]):
+    """Dialog with two steps on one button: probe the remote and say who could read the data, then add it. Its result is
+    the added remote, or None."""
 
     CSS = """
-    AddRemoteDialog { align: center middle; }
     AddRemoteDialog > VerticalScroll {
         width: 78; max-width: 98%; height: auto; max-height: 100%; border: round $border; background: $surface;
         padding: 0 2;
     }
-    AddRemoteDialog .title { text-style: bold; }
     AddRemoteDialog .label { color: $foreground 60%; }
     AddRemoteDialog #met { height: auto; text-style: bold; }
-    AddRemoteDialog #problem { color: $text-error; text-style: bold; height: auto; }
+    AddRemoteDialog Horizontal { margin-top: 0; }
     AddRemoteDialog TextCheckbox { border: none; padding: 0; }
-    AddRemoteDialog Horizontal { height: auto; align-horizontal: right; }
-    AddRemoteDialog Button { margin-left: 2; }
     """
-    BINDINGS = [("escape", "cancel", "Cancel")]
 
     def __init__(self, link: DashboardLink, *, may_add: bool = True) -> None:
         super().__init__()
@@ -62,7 +57,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
             yield TextCheckbox("Encrypt everything here: whoever runs it can read nothing", id="sealed", compact=True)
             yield TextCheckbox("A folder in clear, readable by any ALF program", id="plain", compact=True)
             yield Static("", id="met", markup=False)
-            yield Static("", id="problem", markup=False)
+            yield Static("", id="problem", classes="problem", markup=False)
             with Horizontal():
                 yield Button("Cancel", id="cancel")
                 yield Button(LOOK, id="yes", variant="primary")
@@ -74,7 +69,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
-        """A join line that was pasted into a wrong field goes to the one that is not shown."""
+        """Move a join line from a visible field to the hidden one."""
         typed = event.value.strip()
         if event.input.id != "secret" and typed.lower().startswith(JOIN_LINE):
             self.query_one("#secret", Input).value = typed
@@ -83,7 +78,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     @on(TextCheckbox.Changed)
     def _forget(self) -> None:
-        """What was met was met for other answers."""
+        """Forget the probed remote, because the fields have changed."""
         if self._is_met:
             self._is_met = False
             self.query_one("#met", Static).update("")
@@ -95,49 +90,40 @@ class AddRemoteDialog(ModalScreen[Met | None]):
     def _is_on(self, field: str) -> bool:
         return self.query_one(f"#{field}", TextCheckbox).value
 
-    def _command(self) -> tuple[list[str], str] | str:
-        """The words and the standard input of `remote add`, or what is missing."""
+    def _command(self) -> tuple[tuple[str, ...], str] | str:
+        """Return words and standard input of `remote add`, or a sentence on what is missing."""
         name, address, secret = self._value("name"), self._value("address"), self._value("secret")
         if not name:
             return "type what to call it"
         if not address and not secret:
             return "type an address, a folder or a join line"
-        is_folder = bool(address) and "://" not in address
-        if is_folder:
+        if is_folder(address):
             try:
-                address, secret = parse_whole_path(address).as_uri(), ""
+                address = str(parse_whole_path(address))
             except LifeboatError as error:
                 return error.message
-        words = ["remote", "add", name]
-        if not address:
-            words.append("--join-stdin")
-        else:
-            words += [address, *(["--token-stdin"] if secret else [])]
-        words += [f"--{option}" for option in ("optional", "sealed", "plain") if self._is_on(option)]
-        return words, f"{secret}\n" if secret else ""
+        options = [option for option in ("optional", "sealed", "plain") if self._is_on(option)]
+        return build_add_command(name, address, secret, options)
 
     # The buttons ------------------------------------------------------------------------------------------------
 
     @on(Input.Submitted)
     def _entered(self) -> None:
-        """Enter in a field looks, and does not add."""
+        """Probe the remote on enter in a field. Enter never adds it."""
         if self._is_met:
             self.query_one("#yes", Button).focus()
         else:
             self.look()
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "cancel":
-            self.action_cancel()
-        elif self._is_met:
+    def accept(self) -> None:
+        if self._is_met:
             self.add()
         else:
             self.look()
 
     @work(exclusive=True, group="step", exit_on_error=False)
     async def look(self) -> None:
-        """Ask who is there, and say who could read what."""
+        """Probe the remote and say who could read the data."""
         met = await self._run("--dry-run")
         if met is not None:
             self._is_met = True
@@ -155,7 +141,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
             self.dismiss(met)
 
     async def _run(self, *more: str) -> Met | None:
-        """Run the command; None where it failed, which is said."""
+        """Run the command. Returns None after a failure, which is shown."""
         command = self._command()
         if isinstance(command, str):
             self._say(command)
@@ -164,7 +150,7 @@ class AddRemoteDialog(ModalScreen[Met | None]):
         self._say("")
         self.query_one("#met", Static).update("Asking it who it is...")
         try:
-            return documents.decode_document(Met, (await self._link.run(*words, *more, text=text)).document)
+            return decode_document(Met, (await self._link.run(*words, *more, text=text)).document)
         except LifeboatError as error:
             self.query_one("#met", Static).update("")
             self._say(format_problem(error))
@@ -172,7 +158,3 @@ class AddRemoteDialog(ModalScreen[Met | None]):
 
     def _say(self, problem: str) -> None:
         self.query_one("#problem", Static).update(make_plain(problem))
-
-    def action_cancel(self) -> None:
-        self.query_one("#secret", HiddenInput).take()
-        self.dismiss(None)

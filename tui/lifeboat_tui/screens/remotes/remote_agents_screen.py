@@ -1,4 +1,4 @@
-"""Agents that a second copy has: to bring one back, or to have this machine write it from now on."""
+"""Screen of the agents on a remote: restore one here, or make this machine its writer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_tui import documents
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.remote_documents import Adoption, Away, There
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.remote_documents import Adoption, Away, There
 from lifeboat_tui.screens.command_screen import CommandScreen
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.remotes.remote_lines import (
     AWAY_COLUMNS,
     build_remote_agent_row,
@@ -28,6 +28,7 @@ from lifeboat_tui.widgets.row_table import RowTable
 
 class RemoteAgentsScreen(CommandScreen):
     NAME = "Agents there"
+    ENTER = "restore"
     ACTS = (
         UserAction("restore", "r", "bring back", "Bring the agent back from here, credentials included", footer=True),
         UserAction(
@@ -72,7 +73,7 @@ nothing any more.
         return ("lifeboat", "second copies", self._remote)
 
     async def load(self) -> None:
-        self._agents = documents.decode_document(There, (await self.ask(*self.twin())).document).agents
+        self._agents = (await self.fetch(There, *self.twin())).agents
         self.table.empty = f"{make_plain(self._remote)} has no agent yet. s on the screen before brings yours there."
         self._show()
 
@@ -87,13 +88,8 @@ nothing any more.
             self._show_detail()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#away", FilteredTable).table
-
-    @property
     def chosen(self) -> Away | None:
-        current = self.table.current if self.is_mounted else None
-        return next((one for one in self._agents if current is not None and one.id == current.key), None)
+        return next((one for one in self._agents if one.id == self.row_key), None)
 
     @on(RowTable.Moved, "#away-table")
     def _show_detail(self) -> None:
@@ -102,7 +98,7 @@ nothing any more.
         self.query_one("#detail-text", Static).update("\n".join(make_plain(line) for line in lines))
         self.refresh_bars()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         one = self.chosen
@@ -114,10 +110,6 @@ nothing any more.
             return "it is not on this machine; r brings it back"
         return None
 
-    @on(RowTable.Chosen, "#away-table")
-    async def _chosen(self) -> None:
-        await self.action_act("restore")
-
     def do_restore(self) -> None:
         from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 
@@ -125,16 +117,14 @@ nothing any more.
         assert one is not None
         self.app.push_screen(RestoreWizard(one.id, remote=self._remote))
 
-    def do_adopt(self) -> None:
-        self.attempt(self._adopt())
-
-    async def _adopt(self) -> None:
-        """What it changes is asked first, then the machine that it is taken from is typed."""
+    @attempted
+    async def do_adopt(self) -> None:
+        """Show the changes of an adoption, have the name of the current machine typed, and adopt."""
         one = self.chosen
         assert one is not None
         adopt = ("agents", "adopt", one.id, "--from", self._remote)
         said = await self.carry_out(f"Looking at {one.here}", *adopt, "--dry-run")
-        found = documents.decode_document(Adoption, said.document)
+        found = decode_document(Adoption, said.document)
         phrase = found.take_over or one.here or one.id
         lines = [*describe_adoption(found, self.link.now()), *said.notes]
         if not await self.answer(ConfirmDialog(f"Write {one.here} from here?", lines, yes="Adopt it", phrase=phrase)):

@@ -1,4 +1,4 @@
-"""What the screens of second copies show, as rows and lines."""
+"""Texts of the screens of remotes: rows and detail lines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import datetime
 
 from textual.content import Content
 
+from lifeboat_core.documents.receipt_documents import Listed, Vault
+from lifeboat_core.documents.remote_documents import Adoption, Away, Met, SecondCopy, Tried
 from lifeboat_core.health.state_words import find_worst_state
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui.cell_text import format_age, format_local_day, format_short_age, format_size, make_plain
-from lifeboat_tui.documents.receipt_documents import Listed, Vault
-from lifeboat_tui.documents.remote_documents import Adoption, Away, Met, SecondCopy, Tried
+from lifeboat_tui.cell_text import format_age, format_local_day, format_pair, format_short_age, format_size, make_plain
 from lifeboat_tui.glyphs import STYLES, Glyphs
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
@@ -34,7 +34,7 @@ AWAY_COLUMNS = (
     TableColumn("SIZE", 8, rank=4, right=True),
 )
 MOST_CHANGES = 40
-"""Lines of an adoption's changes that its question shows."""
+"""Maximum number of changed files that the question about an adoption lists."""
 
 
 def state_of_remote(one: SecondCopy) -> str:
@@ -50,13 +50,12 @@ def state_of_remote(one: SecondCopy) -> str:
 def build_remote_row(one: SecondCopy, glyphs: Glyphs, now: datetime) -> TableRow:
     state = state_of_remote(one)
     readable = TableCell("nothing", "success") if one.sealed else TableCell("yes", "warning")
-    kind = "folder" if one.is_folder else "endpoint"
     return TableRow(
         one.name,
         (
             TableCell(glyphs.state(state), STYLES.get(state, "")),
             TableCell(one.name, "strong"),
-            "" if one.problem else kind,
+            one.kind or "",
             "" if one.problem else readable,
             "kept" if one.has_token else TableCell("none", "muted"),
             format_short_age(one.verified_at, now),
@@ -66,12 +65,12 @@ def build_remote_row(one: SecondCopy, glyphs: Glyphs, now: datetime) -> TableRow
 
 
 def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, now: datetime) -> Iterator[Content]:
-    """What is known of a second copy, each agent in it, and the purges that wait there."""
+    """Yield details of a remote, of each agent on it, and of the purges pending there."""
     if one.problem:
         yield Content.styled(make_plain(one.problem), "$text-error")
         return
-    yield _pair("address", one.url or "")
-    yield _pair("readable", one.readable)
+    yield format_pair("address", one.url or "")
+    yield format_pair("readable", one.readable)
     for agent in one.agents:
         has = "nothing yet" if agent.sequence is None else f"sequence {agent.sequence}, {format_age(agent.at, now)}"
         verified = f"read back {format_age(agent.verified_at, now)}" if agent.verified_at else "never read back"
@@ -87,22 +86,18 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
         until = f", until {format_local_day(vault.applies_at)}" if vault is not None and vault.applies_at else ""
         told = f"{glyphs.sign('pending')} a purge of {receipt.agent or receipt.agent_id} waits here{until} (p)"
         yield Content.styled(make_plain(told), "$text-warning")
-    yield _pair("id", f"{one.id or 'not known'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
+    yield format_pair("id", f"{one.id or 'not known'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
     since = f"since {format_local_day(one.added_at)}" if one.added_at else "since when nobody knows"
-    yield _pair("a copy", f"{since}{', may be away (optional)' if one.optional else ''}")
+    yield format_pair("a copy", f"{since}{', may be away (optional)' if one.optional else ''}")
 
 
 def find_waiting_vault(receipt: Listed, name: str) -> Vault | None:
-    """Where a purge waits at a second copy, None where it does not."""
+    """Return the vault of a remote in which the purge is pending, or None."""
     return next((vault for vault in receipt.vaults if vault.name == name and vault.state != "done"), None)
 
 
-def _pair(name: str, value: str) -> Content:
-    return Content.assemble((f"{name:<12}", "$foreground 60%"), make_plain(value))
-
-
 def describe_probed_remote(met: Met) -> Iterator[str]:
-    """Who answered, who can read what there, and what the token allows."""
+    """Yield which remote answered, who can read its data, and what the token allows."""
     release = f" (release {met.release})" if met.release else ""
     yield f"It answers{release}: {met.url}"
     yield met.readable
@@ -115,7 +110,7 @@ def describe_probed_remote(met: Met) -> Iterator[str]:
 
 
 def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
-    """Each check, those that failed first."""
+    """Yield one line per conformance check, failed ones first."""
     for check in sorted(tried.checks, key=lambda check: check.ok):
         yield f"{glyphs.sign('done' if check.ok else 'error')} {'' if check.ok else 'failed: '}{check.name}"
         if check.message:
@@ -124,7 +119,7 @@ def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
         yield f"{count_text(tried.left, 'made-up agent')} left there: only whoever runs it can remove agents."
 
 
-# Agents that are there ----------------------------------------------------------------------------------------------
+# Agents on a remote -------------------------------------------------------------------------------------------------
 
 
 def build_remote_agent_row(one: Away, now: datetime) -> TableRow:
@@ -163,7 +158,7 @@ def describe_remote_agent(one: Away, now: datetime) -> Iterator[str]:
 
 
 def describe_adoption(found: Adoption, now: datetime) -> Iterator[str]:
-    """What taking an agent over would change."""
+    """Yield the changes that taking over an agent would make."""
     by = f", written by {found.machine}" if found.machine else ""
     came = f" {format_age(found.written_at, now)}" if found.written_at else ""
     yield f"{found.remote} has sequence {found.base}{by}{came}. The workspace here goes on top of it:"

@@ -1,21 +1,19 @@
-"""Second copies: endpoints and folders, how each stands with each agent, and what can be done with them."""
+"""Screen of the remotes: the state of each, its agents, and the actions on it."""
 
 from __future__ import annotations
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.receipt_documents import Listed, Receipts
+from lifeboat_core.documents.remote_documents import Met, Removed, SecondCopies, SecondCopy, Tried
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
-from lifeboat_tui.cell_text import escape_title
-from lifeboat_tui.documents.receipt_documents import Listed, Receipts
-from lifeboat_tui.documents.remote_documents import Met, Removed, SecondCopies, SecondCopy, Tried
 from lifeboat_tui.screens.command_screen import CommandScreen
-from lifeboat_tui.screens.lifeboat_screen import FILTER
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.remotes.add_remote_dialog import AddRemoteDialog
 from lifeboat_tui.screens.remotes.remote_lines import (
     COLUMNS,
@@ -28,7 +26,7 @@ from lifeboat_tui.screens.remotes.remote_lines import (
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
 from lifeboat_tui.widgets.filtered_table import FilteredTable
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, TextDialog, require_text
 from lifeboat_tui.widgets.row_table import RowTable
 
 NOBODY = (
@@ -41,6 +39,7 @@ OF_ONE = frozenset({"open", "test", "token", "remove"})
 
 class RemotesScreen(CommandScreen):
     NAME = "Second copies"
+    ENTER = "open"
     ACTS = (
         UserAction("add", "a", "add", "Make another second copy known", footer=True),
         UserAction(
@@ -94,9 +93,9 @@ key everywhere.
         return ("remote", "list")
 
     async def load(self) -> None:
-        self._copies = documents.decode_document(SecondCopies, (await self.ask("remote", "list")).document).remotes
+        self._copies = (await self.fetch(SecondCopies, "remote", "list")).remotes
         self._show()
-        self._receipts = documents.decode_document(Receipts, (await self.ask("receipts", "list")).document).receipts
+        self._receipts = (await self.fetch(Receipts, "receipts", "list")).receipts
         self._show_detail()
 
     def happened(self, event: JsonObject) -> None:
@@ -112,18 +111,13 @@ key everywhere.
             self._show_detail()
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#copies", FilteredTable).table
-
-    @property
     def chosen(self) -> SecondCopy | None:
-        """The second copy under the cursor."""
-        current = self.table.current if self.is_mounted else None
-        return next((one for one in self._copies if current is not None and one.name == current.key), None)
+        """Return the remote under the cursor."""
+        return next((one for one in self._copies if one.name == self.row_key), None)
 
     @property
     def waiting(self) -> list[Listed]:
-        """Purges that are not done at the second copy under the cursor."""
+        """Return the purges that are pending on the remote under the cursor."""
         one = self.chosen
         return (
             [] if one is None else [each for each in self._receipts if find_waiting_vault(each, one.name) is not None]
@@ -132,12 +126,11 @@ key everywhere.
     @on(RowTable.Moved, "#copies-table")
     def _show_detail(self) -> None:
         one = self.chosen
-        self.query_one("#detail").border_title = "" if one is None else escape_title(one.name)
-        lines = [] if one is None else list(describe_remote(one, self.waiting, self.glyphs, self.link.now()))
-        self.query_one("#detail-text", Static).update(Content("\n").join(lines))
+        lines = () if one is None else describe_remote(one, self.waiting, self.glyphs, self.link.now())
+        self.describe(lines, title="" if one is None else one.name)
         self.refresh_bars()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         one = self.chosen
@@ -145,15 +138,11 @@ key everywhere.
             return "there is no second copy yet (a adds one)"
         if act in ("open", "test", "token") and one is not None and one.problem:
             return "its file cannot be used; x removes it"
-        if act == "token" and one is not None and one.is_folder:
-            return "a folder has no token"
+        if act == "token" and one is not None and not one.needs_token:
+            return f"a {one.kind} has no token"
         if act == "purges" and not self.waiting:
             return "no purge waits there"
         return None
-
-    @on(RowTable.Chosen, "#copies-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
 
     def do_open(self) -> None:
         from lifeboat_tui.screens.remotes.remote_agents_screen import RemoteAgentsScreen
@@ -167,10 +156,8 @@ key everywhere.
 
         self.app.push_screen(ReceiptsScreen())
 
-    def do_add(self) -> None:
-        self.attempt(self._add())
-
-    async def _add(self) -> None:
+    @attempted
+    async def do_add(self) -> None:
         met = await self.answer(AddRemoteDialog(self.link, may_add=not self.lifeboat.is_readonly))
         if met is None:
             return
@@ -192,14 +179,12 @@ key everywhere.
         self.tell_user(f"{done}; {behind} not everywhere yet" if behind else done)
         self.lifeboat.ask_status()
 
-    def do_test(self) -> None:
-        self.attempt(self._test())
-
-    async def _test(self) -> None:
+    @attempted
+    async def do_test(self) -> None:
         one = self.chosen
         assert one is not None
         said = await self.carry_out(f"Trying out {one.name}", "remote", "test", one.name)
-        tried = documents.decode_document(Tried, said.document)
+        tried = decode_document(Tried, said.document)
         failed = sum(not check.ok for check in tried.checks)
         title = (
             f"{one.name}: {failed} of {count_text(len(tried.checks), 'check')} failed"
@@ -208,27 +193,29 @@ key everywhere.
         )
         await self.answer(OutcomeScreen(title, list(describe_checks(tried, self.glyphs))))
 
-    def do_token(self) -> None:
-        self.attempt(self._token())
-
-    async def _token(self) -> None:
+    @attempted
+    async def do_token(self) -> None:
         one = self.chosen
         assert one is not None
         lines = ["It is tried out before it is kept. The one before counts until it is revoked there."]
         token = await self.answer(
-            TextDialog(f"Another token for {one.name}", lines, secret=True, yes="Try it out", problem=_no_token)
+            TextDialog(
+                f"Another token for {one.name}",
+                lines,
+                secret=True,
+                yes="Try it out",
+                problem=require_text("type or paste the token, or cancel"),
+            )
         )
         if token is not None:
             said = await self.carry_out(
                 "Trying it out", "remote", "token", one.name, "--token-stdin", text=f"{token}\n"
             )
-            ends = list(describe_probed_remote(documents.decode_document(Met, said.document)))[2:]
+            ends = list(describe_probed_remote(decode_document(Met, said.document)))[2:]
             self.tell_user(" ".join([f"{one.name} lets this machine in with the new token.", *ends]))
 
-    def do_remove(self) -> None:
-        self.attempt(self._remove())
-
-    async def _remove(self) -> None:
+    @attempted
+    async def do_remove(self) -> None:
         one = self.chosen
         assert one is not None
         words = ["remote", "remove", one.name, "--yes"]
@@ -249,11 +236,7 @@ key everywhere.
         ]
         if await self.answer(ConfirmDialog(f"Remove {one.name}?", lines, yes="Remove it", phrase=one.name)):
             said = await self.ask(*words)
-            revoked = documents.decode_document(Removed, said.document).token_revoked
+            revoked = decode_document(Removed, said.document).token_revoked
             told = f"{one.name} is no second copy any more.{' Its token was revoked.' if revoked else ''}"
             self.tell_user(" ".join([told, *said.notes]))
             self.lifeboat.ask_status()
-
-
-def _no_token(text: str) -> str | None:
-    return None if text.strip() else "type or paste the token, or cancel"

@@ -1,4 +1,4 @@
-"""Restore: which files. A list to mark in, over the wizard."""
+"""Dialog over the restore wizard that lists files to select."""
 
 from __future__ import annotations
 
@@ -8,30 +8,25 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.question_dialogs import Dialog
 from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 
 COLUMNS = (TableColumn("", 9), TableColumn("FILE", 20, grow=1), TableColumn("SIZE", 9, rank=1, right=True))
 
 
-class FileSelectionDialog(ModalScreen[frozenset[str] | None]):
-    """The keys of the rows that are marked; None when the user does not want to choose."""
+class FileSelectionDialog(Dialog[frozenset[str] | None]):
+    """List of files with marks. Its result is the keys of the marked rows, or None if the user cancels."""
 
     CSS = """
-    FileSelectionDialog { align: center middle; }
-    FileSelectionDialog > Vertical {
-        width: 100; max-width: 95%; height: 90%; border: round $border; background: $surface; padding: 1 2;
-    }
-    FileSelectionDialog .title { text-style: bold; height: auto; }
-    FileSelectionDialog Horizontal { height: 1; align-horizontal: right; }
-    FileSelectionDialog Button { margin-left: 2; }
+    FileSelectionDialog > Vertical { width: 100; height: 90%; }
+    FileSelectionDialog .title { height: auto; }
+    FileSelectionDialog Horizontal { height: 1; margin-top: 0; }
     """
     BINDINGS = [
-        Binding("escape", "cancel", "Cancel"),
         Binding("slash", "filter", "Filter"),
         Binding("a", "all", "All that are shown"),
         Binding("n", "none", "None"),
@@ -73,14 +68,13 @@ class FileSelectionDialog(ModalScreen[frozenset[str] | None]):
 
     def action_cancel(self) -> None:
         if not self.listing.clear_filter():
-            self.dismiss(None)
+            self.cancel()
 
     @on(RowTable.Chosen)
     def _chosen(self, event: RowTable.Chosen) -> None:
-        """Enter takes what is marked; where nothing is, the row under the cursor."""
+        """Accept the marked rows on enter, or the row under the cursor if none is marked."""
         marked = self.listing.table.marked or {event.row.key}
         self.dismiss(frozenset(marked))
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
-        self.dismiss(frozenset(self.listing.table.marked) if event.button.id == "yes" else None)
+    def accept(self) -> None:
+        self.dismiss(frozenset(self.listing.table.marked))

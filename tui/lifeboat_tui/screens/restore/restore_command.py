@@ -1,5 +1,5 @@
-"""What somebody wants of a restore, and the command that does it: nothing else of the wizard says it to the command
-line."""
+"""The user's choices for a restore, and the command built from them. Only this module knows the options of `lifeboat
+restore`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lifeboat_core.texts.human_text import quote_argument
 
 @dataclass(frozen=True, slots=True)
 class RestoreChoices:
-    """`at` is a sequence or a time, None for the newest state; `remote` where it comes from, None for this machine;
-    `to` the folder, None for the agent's own; `runtime` None for its own. `seen` is the code of the unsigned state
-    that the user accepted, None before that. The rest is what the options of `lifeboat restore` of the same names
-    are."""
+    """Choices for a restore. `at` is a sequence or a time, None for the newest sequence; `remote` is the source, None
+    for this machine; `to` is the directory, None for in place; `runtime` is None for the agent's own. `seen` is the
+    code of the unsigned state that the user accepted, None before that. The other fields correspond to the options of
+    `lifeboat restore` with the same names."""
 
     agent: str
     at: str | None = None
@@ -40,12 +40,13 @@ class RestoreChoices:
 
     @property
     def is_adopted(self) -> bool:
-        """Whether the agent lives there from now on: only another folder can be adopted."""
+        """True if the restored agent lives in the target from now on. Only a restore into another directory can be
+        adopted."""
         return self.adopt and self.to is not None
 
 
 def build_restore_command(wanted: RestoreChoices, *, dry_run: bool) -> tuple[str, ...]:
-    """The words of the command: what shows the plan, or what carries it out."""
+    """Return the command for the preview (`dry_run`) or for the restore."""
     seen = () if dry_run or wanted.seen is None else ("--seen", wanted.seen)
     return ("restore", wanted.agent, "--dry-run" if dry_run else "--yes", *_options(wanted), *seen)
 
@@ -77,17 +78,17 @@ def _options(wanted: RestoreChoices) -> Iterator[str]:
 
 
 def limit_to_file(wanted: RestoreChoices, name: str) -> RestoreChoices:
-    """The same for one file. Scheduled jobs and sessions are no files."""
+    """Return the choices limited to one file, without scheduled jobs and sessions."""
     return replace(wanted, paths=(glob.escape(name),))
 
 
 def escape_patterns(names: Iterator[str] | list[str]) -> tuple[str, ...]:
-    """Patterns that fit files of these names."""
+    """Return patterns that match exactly the files of these names."""
     return tuple(glob.escape(name) for name in names)
 
 
 def unescape_patterns(paths: tuple[str, ...]) -> set[str]:
-    """Names that patterns stand for where they are nothing but names."""
+    """Return the names that escaped patterns stand for. Other patterns are returned unchanged."""
     return {_unescaped(path) for path in paths}
 
 
@@ -98,10 +99,10 @@ def _unescaped(path: str) -> str:
 
 
 def parse_patterns(text: str) -> tuple[str, ...]:
-    """Patterns as they were typed, with quotes as in a shell. Raises ValueError."""
+    """Split typed patterns like a shell does, honouring quotes. Raises ValueError."""
     return tuple(shlex.split(text))
 
 
 def format_command(said: tuple[str, ...]) -> str:
-    """A command as it is typed."""
+    """Return a command quoted for the shell."""
     return " ".join(("lifeboat", *map(quote_argument, said)))

@@ -1,4 +1,4 @@
-"""Restore, second step: where to, for which runtime, which files, and what comes along."""
+"""Second page of the restore wizard: target, runtime, files, and additional data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from lifeboat_core.documents.agent_documents import Everyone, Here
+from lifeboat_core.documents.restore_documents import Plan
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_size, make_plain
-from lifeboat_tui.documents.restore_documents import Everyone, Here, Plan
 from lifeboat_tui.screens.restore.file_selection import FileSelectionDialog
 from lifeboat_tui.screens.restore.restore_command import (
     build_restore_command,
@@ -39,14 +39,14 @@ HELPS = {
     "adopt": "A copy to look into, or the agent itself: then this folder is protected, and a former machine sends "
     "nothing more.",
 }
-"""What each line means."""
+"""Help text of each option."""
 ONLY_ELSEWHERE = "only where it goes into another folder"
 SWITCHES = ("with_credentials", "with_cron", "with_sessions", "adopt", "finish")
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreOption:
-    """A line of the page: what is chosen. `refused` says why it cannot be changed now."""
+    """Row of the page with a choice. `refused` says why it cannot be changed now."""
 
     key: str
     name: str
@@ -61,7 +61,7 @@ class RestoreOptionsPage(RestoreStepPage):
     def __init__(self) -> None:
         super().__init__(id="what")
         self.here: Here | None = None
-        """The agent as it lives on this machine."""
+        """The agent as it is on this machine."""
         self._options: dict[str, RestoreOption] = {}
 
     def compose(self) -> ComposeResult:
@@ -78,8 +78,7 @@ class RestoreOptionsPage(RestoreStepPage):
         return build_restore_command(self.wizard.spoken, dry_run=True)
 
     async def begin(self) -> None:
-        said = await self.wizard.ask("agents", "list")
-        agents = documents.decode_document(Everyone, said.document).agents
+        agents = (await self.wizard.fetch(Everyone, "agents", "list")).agents
         self.here = next((one for one in agents if self.wanted.agent in (one.id, one.name)), None)
         away = self.wizard.away
         if self.here is None and self.wanted.to is None and away is not None and away.folders:
@@ -88,7 +87,7 @@ class RestoreOptionsPage(RestoreStepPage):
 
     @property
     def folders(self) -> dict[str, str]:
-        """For each runtime, where it would have the agent."""
+        """Return the proposed directory for each runtime."""
         away = self.wizard.away
         if self.here is not None and self.here.folders:
             return self.here.folders
@@ -164,7 +163,7 @@ class RestoreOptionsPage(RestoreStepPage):
         self.show()
 
     def switch(self, name: str) -> None:
-        """Change one that is yes or no."""
+        """Toggle an option."""
         is_on = getattr(self.wanted, name)
         self.wizard.wanted = replace(self.wanted, **{name: not is_on})  # type: ignore[arg-type]
         self.show()
@@ -203,7 +202,7 @@ class RestoreOptionsPage(RestoreStepPage):
         is_usual = before.to is not None and before.to in self.folders.values()
         self.wizard.wanted = replace(before, runtime=other, to=None if is_usual else before.to)
         if (other is not None or self.here is None) and self.wanted.to is None and not await self._type_folder():
-            self.wizard.wanted = before  # another runtime needs a folder of its own
+            self.wizard.wanted = before  # another runtime needs a separate directory
 
     async def _choose_files(self) -> None:
         how = [
@@ -227,10 +226,10 @@ class RestoreOptionsPage(RestoreStepPage):
             self.wizard.wanted = replace(self.wanted, paths=parse_patterns(typed))
 
     async def _mark_files(self) -> None:
-        """What a restore of everything would touch, to mark in."""
+        """List the files that a full restore would change, to select some."""
         self.wizard.tell_user("Looking what would change...")
         everything = build_restore_command(replace(self.wanted, paths=()), dry_run=True)
-        plan = documents.decode_document(Plan, (await self.wizard.ask(*everything, tell=self.wizard.tell)).document)
+        plan = await self.wizard.fetch(Plan, *everything, tell=self.wizard.tell)
         items = [item for item in plan.items if item.action != "skip"]
         if not items:
             self.wizard.tell_user("No file would change: everything there is as it was then.")

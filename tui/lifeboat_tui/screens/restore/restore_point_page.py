@@ -1,4 +1,4 @@
-"""Restore, first step: from which moment, and from where."""
+"""First page of the restore wizard: the sequence, and where it comes from."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core.documents.remote_documents import Away, SecondCopies, There
+from lifeboat_core.documents.timeline_documents import Entry, Timeline
 from lifeboat_tui.cell_text import format_local_day, format_local_time, format_short_age
-from lifeboat_tui.documents.first_run_documents import Away, SecondCopies, There
-from lifeboat_tui.documents.timeline_documents import Entry, Timeline
 from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
 from lifeboat_tui.screens.timeline.timeline_rows import COLUMNS, build_timeline_rows, describe_sequence_changes
 from lifeboat_tui.widgets.filtered_table import FilteredTable
@@ -21,10 +20,10 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableRow
 
 NEWEST = "newest"
-"""The key of the row for the newest state of another place."""
+"""Key of the row for the newest state of a remote."""
 NOTHING = "Nothing is kept of this agent here. f chooses a second copy; s on the dashboard captures it."
 _LOCAL = "="
-"""The key of this machine where places are chosen."""
+"""Key of this machine in the choice of sources."""
 
 
 class RestorePointPage(RestoreStepPage):
@@ -35,7 +34,7 @@ class RestorePointPage(RestoreStepPage):
         super().__init__(id="point")
         self.timeline = Timeline()
         self.away: Away | None = None
-        """The agent as another place has it."""
+        """The agent as it is on the chosen remote."""
 
     def compose(self) -> ComposeResult:
         yield Static("", id="point-said", classes="said", markup=False)
@@ -56,8 +55,7 @@ class RestorePointPage(RestoreStepPage):
 
     async def begin(self) -> None:
         try:
-            said = await self.wizard.ask("timeline", self.wanted.agent)
-            self.timeline = documents.decode_document(Timeline, said.document)
+            self.timeline = await self.wizard.fetch(Timeline, "timeline", self.wanted.agent)
         except LifeboatError as error:
             if self.wanted.remote is None or error.code != "unknown_agent":
                 raise
@@ -65,11 +63,10 @@ class RestorePointPage(RestoreStepPage):
         self._show()
 
     async def _elsewhere(self) -> Away | None:
-        """What the chosen second copy has of the agent."""
+        """Return the agent as it is on the chosen remote."""
         if self.wanted.remote is None or self._is_aside:
             return None
-        said = await self.wizard.ask("agents", "list", "--remote", self.wanted.remote)
-        there = documents.decode_document(There, said.document).agents
+        there = (await self.wizard.fetch(There, "agents", "list", "--remote", self.wanted.remote)).agents
         return next((one for one in there if self.wanted.agent in (one.id, one.name)), None)
 
     # What is shown ----------------------------------------------------------------------------------------------
@@ -98,7 +95,7 @@ class RestorePointPage(RestoreStepPage):
             yield f"From the second copy {self.wanted.remote}. t types a moment that is not its newest."
 
     def _offered(self) -> str | None:
-        """Where something is held: the last sequence before it."""
+        """Return the last sequence before a held one, None if nothing is held."""
         agent = self.wizard.agent
         previous = None if agent is None or agent.held is None else agent.held.get("previous")
         return None if previous is None else str(previous)
@@ -114,7 +111,7 @@ class RestorePointPage(RestoreStepPage):
         return TableRow(NEWEST, ("", TableCell(str(away.sequence), "strong"), "", what, "", "", ""))
 
     def entry(self, at: str | None) -> Entry | None:
-        """A kept sequence of this machine; the newest one for None."""
+        """Return a sequence of this machine, the newest for None."""
         if self.wanted.remote is not None:
             return None
         entries = self.timeline.entries
@@ -146,7 +143,7 @@ class RestorePointPage(RestoreStepPage):
         self.wizard.go_on()
 
     async def type_time(self) -> None:
-        """Any moment: the last sequence until then."""
+        """Ask for a time, which selects the last sequence before it."""
         lines = [
             "A sequence, or a time like 2026-11-20T18:00 of this machine's clock: what was kept last until then.",
             "Nothing typed: the newest.",
@@ -159,8 +156,8 @@ class RestorePointPage(RestoreStepPage):
             self.wizard.go_on()
 
     async def choose_source(self) -> None:
-        """This machine, a second copy, or a history that gave way."""
-        found = documents.decode_document(SecondCopies, (await self.wizard.ask("remote", "list")).document).remotes
+        """Ask for the source: this machine, a remote, or a displaced history."""
+        found = (await self.wizard.fetch(SecondCopies, "remote", "list")).remotes
         choices = [(_LOCAL, "this machine")]
         choices += [(one.name, f"second copy {one.name}") for one in found]
         choices += [

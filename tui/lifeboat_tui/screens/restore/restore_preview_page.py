@@ -1,4 +1,4 @@
-"""Restore, third step: what would happen to which file, before anything does."""
+"""Third page of the restore wizard: the preview of changes per file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_tui import documents
+from lifeboat_core.documents.restore_documents import Plan
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.restore_documents import Plan
 from lifeboat_tui.screens.restore.restore_command import build_restore_command, format_command
 from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
 from lifeboat_tui.screens.restore.restore_texts import (
@@ -49,7 +48,7 @@ class RestorePreviewPage(RestoreStepPage):
         super().__init__(id="preview")
         self.plan: Plan | None = None
         self.refused: LifeboatError | None = None
-        """Why there is no plan."""
+        """The error because of which there is no plan."""
 
     def compose(self) -> ComposeResult:
         yield Static("", id="trouble", classes="said gone", markup=False)
@@ -73,8 +72,7 @@ class RestorePreviewPage(RestoreStepPage):
     async def begin(self) -> None:
         asked = self.wanted
         try:
-            said = await self.wizard.ask(*build_restore_command(asked, dry_run=True), tell=self.wizard.tell)
-            plan = documents.decode_document(Plan, said.document)
+            plan = await self.wizard.fetch(Plan, *build_restore_command(asked, dry_run=True), tell=self.wizard.tell)
         except LifeboatError as error:
             self.plan, self.refused = None, error
             self._show_nothing(error)
@@ -82,12 +80,13 @@ class RestorePreviewPage(RestoreStepPage):
         if asked != self.wanted:
             return
         self.plan, self.refused = plan, None
-        if asked.at is None and asked.remote is None:  # what is captured meanwhile is not what was previewed
+        # pin the previewed sequence: a later capture must not change what is restored
+        if asked.at is None and asked.remote is None:
             self.wizard.wanted = replace(asked, at=str(plan.sequence))
         self._show(plan)
 
     def forget(self) -> None:
-        """Something else is wanted: what was shown of before does not count."""
+        """Clear the preview after the choices changed."""
         self.plan = self.refused = None
         self.table.empty = LOOKING
         self.table.show([])
@@ -96,7 +95,7 @@ class RestorePreviewPage(RestoreStepPage):
         self.query_one("#restore", Button).disabled = True
 
     def say_trouble(self, *lines: str) -> None:
-        """What kept it from being done the last time."""
+        """Show why the last attempt failed."""
         self.say("trouble", *lines)
 
     def _show(self, plan: Plan) -> None:
@@ -116,7 +115,7 @@ class RestorePreviewPage(RestoreStepPage):
         self._say_button()
 
     def _without_yes(self) -> tuple[str, ...]:
-        """As a person would type it: it asks before it writes."""
+        """Return the command as a user would type it, without `--yes`."""
         return tuple(word for word in build_restore_command(self.wizard.spoken, dry_run=False) if word != "--yes")
 
     def _show_nothing(self, error: LifeboatError) -> None:
@@ -150,7 +149,7 @@ class RestorePreviewPage(RestoreStepPage):
         return None
 
     async def open_row(self, key: str) -> None:
-        """The difference of a file, as the restore would make it."""
+        """Show the difference that the restore would make to a file."""
         from lifeboat_tui.screens.timeline.diff_screen import DiffScreen
 
         plan = self.plan

@@ -1,4 +1,4 @@
-"""What became of each thing of a restore, over the wizard."""
+"""Screen over the restore wizard with the result for every item."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from lifeboat_core.documents.restore_documents import Done, Fate
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.restore_documents import Done, Fate
+from lifeboat_tui.widgets.question_dialogs import Dialog
 
 _ORDER = ("rejected", "unresolved", "omitted", "transformed", "deduplicated", "accepted")
-"""What one would look for goes first."""
+"""Outcomes in the order of display, those that need attention first."""
 _MOST_NAMES = 20
 
 
 def build_receipt_lines(done: Done) -> Iterator[str]:
-    """Counts, then things that are alike together, with why."""
+    """Yield counts, then items with the same outcome grouped, with the reason."""
     counts = ", ".join(f"{done.outcomes[name]} {name}" for name in reversed(_ORDER) if done.outcomes.get(name))
     yield f"{done.objects} things in what was restored: {counts or 'none'}."
     known = {outcome: at for at, outcome in enumerate(_ORDER)}
@@ -36,18 +36,15 @@ def _fate_lines(fate: Fate) -> Iterator[str]:
         yield f"  and {len(fate.names) - _MOST_NAMES} more"
 
 
-class RestoreReceiptScreen(ModalScreen[None]):
-    """Arrow keys scroll; esc closes it."""
+class RestoreReceiptScreen(Dialog[None]):
+    """Scrollable receipt of a restore. Escape closes it."""
 
     CSS = """
-    RestoreReceiptScreen { align: center middle; }
-    RestoreReceiptScreen > Vertical {
-        width: 100; max-width: 95%; height: 90%; border: round $border; background: $surface; padding: 1 2;
-    }
-    RestoreReceiptScreen .title { text-style: bold; height: auto; margin-bottom: 1; }
+    RestoreReceiptScreen > Vertical { width: 100; height: 90%; }
+    RestoreReceiptScreen .title { height: auto; margin-bottom: 1; }
     RestoreReceiptScreen VerticalScroll > Static { height: auto; }
     """
-    BINDINGS = [Binding("escape,enter,e", "close", "Close")]
+    BINDINGS = [Binding("enter,e", "cancel", "Close")]
 
     def __init__(self, done: Done) -> None:
         super().__init__()
@@ -61,6 +58,3 @@ class RestoreReceiptScreen(ModalScreen[None]):
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
-
-    def action_close(self) -> None:
-        self.dismiss(None)

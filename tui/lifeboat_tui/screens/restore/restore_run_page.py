@@ -1,4 +1,4 @@
-"""Restore, last step: it is done, and what has become of it."""
+"""Last page of the restore wizard: progress and result."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import Button, Static
 
+from lifeboat_core.documents.restore_documents import Done
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui.documents.restore_documents import Done
 from lifeboat_tui.screens.restore.restore_command import build_restore_command
 from lifeboat_tui.screens.restore.restore_step_page import RestoreStepPage
 from lifeboat_tui.screens.restore.restore_texts import describe_restored
@@ -48,12 +48,12 @@ class RestoreRunPage(RestoreStepPage):
         return build_restore_command(self.wizard.spoken, dry_run=False)
 
     def command_under_cursor(self) -> str | None:
-        """What is left to do, as a command."""
+        """Return the remaining command under the cursor."""
         row = self.table.current
         return None if row is None or self.done is None else self.done.next[int(row.key)].command
 
     def start(self, doing: str) -> None:
-        """It runs now."""
+        """Show that a command has started."""
         self.done = None
         self._place(working=True)
         self.query_one(ProgressDisplay).tell(CommandProgress(doing))
@@ -67,7 +67,7 @@ class RestoreRunPage(RestoreStepPage):
         self.query_one(ProgressDisplay).tell(progress)
 
     def say_done(self, done: Done) -> None:
-        """It is done: what, and what is left to do."""
+        """Show the result and the remaining steps."""
         self.done = done
         sign = self.wizard.glyphs.sign("done")
         lines = [(kind, f"{sign} {text}" if kind == "success" else text) for kind, text in describe_restored(done)]
@@ -80,7 +80,7 @@ class RestoreRunPage(RestoreStepPage):
         self.focus_first()
 
     def say_outcome(self, *lines: str | tuple[str, str]) -> None:
-        """It is over, and was not done, or nobody knows."""
+        """Show the end of a command that failed, was stopped, or whose result is unknown."""
         self.done = None
         self._place(working=False)
         self.say("outcome", *lines)

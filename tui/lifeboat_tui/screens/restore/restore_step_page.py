@@ -1,4 +1,4 @@
-"""A step of the restore wizard: what all of them have in common."""
+"""Base class of the pages of the restore wizard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _COLOURS = {"error": "$text-error", "warning": "$text-warning", "success": "$tex
 
 
 class RestoreStepPage(Vertical):
-    """`STEP` names it in the line of steps, `LABELS` are the acts in its footer with what they are called there."""
+    """One step of the wizard. `STEP` is its name in the line of steps, `LABELS` are the actions in the footer with
+    their labels."""
 
     STEP: ClassVar[str] = ""
     LABELS: ClassVar[dict[str, str]] = {}
@@ -37,28 +38,29 @@ class RestoreStepPage(Vertical):
         return self.wizard.wanted
 
     def twin(self) -> tuple[str, ...]:
-        """The words of the command that shows what stands here."""
+        """Return the words of the command that shows the content of this page."""
         return ()
 
     async def begin(self) -> None:
-        """Ask, and show. Raises LifeboatError."""
+        """Load and show the content. Raises LifeboatError."""
 
     def why_not(self, act: str) -> str | None:
-        """Why an act that this page has in its footer does nothing now."""
+        """Return why an action of this page does nothing now, or None."""
         return None
 
     async def open_row(self, key: str) -> None:
-        """Enter on a row."""
+        """Handle enter on a row."""
 
     def focus_first(self) -> None:
-        """Its table, else its first button."""
+        """Focus the table, or the first button if there is no table."""
         for each in (*self.query(RowTable), *self.query(Button)):
             if each.focusable:
                 each.focus()
                 return
 
     def say(self, where: str, *lines: str | tuple[str, str]) -> None:
-        """Sentences, one a line, each perhaps with the kind of its style; none of them: nothing is shown there."""
+        """Show sentences, one per line, optionally with the kind of their style; without sentences the text is
+        hidden."""
         said = self.query_one(f"#{where}", Static)
         pairs = [("", line) if isinstance(line, str) else line for line in lines]
         said.update(

@@ -1,19 +1,20 @@
-"""What the restore wizard says of a plan, of what was done, and of what kept it from being done."""
+"""Texts of the restore wizard: the plan, the result, and errors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.restore_documents import Credential, Done, Files, Item, Plan
 from lifeboat_core.texts.human_text import count_text, quote_argument, time_text
 from lifeboat_tui.cell_text import format_size, make_plain
-from lifeboat_tui.documents.restore_documents import Credential, Done, Files, Item, Plan
 from lifeboat_tui.screens.restore.restore_command import RestoreChoices
+from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
 from lifeboat_tui.widgets.row_table import TableCell, TableRow
 
 KEPT = "seven days"
 ORDER = ("remove", "overwrite", "create", "skip")
-"""What goes first in a preview: what one would miss most."""
+"""Operations in the order of the preview, those that lose data first."""
 _KINDS = {"remove": "error", "overwrite": "warning", "create": "success", "skip": "muted", "same": "muted"}
 _BASES = {
     "raw": "",
@@ -23,7 +24,7 @@ _BASES = {
     "database": "row by row",
 }
 ALL_OR_NOTHING = "A restore is done as a whole or not at all: the next command ends or drops what was cut off."
-"""Where nobody knows what has become of it."""
+"""Sentence for a restore with unknown result."""
 
 
 def format_file_counts(files: Files) -> str:
@@ -38,7 +39,7 @@ def format_file_counts(files: Files) -> str:
 
 
 def build_restore_rows(plan: Plan) -> list[TableRow]:
-    """What happens to each path, what one would miss most first; then rows of databases, and what stays the same."""
+    """Return the operations per path, those that lose data first, then rows of databases, then unchanged files."""
     known = {action: at for at, action in enumerate(ORDER)}
     items = sorted(plan.items, key=lambda item: (known.get(item.action, len(known)), item.name))
     rows = [_item_row(item) for item in items]
@@ -61,7 +62,7 @@ def _item_row(item: Item) -> TableRow:
 
 
 def describe_restore_plan(plan: Plan, wanted: RestoreChoices, verified: tuple[str, ...]) -> Iterator[str]:
-    """From where, into what, how much."""
+    """Yield source, target and size of the restore."""
     proof = f", verified {', '.join(_place(each) for each in verified)}" if verified else ""
     source = "" if wanted.remote is None else f" in {wanted.remote}"
     yield f"From   sequence {plan.sequence}{source}, {time_text(plan.time)}{proof}"
@@ -85,7 +86,7 @@ def _credentials_head(plan: Plan, wanted: RestoreChoices) -> str:
 
 
 def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, str]]:
-    """What to know before it is done: (kind of a style, sentence)."""
+    """Yield (kind of a style, sentence) for everything that the user should know before the restore."""
     if not plan.is_signed:
         yield "error", "Nobody signed this state: it may not be what your agent was. R asks for a typed word first."
         yield from (("error", line) for line in list_hazards(plan))
@@ -105,7 +106,7 @@ def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, s
 
 
 def list_hazards(plan: Plan | None) -> list[str]:
-    """What a tool of this machine would run or obey of a state that nobody signed."""
+    """Return what tools of this machine would execute or follow from an unsigned state."""
     if plan is None:
         return ["What in it could run here is shown in the preview; nothing is written before you accept that as well."]
     if not plan.executable:
@@ -130,7 +131,7 @@ def _safety(plan: Plan, wanted: RestoreChoices) -> str:
 
 
 def describe_restored(done: Done) -> Iterator[tuple[str, str]]:
-    """What was done: (kind of a style, sentence)."""
+    """Yield what was restored as (kind of a style, sentence)."""
     if done.kind == "undo":
         yield "success", f"The last restore of {done.name} is taken back in {done.to}."
     elif done.left_out:
@@ -188,18 +189,24 @@ _HELPS = {
     "unknown_sequence": "esc goes back to choose another one.",
     "moved_elsewhere": "R asks whether this machine takes it over.",
 }
-"""What helps here, by the code of an error."""
+"""Advice on this screen, by error code."""
 UNPROVEN = frozenset({"unsigned", "signed_by_another", "signed_by_compromised", "device_revoked"})
-"""What a typed word lets through."""
+"""Error codes that a typed phrase can overcome."""
 UNCERTAIN = frozenset({"command_lost", "worker_failed", "cancelled"})
-"""Errors after which one has to look what has become of it."""
+"""Error codes after which the result has to be looked up."""
 
 
 def describe_trouble(error: LifeboatError) -> Iterator[str]:
-    """What failed, and what helps on this screen; else the command that helps."""
+    """Yield what failed, and the advice of this screen or the command that helps."""
     yield f"{error.title}: {error.message}".rstrip(".") + "."
     helps = _HELPS.get(error.code)
     if helps is not None:
         yield helps
     elif error.fix:
         yield f"What helps: {error.fix}"
+
+
+def build_takeover_dialog(error: LifeboatError, machine: str) -> ConfirmDialog:
+    """Return the dialog that confirms that this machine takes an agent over, by typing the name of the other one."""
+    lines = [f"{error.message}.", "If the agent still runs there, stop it first: two of it would go different ways."]
+    return ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from textual import on, work
@@ -12,13 +12,12 @@ from textual.widgets import Button, ContentSwitcher
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.log_documents import Entry, Log
+from lifeboat_core.documents.remote_documents import Away, There
+from lifeboat_core.documents.restore_documents import Done
+from lifeboat_core.documents.status_documents import Agent
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
-from lifeboat_tui.documents.first_run_documents import Away, There
-from lifeboat_tui.documents.log_documents import Entry, Log
-from lifeboat_tui.documents.restore_documents import Done
-from lifeboat_tui.documents.status_documents import Agent
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen, attempted
 from lifeboat_tui.screens.restore.restore_command import RestoreChoices, build_restore_command
 from lifeboat_tui.screens.restore.restore_options_page import RestoreOptionsPage
 from lifeboat_tui.screens.restore.restore_point_page import RestorePointPage
@@ -31,6 +30,7 @@ from lifeboat_tui.screens.restore.restore_texts import (
     KEPT,
     UNCERTAIN,
     UNPROVEN,
+    build_takeover_dialog,
     describe_trouble,
     list_hazards,
 )
@@ -54,14 +54,15 @@ _ONLY_IN = {
     "run": (PREVIEW,),
     "receipt": (RUN,),
 }
-"""Acts that belong to some steps."""
+"""Actions that exist only on some steps."""
 _WHILE_AT_WORK = frozenset({"stop", "help", "copy", "jump"})
 
 
 class RestoreWizard(LifeboatScreen):
-    """`at` is a sequence or a time; with it, or with `paths`, the wizard opens at its preview."""
+    """Restore of one agent. `at` is a sequence or a time; with `at` or `paths` the wizard opens with the preview."""
 
     NAME = "Restore"
+    ENTER = "open"
     ACTS = (
         UserAction("run", "R", "restore", "Do what the preview shows", footer=True, writes=True),
         UserAction("go_on", "ctrl+n", "go on", "The next step", footer=True),
@@ -87,7 +88,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 """
     CSS = """
     RestoreWizard ContentSwitcher { height: 1fr; }
-    RestoreWizard ContentSwitcher > Page { height: 1fr; }
+    RestoreWizard ContentSwitcher > RestoreStepPage { height: 1fr; }
     RestoreWizard FilteredTable { height: 1fr; }
     RestoreWizard.-narrow #command { max-height: 1; }
     """
@@ -108,7 +109,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         )
         self._command: tuple[str, ...] = ()
         self._before: tuple[Entry, ...] | None = None
-        """What the activity log said of restores before this one; None: nobody knows."""
+        """Log entries of earlier restores; None if the log could not be read."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -131,17 +132,17 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     @property
     def away(self) -> Away | None:
-        """The agent as the chosen second copy has it."""
+        """Return the agent as it is on the chosen remote."""
         return self.point.away
 
     @property
     def spoken_agent(self) -> str:
-        """What the agent is called; its id where nobody knows that."""
+        """Return the agent's name, or its id while the name is unknown."""
         return self.wanted.agent if self.agent is None else self.agent.name
 
     @property
     def spoken(self) -> RestoreChoices:
-        """What is wanted, as a person would type it."""
+        """Return the choices with names instead of ids, as a user would type them."""
         return replace(self.wanted, agent=self.spoken_agent)
 
     def twin(self) -> tuple[str, ...]:
@@ -160,17 +161,16 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self.page.focus_first()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.page.focus_first()
 
     def happened(self, event: JsonObject) -> None:
-        """A capture changes what can be chosen, and means that files changed."""
+        """Reload after a capture: it adds a sequence and means that files have changed."""
         is_ours = self.agent is not None and event.get("agent") == self.agent.id and self.wanted.remote is None
         if event.get("event") == "capture" and is_ours and self.step in (POINT, PREVIEW) and not self.is_at_work:
             self.reload()
 
     def _hints(self) -> Iterator[KeyHint]:
-        """The keys of the step that is shown."""
+        """Yield the keys of the current step."""
         acts = {act.name: act for act in self.acts()}
         labels = {"stop": "stop"} if self.is_at_work else dict(self.page.LABELS)
         if self.step == PREVIEW and not self.is_at_work:
@@ -183,7 +183,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     # Steps ------------------------------------------------------------------------------------------------------
 
     def go(self, step: int, *, look: bool = True) -> None:
-        """Another step; `look`: ask what stands there."""
+        """Show another step; `look`: load its content."""
         self.step = step
         if step == PREVIEW:
             self.preview.forget()
@@ -198,15 +198,8 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.preview.say_trouble()
         self.go(self.step + 1)
 
-    def leave(self) -> None:
-        """To where one came from."""
-        if len(self.app.screen_stack) > 2:
-            self.lifeboat.back()
-        else:
-            self.lifeboat.go("dashboard")
-
     def tell(self, progress: CommandProgress) -> None:
-        """How far a command is."""
+        """Show the progress of a command."""
         if not self.is_mounted:
             return
         if self.is_at_work:
@@ -214,7 +207,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         elif self.step == PREVIEW and self.preview.plan is None:
             self.preview.say("head", f"{progress.text}... Nothing is written.")
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if self.is_at_work:
@@ -242,20 +235,6 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         plan, refused = self.preview.plan, self.preview.refused
         return (plan is not None and not plan.is_signed) or (refused is not None and refused.code in UNPROVEN)
 
-    @work(group="act", exit_on_error=False)
-    async def attempt(self, act: Coroutine[object, object, None]) -> None:
-        """Carry out what may ask the user; what fails is said."""
-        try:
-            await act
-        except LifeboatError as error:
-            self.say_problem(error)
-            self.tell_user(f"{error.title}: {error.message}", severity="error")
-
-    @on(RowTable.Chosen)
-    async def _chosen(self, event: RowTable.Chosen) -> None:
-        event.stop()
-        await self.action_act("open")
-
     @on(Button.Pressed)
     async def _pressed(self, event: Button.Pressed) -> None:
         event.stop()
@@ -277,8 +256,8 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self.go_on()
 
     def do_back(self) -> None:
-        """First a filter is cleared; then the step before; from the first one, and once it is done, to where one came
-        from."""
+        """Clear a filter if one is set; otherwise go one step back; from the first step and after the restore close the
+        wizard."""
         if any([listing.clear_filter() for listing in self.query(FilteredTable)]):
             return
         if self.step == RUN and self.run.done is None:
@@ -306,7 +285,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self.app.push_screen(RestoreReceiptScreen(done))
 
     def do_copy(self) -> None:
-        """What is left to do, where that is under the cursor; else the command of the step."""
+        """Copy the remaining command under the cursor, or the command of the current step."""
         command = self.run.command_under_cursor() if self.step == RUN else None
         if command is None:
             super().do_copy()
@@ -314,47 +293,41 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.app.copy_to_clipboard(command)
         self.tell_user(f"Copied: {command}")
 
-    def do_unlock(self) -> None:
-        self.attempt(self._unlock_and_look())
-
-    async def _unlock_and_look(self) -> None:
+    @attempted
+    async def do_unlock(self) -> None:
         if await self._unlocked():
             self.lifeboat.ask_status()
             self.go(self.step)
 
     async def _unlocked(self) -> bool:
-        """Whether the key is open for a while; the passphrase goes to the command's standard input."""
+        """Ask for the passphrase and unlock the key for a while. Returns False if the user cancels."""
         question = TextDialog("The passphrase of your key", ["It opens the credentials for 30 minutes."], secret=True)
-        typed = await self.app.push_screen_wait(question)
+        typed = await self.answer(question)
         if not typed:
             return False
         await self.ask("keys", "unlock", "--for", "30m", "--passphrase-stdin", text=f"{typed}\n")
         return True
 
-    def do_accept(self) -> None:
-        self.attempt(self._accept_and_look())
-
-    async def _accept_and_look(self) -> None:
+    @attempted
+    async def do_accept(self) -> None:
         if await self._accepted():
             self.go(PREVIEW)
 
     async def _accepted(self) -> bool:
-        """Name what could run, and ask for a state that nobody signed. Credentials never go into one."""
+        """Show what could run, and ask to accept an unsigned state. Credentials are never written into such a state."""
         plan = self.preview.plan
         lines = ["Nobody you trust signed this state: somebody may have changed it.", *list_hazards(plan)]
         question = ConfirmDialog("Take it all the same?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
-        if not await self.app.push_screen_wait(question):
+        if not await self.answer(question):
             return False
         seen = None if plan is None else plan.seen
         self.wanted = replace(self.wanted, accept_unsigned=True, with_credentials=False, seen=seen)
         return True
 
-    # Doing it ---------------------------------------------------------------------------------------------------
+    # Running the restore ----------------------------------------------------------------------------------------
 
-    def do_run(self) -> None:
-        self.attempt(self._begin())
-
-    async def _begin(self) -> None:
+    @attempted
+    async def do_run(self) -> None:
         plan = self.preview.plan
         if plan is None:
             return
@@ -364,19 +337,17 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.preview.say_trouble()
         self.start(f"Restoring {self.spoken_agent}", build_restore_command(self.wanted, dry_run=False))
 
-    def do_undo(self) -> None:
-        self.attempt(self._undo())
-
-    async def _undo(self) -> None:
+    @attempted
+    async def do_undo(self) -> None:
         lines = [
             f"Everything that the last restore of {self.spoken_agent} wrote goes, and what stood there comes back.",
             f"What is there now is captured first and kept for {KEPT}.",
         ]
-        if await self.app.push_screen_wait(ConfirmDialog("Take the last restore back?", lines, yes="Take it back")):
+        if await self.answer(ConfirmDialog("Take the last restore back?", lines, yes="Take it back")):
             self.start("Taking the last restore back", ("undo", self.wanted.agent))
 
     def start(self, doing: str, command: tuple[str, ...]) -> None:
-        """Run a command that writes, on the page of the last step; one at a time, however often a key is pressed."""
+        """Run a writing command on the last page. A second call while one runs does nothing."""
         if self.is_at_work:
             return
         self.workers.cancel_group(self, "load")
@@ -392,11 +363,10 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     @work(exclusive=True, group="run", exit_on_error=False)
     async def carry_out(self, command: tuple[str, ...]) -> None:
-        """Run it to its end, whatever that is, and say what has become of it."""
+        """Run the command and show the result, whether it succeeds, fails or is stopped."""
         try:
             self._before = await self._logged()
-            said = await self.ask(*command, tell=self.tell)
-            done = documents.decode_document(Done, said.document)
+            done = await self.fetch(Done, *command, tell=self.tell)
         except LifeboatError as error:
             self._ended()
             self._failed(error)
@@ -425,7 +395,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self._say_trouble(error)
 
     def _say_trouble(self, error: LifeboatError) -> None:
-        """Back to a fresh preview, or, of an undo, where one is."""
+        """Show a failure with a new preview, or on the last page if the command was `undo`."""
         if self._command[0] == "undo":
             self.run.say_outcome(*(("error", line) for line in describe_trouble(error)))
             self.refresh_bars()
@@ -434,7 +404,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.go(PREVIEW)
 
     async def _overcome(self, error: LifeboatError) -> None:
-        """What the user can let through, or open; then it goes on."""
+        """Ask the user to accept or unlock what caused the error, then run the command again."""
         is_undo = self._command[0] == "undo"
         if is_undo and error.code == "target_changed" and "--force" not in self._command:
             is_overcome = await self._forced(error)
@@ -456,39 +426,33 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     async def _forced(self, error: LifeboatError) -> bool:
         lines = [f"{error.message}.", f"What was changed since is moved aside and kept for {KEPT}."]
         question = ConfirmDialog("Take it back all the same?", lines, yes="Take it back", dangerous=True)
-        wants = await self.app.push_screen_wait(question)
-        return bool(wants)
+        return await self.answer(question) or False
 
     async def _taken_over(self, error: LifeboatError) -> bool:
-        """Whether the name of the machine that wrote lately was typed."""
+        """Ask for the name of the machine that wrote last, to confirm that this one takes over."""
         remote = self.wanted.remote
         if remote is None:
             return False
-        there = documents.decode_document(There, (await self.ask("agents", "list", "--remote", remote)).document).agents
+        there = (await self.fetch(There, "agents", "list", "--remote", remote)).agents
         machine = next((one.machine for one in there if self.wanted.agent in (one.id, one.name)), "")
-        lines = [
-            f"{error.message}.",
-            "If the agent still runs there, stop it first: two of it would go different ways.",
-        ]
-        question = ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)
-        if not machine or not await self.app.push_screen_wait(question):
+        if not machine or not await self.answer(build_takeover_dialog(error, machine)):
             return False
         self.wanted = replace(self.wanted, take_over=machine)
         return True
 
-    # What has become of it --------------------------------------------------------------------------------------
+    # The result -------------------------------------------------------------------------------------------------
 
     async def _logged(self) -> tuple[Entry, ...] | None:
-        """What the activity log says of restores; None where it says nothing at all."""
+        """Return the log entries of restores, None if the log cannot be read."""
         try:
-            said = await self.ask("log", self.wanted.agent, "--kind", "restore", "--kind", "undo", "--limit", "5")
-            return documents.decode_document(Log, said.document).entries
+            kinds = ("--kind", "restore", "--kind", "undo")
+            return (await self.fetch(Log, "log", self.wanted.agent, *kinds, "--limit", "5")).entries
         except LifeboatError:
             return None
 
     @work(exclusive=True, group="look", exit_on_error=False)
     async def look_after(self, error: LifeboatError | None) -> None:
-        """After it was stopped, or nobody said how it ended: the log knows whether it was done."""
+        """Find out from the log whether a restore was done that was stopped or ended without an answer."""
         self.run.say_outcome("Looking what has become of it...")
         before, after = self._before, await self._logged()
         new = [] if before is None or after is None else [each for each in after if each not in before]

@@ -1,4 +1,4 @@
-"""What changed between two moments, as lines for people: pure functions from what `lifeboat diff` says."""
+"""Differences between two sequences as text: pure functions of the answer of `lifeboat diff`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from lifeboat_core.documents.diff_documents import Difference, File, Record
 from lifeboat_core.texts.human_text import count_text, path_text
-from lifeboat_tui.documents.diff_documents import Difference, File, Record
 from lifeboat_tui.widgets.diff_view import ADDED, NOTE, PLACE, REMOVED, TITLE, DiffLine
 
 FILES, MEMORIES, OTHERS = "files", "memories", "others"
@@ -20,18 +20,18 @@ LETTERS = {
     "deleted": "D",
     "meta": "T",
 }
-"""As version control calls them: added, modified, deleted; T: only its date or rights were touched."""
+"""Letters as in version control: added, modified, deleted; T: only modification time or permissions changed."""
 WORDS = {"A": "new", "M": "changed", "D": "removed", "T": "touched"}
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MOST_COMPARED = 4000
-"""Lines of a memory beyond which before and after are shown one after the other."""
+"""Number of lines of a memory above which its two versions are shown one after the other."""
 _TITLE_WIDTH = 60
 
 
 @dataclass(frozen=True, slots=True)
 class DiffChange:
-    """One file, memory or document that changed, with its lines. `name` is what people call it, `path` the name of a
-    file in the workspace, "" for what is none. `is_cut`: it has more lines than these."""
+    """Changed file, memory or document with its lines. `name` is the label, `path` the path of a file in the workspace,
+    "" for anything but a file. `is_cut`: the change has more lines than `lines`."""
 
     key: str
     kind: str
@@ -45,12 +45,12 @@ class DiffChange:
 
     @property
     def counts(self) -> str:
-        """`+3 -1`."""
+        """Return numbers of added and removed lines: `+3 -1`."""
         return " ".join(filter(None, (f"+{self.added}" * bool(self.added), f"-{self.removed}" * bool(self.removed))))
 
 
 def list_changes(difference: Difference) -> list[DiffChange]:
-    """Files, then memories, then what follows from them."""
+    """Return the changes of files, then of memories, then of documents derived from them."""
     return [
         *(_file(each, FILES) for each in difference.files),
         *(_record(each) for each in difference.records),
@@ -59,7 +59,7 @@ def list_changes(difference: Difference) -> list[DiffChange]:
 
 
 def build_change_lines(changes: Sequence[DiffChange]) -> list[DiffLine]:
-    """All changes one after the other, each under its title."""
+    """Return the lines of all changes, each change below its title."""
     return [line for change in changes for line in (_title(change), *change.lines, DiffLine("", NOTE))]
 
 
@@ -119,7 +119,7 @@ def _diff_lines(diff: Sequence[str], *, places: bool = True) -> tuple[DiffLine, 
 
 
 def _numbered(diff: Sequence[str], *, places: bool) -> Iterator[DiffLine]:
-    """The lines of a unified diff, without its two lines of names; each with its number on its own side."""
+    """Yield the lines of a unified diff without its two header lines, numbered on their own side."""
     old = new = 0
     for nth, text in enumerate(diff):
         if (found := _HUNK.match(text)) is not None:
@@ -138,7 +138,7 @@ def _numbered(diff: Sequence[str], *, places: bool) -> Iterator[DiffLine]:
 
 
 def summarize_changes(changes: Sequence[DiffChange]) -> str:
-    """`2 files and 1 memory`, or that nothing changed."""
+    """Return `2 files and 1 memory`, or that nothing changed."""
     files = sum(change.kind == FILES for change in changes)
     memories = sum(change.kind == MEMORIES for change in changes)
     parts = [count_text(files, "file")] * bool(files) + [count_text(memories, "memory", "memories")] * bool(memories)

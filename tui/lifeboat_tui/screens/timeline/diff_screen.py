@@ -1,4 +1,4 @@
-"""What changed between two moments: files and memories on the left, their lines on the right."""
+"""Screen of the differences between two sequences: files and memories on the left, their lines on the right."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.documents.diff_documents import Difference, Moment
 from lifeboat_core.texts.human_text import count_text, quote_argument
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import format_local_day, format_local_time, make_plain
-from lifeboat_tui.documents.diff_documents import Difference, Moment
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.agent_screen import AgentScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER
 from lifeboat_tui.screens.timeline.diff_lines import (
     FILES,
     MEMORIES,
@@ -33,7 +33,7 @@ from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
 WORKSPACE = "workspace"
-"""What the command line calls the workspace as it stands."""
+"""Name of the current workspace on the command line."""
 COLUMNS = (
     TableColumn("", 1),
     TableColumn("NAME", 14, grow=1),
@@ -44,8 +44,9 @@ HEADINGS = {FILES: "FILES", MEMORIES: "MEMORIES", OTHERS: "MADE FROM THESE"}
 _LETTER_KINDS = {"A": "added", "D": "removed", "M": "accent", "T": "muted"}
 
 
-class DiffScreen(LifeboatScreen):
-    """`first` and `second` are sequences or `workspace`, the earlier one first. `path`: only this file, whole."""
+class DiffScreen(AgentScreen):
+    """Difference of `first` and `second`, each a sequence or `workspace`, the earlier one first. `path`: show only this
+    file, complete."""
 
     NAME = "Differences"
     ACTS = (
@@ -74,12 +75,10 @@ either.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
 
     def __init__(self, agent_id: str, first: str, second: str, *, path: str | None = None) -> None:
-        super().__init__()
-        self.agent_id, self.first, self.second, self.path = agent_id, first, second, path
+        super().__init__(agent_id)
+        self.first, self.second, self.path = first, second, path
         self._difference: Difference | None = None
         self._changes: dict[str, DiffChange] = {}
-        self._is_old = False
-        """Whether one left for a screen that may have changed the workspace."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -88,11 +87,6 @@ either.
         with Horizontal(id="split"):
             yield FilteredTable(COLUMNS, title="Changes", empty="Looking...", glyphs=self.glyphs, id="changes")
             yield DiffView(glyphs=self.glyphs, id="lines")
-
-    @property
-    def agent_name(self) -> str:
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
 
     def twin(self) -> tuple[str, ...]:
         return ("diff", self.agent_name, self.first, self.second, *self._only())
@@ -105,8 +99,7 @@ either.
         return () if self.path is None else (f"--path={glob.escape(self.path)}",)
 
     async def load(self) -> None:
-        said = await self.ask("diff", self.agent_id, self.first, self.second, *self._only())
-        found = documents.decode_document(Difference, said.document)
+        found = await self.fetch(Difference, "diff", self.agent_id, self.first, self.second, *self._only())
         if found == self._difference:
             return
         changes = await asyncio.to_thread(list_changes, found)
@@ -118,12 +111,6 @@ either.
         self.table.empty = "Nothing changed between the two."
         self.table.show(_rows(changes))
         self.query_one("#about", Static).update("\n".join(map(make_plain, self._about(found, changes))))
-
-    def on_screen_resume(self) -> None:
-        """Where no service runs, nobody tells of a restore."""
-        if self._is_old:
-            self._is_old = False
-            self.reload()
 
     def happened(self, event: JsonObject) -> None:
         if event.get("event") == "capture" and event.get("agent") == self.agent_id and self.second == WORKSPACE:
@@ -140,18 +127,13 @@ either.
             yield f"{self.glyphs.sign('warning')} Too much to show whole.{missing} All of it, in a shell: {command}"
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#changes", FilteredTable).table
-
-    @property
     def view(self) -> DiffView:
         return self.query_one("#lines", DiffView)
 
     @property
     def chosen(self) -> DiffChange | None:
-        """The change under the cursor."""
-        row = self.table.current if self.is_mounted else None
-        return None if row is None else self._changes.get(row.key)
+        """Return the change under the cursor."""
+        return self._changes.get(self.row_key or "")
 
     @on(RowTable.Moved, "#changes-table")
     def _moved(self, event: RowTable.Moved) -> None:
@@ -163,7 +145,7 @@ either.
     def _chosen(self) -> None:
         self.view.focus()
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         change = self.chosen
@@ -205,7 +187,7 @@ either.
     def _restore(self, at: str) -> None:
         from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 
-        self._is_old = True
+        self.is_outdated = True
         change = self.chosen
         paths = (change.path,) if change is not None and change.path else ()
         self.app.push_screen(RestoreWizard(self.agent_id, at=at, paths=paths))

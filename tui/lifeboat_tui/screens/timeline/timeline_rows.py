@@ -1,4 +1,4 @@
-"""The lines of the timeline: pure functions from what `lifeboat timeline` and `diff` say."""
+"""Rows of the timeline: pure functions of the answers of `lifeboat timeline` and `diff`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from lifeboat_alf.common import times
+from lifeboat_core.documents.timeline_documents import Activity, Entry
 from lifeboat_core.texts.human_text import count_text, group_changes
 from lifeboat_tui.cell_text import format_size
-from lifeboat_tui.documents.timeline_documents import Activity, Entry
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.screens.timeline.diff_lines import FILES, MEMORIES, OTHERS, DiffChange, build_change_lines
 from lifeboat_tui.widgets.diff_view import MUTED, NOTE, TEXT, DiffLine
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
 WORKSPACE = "workspace"
-"""The key of the line of the workspace as it stands, and what the command line calls it."""
+"""Key of the workspace's row, and its name on the command line."""
 COLUMNS = (
     TableColumn("", 2),
     TableColumn("SEQ", 5, right=True),
@@ -33,15 +33,15 @@ KINDS = {
     "import": "imported",
     "rotate": "sealed anew",
 }
-"""What made a sequence, where it is no usual capture."""
+"""Labels of sequences that were not made by a normal capture."""
 _MOST_NAMES = 12
-"""Lines of names before the changed lines."""
+"""Maximum number of names before the changed lines."""
 
 
 def build_timeline_rows(
     entries: Sequence[Entry], marks: Mapping[str, str], now: datetime, glyphs: Glyphs
 ) -> Iterator[TableRow]:
-    """A line for each sequence, under its day."""
+    """Yield one row per sequence, below its day."""
     today, shown = now.astimezone().date(), None
     for entry in entries:
         made = times.parse_time(entry.created_at).astimezone()
@@ -70,7 +70,7 @@ def _row(entry: Entry, made: datetime, mark: str, glyphs: Glyphs) -> TableRow:
 
 
 def build_workspace_row(text: str, kind: str, *, mark: str) -> TableRow:
-    """The line of the workspace as it stands."""
+    """Return the row of the current workspace."""
     state = "not captured" if kind == "warning" else ""
     cells = (
         TableCell(mark, "accent"),
@@ -85,7 +85,7 @@ def build_workspace_row(text: str, kind: str, *, mark: str) -> TableRow:
 
 
 def format_timeline_day(day: str, today: str) -> str:
-    """`TODAY`, `YESTERDAY`, `WED 2026-11-18`."""
+    """Return the heading of a day: `TODAY`, `YESTERDAY`, `WED 2026-11-18`."""
     date, now = datetime.fromisoformat(day), datetime.fromisoformat(today)
     if date == now:
         return f"TODAY  {day}"
@@ -95,36 +95,36 @@ def format_timeline_day(day: str, today: str) -> str:
 
 
 def describe_sequence_changes(entry: Entry) -> str:
-    """`1 file, 2 memories`, with what made it where that is no usual capture."""
+    """Return `1 file, 2 memories`, with the operation if it was no normal capture."""
     what = format_change_counts(entry.files, entry.records_changed)
     made = KINDS.get(entry.kind, entry.kind)
     return f"{made}: {what}" if made else what
 
 
 def format_change_counts(files: int, memories: int) -> str:
-    """`1 file, 2 memories`."""
+    """Return `1 file, 2 memories`."""
     counts = [count_text(files, "file")] * bool(files)
     counts += [count_text(memories, "memory", "memories")] * bool(memories)
     return ", ".join(counts) or "details"
 
 
 def describe_verified(entry: Entry) -> str:
-    """`this disk`, `this disk, stick`."""
+    """Return where a sequence was verified: `this disk`, `this disk, stick`."""
     return ", ".join("this disk" if place == "local" else place for place in entry.verified)
 
 
 def describe_sequence_name(entry: Entry) -> str:
-    """Its name, and why it is never thinned."""
+    """Return the name of a sequence, and why it is never thinned."""
     return ", ".join(filter(None, (entry.label, *entry.pins)))
 
 
 def format_chart_unit(activity: Activity) -> str:
-    """What stands before the bars."""
+    """Return the text to the left of the bars."""
     return {"hour": "captures an hour", "day": "captures a day"}.get(activity.unit, "captures")
 
 
 def format_chart_range(activity: Activity, shown: int) -> str:
-    """What stands behind the newest bars: since when they are, and how much the highest is."""
+    """Return the text to the right of the bars: their first day and the highest count."""
     if activity.start is None or not shown:
         return ""
     left_out = len(activity.counts) - shown
@@ -135,11 +135,11 @@ def format_chart_range(activity: Activity, shown: int) -> str:
     return f"since {since}, at most {max(activity.counts[-shown:])}"
 
 
-# What is told of the sequence under the cursor ----------------------------------------------------------------------
+# Details of the sequence under the cursor ---------------------------------------------------------------------------
 
 
 def describe_sequence(entry: Entry) -> Iterator[DiffLine]:
-    """The sequence itself, before what it changed."""
+    """Yield the lines about the sequence itself, which precede its changes."""
     made = times.parse_time(entry.created_at).astimezone()
     by_hand = ", changed by hand" if entry.trigger == "user" else ""
     yield DiffLine(f"{entry.sequence}  {made:%a %Y-%m-%d %H:%M:%S}  {entry.kind}{by_hand}", NOTE)
@@ -157,7 +157,7 @@ def describe_sequence(entry: Entry) -> Iterator[DiffLine]:
 
 
 def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, command: str) -> list[DiffLine]:
-    """What changed: names first, then lines."""
+    """Return the changes of a sequence: names first, then lines."""
     people = [change for change in changes if change.kind != OTHERS]
     lines = [DiffLine("")]
     if not people:
@@ -169,7 +169,7 @@ def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, comma
         lines.append(DiffLine(f"and {len(people) - _MOST_NAMES} more", MUTED))
     if len(people) > 1:
         lines.append(DiffLine(""))
-    # Memories come from files: where the lines of files stand, theirs are the same once more.
+    # Skip memories if files are shown: memories come from files, so their lines would appear twice.
     lines += build_change_lines([each for each in people if each.kind == FILES] or people)
     if truncated:
         lines.append(DiffLine(f"This is the beginning; enter shows all. In a shell: {command}", NOTE))

@@ -1,4 +1,4 @@
-"""The timeline of an agent: every kept sequence by day, and what the one under the cursor changed."""
+"""Timeline of an agent: every sequence by day, and the changes of the sequence under the cursor."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from textual.worker import Worker
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.documents.diff_documents import Difference
+from lifeboat_core.documents.timeline_documents import Entry
+from lifeboat_core.documents.timeline_documents import Timeline as Answer
 from lifeboat_core.texts.human_text import quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
-from lifeboat_tui import documents
 from lifeboat_tui.cell_text import make_plain
-from lifeboat_tui.documents.diff_documents import Difference
-from lifeboat_tui.documents.timeline_documents import Entry
-from lifeboat_tui.documents.timeline_documents import Timeline as Answer
+from lifeboat_tui.screens.agent_screen import AgentScreen
 from lifeboat_tui.screens.dashboard_screen import describe_outcome
-from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.timeline.diff_lines import FILES, MEMORIES, DiffChange, list_changes
 from lifeboat_tui.screens.timeline.diff_screen import DiffScreen
 from lifeboat_tui.screens.timeline.timeline_rows import (
@@ -42,25 +42,26 @@ from lifeboat_tui.widgets.bar_chart import BarChart
 from lifeboat_tui.widgets.diff_view import MUTED, NOTE, DiffLine, DiffView
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.progress_display import ProgressDisplay
-from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
+from lifeboat_tui.widgets.question_dialogs import TextDialog
 from lifeboat_tui.widgets.row_table import RowTable
 
 DAYS = 60
-"""Bars of the chart by days."""
+"""Number of days in the chart."""
 LONGEST_NAME = 200
 PREVIEW = "64KB"
-"""How much of a comparison is asked for while the cursor passes."""
+"""Maximum size of a comparison requested while the cursor moves."""
 REMEMBERED = 64
-"""Comparisons that are kept, so that going back shows them at once."""
+"""Number of cached comparisons, so that earlier rows appear without delay."""
 PAUSE = 0.08
-"""Seconds that the cursor must rest before anything is compared: who holds a key down compares nothing."""
+"""Seconds that the cursor must rest before a comparison starts, so that a held key causes none."""
 _ABOUT_ONE = ("open", "restore", "mark", "label", "now", "verify")
 
 
-class TimelineScreen(LifeboatScreen):
-    """`at`: the sequence on which the cursor is first."""
+class TimelineScreen(AgentScreen):
+    """Timeline of one agent. `at` is the sequence under the cursor at first."""
 
     NAME = "Timeline"
+    ENTER = "open"
     ACTS = (
         UserAction("open", "enter", "full diff", "What this sequence changed, line by line", footer=True),
         UserAction("restore", "r", "restore from here", "Bring the agent back as it was then", footer=True),
@@ -98,22 +99,19 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
 
     def __init__(self, agent_id: str, *, at: int | None = None) -> None:
-        super().__init__()
-        self.agent_id = agent_id
+        super().__init__(agent_id)
         self._at = at
         self._answer = Answer()
         self._by_key: dict[str, int] = {}
-        """Where in the entries the sequence of a line is."""
+        """Position in the entries of each row's sequence."""
         self._marks: list[str] = []
         self._ahead: tuple[str, str] | None = None
-        """What the workspace's line says, and the kind of its style."""
+        """Text of the workspace's row, and the kind of its style."""
         self._ahead_changes: list[DiffChange] = []
         self._seen: dict[str, list[DiffLine]] = {}
         self._days: int | None = None
         self._at_work: Worker[None] | None = None
         self._known: tuple[object, ...] = ()
-        self._is_old = False
-        """Whether one left for a screen that may have changed what is kept."""
 
     # What is shown ----------------------------------------------------------------------------------------------
 
@@ -125,23 +123,14 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             yield DiffView(glyphs=self.glyphs, id="preview")
         yield ProgressDisplay(self.glyphs, id="running")
 
-    @property
-    def agent_name(self) -> str:
-        agent = self.lifeboat.find_agent(self.agent_id)
-        return self.agent_id if agent is None else agent.name
-
     def twin(self) -> tuple[str, ...]:
         return ("timeline", self.agent_name, *self._chart_words())
-
-    def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", self.agent_name, "timeline")
 
     def _chart_words(self) -> tuple[str, ...]:
         return () if self._days is None else ("--days", str(self._days))
 
     async def load(self) -> None:
-        said = await self.ask("timeline", self.agent_id, *self._chart_words())
-        self._answer = documents.decode_document(Answer, said.document)
+        self._answer = await self.fetch(Answer, "timeline", self.agent_id, *self._chart_words())
         self._by_key = {str(entry.sequence): at for at, entry in enumerate(self._answer.entries)}
         self._seen.clear()
         self.table.empty = f"Nothing of {make_plain(self.agent_name)} is kept yet. Press s to capture it now."
@@ -151,12 +140,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self.show_sequence(self._at)
             self._at = None
 
-    def on_screen_resume(self) -> None:
-        """Where no service runs, nobody tells of a restore."""
-        if self._is_old:
-            self._is_old = False
-            self.reload()
-
     def happened(self, event: JsonObject) -> None:
         kind, about_whom = event.get("event"), event.get("agent")
         if (kind in ("capture", "push", "notice") and about_whom == self.agent_id) or (
@@ -164,10 +147,10 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         ):
             self.reload()
         elif kind == "tick":
-            self._show()  # at midnight, today is yesterday
+            self._show()  # relative days change at midnight
 
     def _stands_otherwise(self) -> bool:
-        """Whether the status tells of something that is to be seen here."""
+        """Return True if the status reports a change that this screen shows."""
         agent = self.lifeboat.find_agent(self.agent_id)
         before, self._known = self._known, () if agent is None else (agent.sequence, agent.last_verified_at)
         return bool(before) and before != self._known
@@ -188,7 +171,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         table.show(rows)
         if was_empty and self._answer.entries:
             table.select(str(self._answer.entries[0].sequence))
-        if is_on_top:  # what is new comes into sight
+        if is_on_top:  # keep new rows in sight when the top was in sight
             table.scroll_to(y=0, animate=False)
         note = self.query_one("#aside", Static)
         note.set_class(bool(aside), "-shown")
@@ -200,7 +183,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             yield f"{self.glyphs.sign('warning')} A history that gave way is kept here{until}: H restores from it."
 
     def show_sequence(self, number: int) -> None:
-        """Put the cursor on a sequence, or on the next older one that is still kept."""
+        """Put the cursor on a sequence, or on the next older one if it was thinned."""
         self.query_one("#sequences", FilteredTable).clear_filter()
         found = next((entry for entry in self._answer.entries if entry.sequence <= number), None)
         if found is not None:
@@ -210,11 +193,11 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @work(exclusive=True, group="workspace", exit_on_error=False)
     async def look_at_workspace(self) -> None:
-        """What is not captured yet, as the first line."""
+        """Show changes that are not captured yet as the first row."""
         if not self._answer.entries:
             return
         try:
-            found = documents.decode_document(Difference, (await self.ask("diff", self.agent_id)).document)
+            found = await self.fetch(Difference, "diff", self.agent_id)
             self._ahead_changes = await asyncio.to_thread(list_changes, found)
             self._ahead = None if found.is_empty else (_waiting_text(self._ahead_changes), "warning")
         except LifeboatError as error:
@@ -227,10 +210,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     # The sequence under the cursor ------------------------------------------------------------------------------
 
     @property
-    def table(self) -> RowTable:
-        return self.query_one("#sequences", FilteredTable).table
-
-    @property
     def view(self) -> DiffView:
         return self.query_one("#preview", DiffView)
 
@@ -241,12 +220,12 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @property
     def chosen(self) -> Entry | None:
-        """The sequence under the cursor; None on the workspace's line too."""
+        """Return the sequence under the cursor; None on the row of the workspace."""
         at = self._by_key.get(self._chosen_key or "")
         return None if at is None else self._answer.entries[at]
 
     def _before(self, entry: Entry) -> Entry | None:
-        """The kept sequence before one."""
+        """Return the next older sequence."""
         at = self._by_key[str(entry.sequence)] + 1
         return self._answer.entries[at] if at < len(self._answer.entries) else None
 
@@ -257,7 +236,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
 
     @work(exclusive=True, group="preview", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """What the sequence under the cursor changed."""
+        """Show the changes of the sequence under the cursor."""
         key, entry = self._chosen_key, self.chosen
         if key is None:
             self._preview("", [])
@@ -292,8 +271,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     async def _compared(self, before: Entry, entry: Entry) -> list[DiffLine]:
         words = (str(before.sequence), str(entry.sequence))
         try:
-            said = await self.ask("diff", self.agent_id, *words, "--limit", PREVIEW)
-            found = documents.decode_document(Difference, said.document)
+            found = await self.fetch(Difference, "diff", self.agent_id, *words, "--limit", PREVIEW)
         except LifeboatError as error:
             return [DiffLine(""), DiffLine(f"{error.title}: {error.message}", NOTE)]
         command = " ".join(("lifeboat", "diff", quote_argument(self.agent_name), *words))
@@ -310,7 +288,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self.view.border_title = make_plain(title).replace("[", r"\[")
         self.view.show(lines)
 
-    # Acts -------------------------------------------------------------------------------------------------------
+    # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         key, entry = self._chosen_key, self.chosen
@@ -328,10 +306,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             return "no history of this agent gave way"
         return None
 
-    @on(RowTable.Chosen, "#sequences-table")
-    async def _chosen(self) -> None:
-        await self.action_act("open")
-
     def do_open(self) -> None:
         entry = self.chosen
         if entry is None:
@@ -347,7 +321,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self.app.push_screen(DiffScreen(self.agent_id, first, second))
 
     def do_mark(self) -> None:
-        """The first mark, or the second: then the two are compared, the earlier one first."""
+        """Set the first mark, or the second one and compare both sequences, the earlier one first."""
         key = self._chosen_key
         assert key is not None
         if key in self._marks:
@@ -362,7 +336,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self.tell_user("Marked. m on another line compares the two.")
 
     def do_back(self) -> None:
-        """First a filter goes, then marks, then the screen."""
+        """Clear a filter if one is set; otherwise clear the marks; otherwise close the screen."""
         if self._marks and not self.query_one("#sequences", FilteredTable).has_class("-filtering"):
             self._marks = []
             self._show()
@@ -377,17 +351,16 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     def _restore(self, **of: Any) -> None:
         from lifeboat_tui.screens.restore.restore_wizard import RestoreWizard
 
-        self._is_old = True
+        self.is_outdated = True
         self.app.push_screen(RestoreWizard(self.agent_id, **of))
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_older(self) -> None:
-        """Restore from a history that gave way; which, where there are several."""
+        """Restore from a displaced history. If there are several, ask which."""
         aside = self._answer.set_aside
-        name: str | None = aside[0].name
-        if len(aside) > 1:
-            choices = [(one.name, f"{one.name}  {time_text(one.since) if one.since else ''}") for one in aside]
-            name = await self.app.push_screen_wait(ChoiceDialog("Which history?", choices))
+        name = await self.choose_one(
+            "Which history?", [(one.name, f"{one.name}  {time_text(one.since) if one.since else ''}") for one in aside]
+        )
         if name is not None:
             self._restore(remote=name)
 
@@ -400,9 +373,9 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self._days = DAYS if self._days is None else None
         self.reload()
 
-    @work(group="act", exit_on_error=False)
+    @attempted
     async def do_label(self) -> None:
-        """Ask for a name; an empty one takes the name away."""
+        """Ask for a name; an empty one removes the name."""
         entry = self.chosen
         assert entry is not None
         question = TextDialog(
@@ -412,21 +385,17 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             placeholder="before the move",
             problem=_name_problem,
         )
-        name = await self.app.push_screen_wait(question)
+        name = await self.answer(question)
         if name is None or name.strip() == (entry.label or ""):
             return
         words = (name.strip(),) if name.strip() else ("--remove",)
-        try:
-            await self.ask("label", self.agent_id, str(entry.sequence), *words)
-        except LifeboatError as error:
-            self.say_problem(error)
-            return
+        await self.ask("label", self.agent_id, str(entry.sequence), *words)
         self.tell_user(
             f"Sequence {entry.sequence} " + (f"is called: {name.strip()}" if name.strip() else "has no name")
         )
         self.reload()
 
-    # Work that takes its time -----------------------------------------------------------------------------------
+    # Long-running commands --------------------------------------------------------------------------------------
 
     def do_verify(self) -> None:
         entry = self.chosen
@@ -442,7 +411,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self._at_work.cancel()
 
     def _start(self, doing: str, *words: str) -> None:
-        """Run a command; it is the app's, so that it goes on when one leaves this screen."""
+        """Run a command as a worker of the app, so that it continues when this screen closes."""
         work_to_do = self._carry_out(doing, words)
         self._at_work = self.lifeboat.run_worker(work_to_do, group="run", exit_on_error=False)
 

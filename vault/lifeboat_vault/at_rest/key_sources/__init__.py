@@ -1,1 +1,1 @@
-"""Where the key lies that wraps data keys; never in the folder of the data. One file per kind."""
+"""Sources of the key that wraps data keys, one module per kind. The key is never in the folder of the data."""

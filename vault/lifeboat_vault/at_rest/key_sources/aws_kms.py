@@ -32,7 +32,7 @@ _ARN = re.compile(r"arn:[a-z-]+:kms:([a-z0-9-]+):\d{12}:(key|alias)/[\w/:-]{1,25
 _NAME = re.compile(r"(alias/[\w/:-]{1,250}|(mrk-)?[0-9a-f-]{1,64})")
 _TRIES = 2
 _MOST = 65536
-"""Bytes of an answer."""
+"""Maximum bytes of an answer."""
 _REVOKED = {"AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"}
 _OTHER = {"IncorrectKeyException", "InvalidCiphertextException"}
 _CREDENTIALS = {
@@ -49,7 +49,7 @@ _WRONG_KEY = {"InvalidKeyUsageException", "InvalidArnException", "ValidationExce
 
 
 class AwsKmsKind:
-    """`KeySourceKind` of keys in AWS KMS. It makes none: who owns the key makes it."""
+    """`KeySourceKind` of keys in AWS KMS. It makes none; the owner of the key does."""
 
     def open(self, where: str, *, outside: Path) -> ServiceKey:
         return key_service.share_service_key(_spec(where), lambda: _opened(where))
@@ -59,7 +59,7 @@ class AwsKmsKind:
 
 
 class _AwsKms:
-    """A `KeyService`."""
+    """`KeyService` of one key in AWS KMS."""
 
     def __init__(self, spec: str, key: str, *, region: str | None, endpoint: str | None, context: str | None) -> None:
         self._spec = spec
@@ -93,12 +93,12 @@ class _AwsKms:
         return found
 
     def _connected(self) -> Any:
-        """The client. Raises KeySourceRefused where boto3 was told to ask an address that is not https."""
+        """Return the client. Raises KeySourceRefused where boto3 was configured to use an address that is not https."""
         with self._loading:
             if self._client is None:
                 client = self._made(None)
                 key_service.check_address(self._spec, client.meta.endpoint_url)
-                # What is said without TLS stays on this machine, whatever proxy the environment names.
+                # Requests without TLS must stay on this machine, whatever proxy the environment names.
                 self._client = self._made({}) if key_service.is_plain(client.meta.endpoint_url) else client
             return self._client
 
@@ -109,8 +109,8 @@ class _AwsKms:
         return client
 
     def _sent(self, client: Any, request: Any, **_: Any) -> Any:
-        """The answer to a request, which the library would read to its end, wherever that is. Raises KeySourceAway for
-        one that is too long."""
+        """Return the answer to a request with a bounded body, because the library would read it without limit. Raises
+        KeySourceAway for one that is too long."""
         request.stream_output = True
         answer = client._endpoint.http_session.send(request)
         body = answer.raw.read(_MOST + 1)
@@ -135,14 +135,14 @@ class _AwsKms:
         return KeySourceAway(f"{self._spec} gives no answer ({code or 'no reason'})")
 
     def _without_credentials(self, told: str) -> KeySourceRefused:
-        """The next question looks for credentials anew."""
+        """Return the error, and let the next request look for credentials again."""
         self._client = None
         fix = "give the machine a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         return KeySourceRefused(f"{self._spec}: {told}", fix=fix)
 
 
 class _KmsResponseBody(NamedTuple):
-    """What the library asks for a body."""
+    """A response body with the interface that the library expects."""
 
     data: bytes
 
@@ -181,7 +181,7 @@ def _limits(proxies: dict[str, str] | None) -> Any:
 
 
 def _library(name: str) -> Any:
-    """Raises KeySourceRefused where boto3 is not installed."""
+    """Import a library. Raises KeySourceRefused where boto3 is not installed."""
     try:
         found = importlib.import_module(name)
     except ImportError:

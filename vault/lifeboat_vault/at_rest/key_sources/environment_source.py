@@ -1,4 +1,4 @@
-"""A key in a variable of the environment: `env:VARIABLE`, 32 bytes as hexadecimal or base64. It is made elsewhere."""
+"""Key in an environment variable: `env:VARIABLE`, 32 bytes as hexadecimal or base64. It is made elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCHEME = "env"
 
 
 class EnvironmentKind:
-    """`KeySourceKind` of variables."""
+    """`KeySourceKind` of environment variables."""
 
     def open(self, where: str, *, outside: Path) -> LocalKey:
         return LocalKey(f"{SCHEME}:{where}", lambda: _read(where))

@@ -1,4 +1,4 @@
-"""A key in a file outside the folder of the data: `file:/path`. Readable by its owner only, 32 bytes as hexadecimal."""
+"""Key in a file outside the folder of the data: `file:/path`. Readable by its owner only, 32 bytes as hexadecimal."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _FILES = SystemFiles()
 
 
 def default_file(endpoint_id: str) -> Path:
-    """Where an endpoint's own key lies unless something else is named: `endpoint/<id>.key` in the user's configuration
-    folder of Lifeboat (`$XDG_CONFIG_HOME/lifeboat` or `~/.config/lifeboat`)."""
+    """Return the default path of an endpoint's own key: `endpoint/<id>.key` in the user's configuration folder of
+    Lifeboat (`$XDG_CONFIG_HOME/lifeboat` or `~/.config/lifeboat`)."""
     return platformdirs.user_config_path("lifeboat", appauthor=False) / "endpoint" / f"{endpoint_id}.key"
 
 
@@ -44,8 +44,8 @@ class FileKind:
 
 
 def place_outside(where: str, outside: Path) -> Path:
-    """The file that links lead to. Raises KeySourceRefused for one in the folder of the data: who takes the disk would
-    have the key with it."""
+    """Return the path with links resolved. Raises KeySourceRefused for one in the folder of the data, where a thief of
+    the disk would get the key too."""
     path = Path(where).expanduser()
     if not path.is_absolute():
         raise KeySourceRefused(f"{where} is not an absolute path")
@@ -59,8 +59,8 @@ def place_outside(where: str, outside: Path) -> Path:
 
 
 def _read(path: Path) -> bytes | None:
-    """The key, None when there is no file. Raises KeySourceRefused when others can read it or it holds no key,
-    KeyRevoked when it may not be read."""
+    """Return the key; None for a missing file. Raises KeySourceRefused when others can read it or it holds no key,
+    KeyRevoked when it is not readable."""
     try:
         descriptor = _FILES.open_regular(path)
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""A key source that is a service elsewhere, as one process asks it.
+"""Key source that is a remote service, shared by all threads of one process.
 
-Every question ends in time, also where the service answers byte by byte. A refusal is believed for some seconds, and
-so is silence, longer each time: who is refused or hears nothing does not ask again and again, and the few threads of a
-process do not all wait for the same silence.
+Every request ends in time, even if the service answers byte by byte. A refusal is cached for some seconds. So is a
+timeout, for longer each time, so that not all threads of a process wait for the same silent service.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
 
 CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
-"""For one try of two."""
+"""Time limits of each of two attempts."""
 CACHE_SECONDS = 300.0
 CACHE = "cache"
-"""The option of a specification that says otherwise."""
+"""Option of a specification that overrides the cache time."""
 _SHORTEST_CACHE, _LONGEST_CACHE = 10, 3600
 _ANSWER_SECONDS = 8.0
-"""For both tries."""
+"""Time limit of both attempts together."""
 _ROOM_SECONDS = 0.5
 REFUSED_SECONDS = 5.0
 _AWAY_SECONDS, _LONGEST_AWAY = 1.0, 15.0
 _MOST_AT_ONCE = 2
 _MOST_LEFT = 16
-"""Threads that wait for answers which nobody waits for any more."""
+"""Maximum abandoned threads that still wait for an answer."""
 _MOST_REFUSED = 1000
 _CHECKSUM = 8
 
@@ -44,8 +43,10 @@ Parts = tuple[str, dict[str, str]]
 
 
 class KeyService(Protocol):
-    """A service that is asked right away. Both raise KeyRevoked, KeySourceAway, KeySourceRefused; what another key
-    wrapped, or this one for another purpose, is revoked. No message repeats what was sent or what came back."""
+    """A service that is asked directly. Both methods raise KeyRevoked, KeySourceAway, KeySourceRefused.
+
+    Bytes wrapped by another key or for another purpose count as revoked. No message repeats what was sent or received.
+    """
 
     def encrypt(self, secret: bytes) -> bytes: ...
 
@@ -53,7 +54,7 @@ class KeyService(Protocol):
 
 
 class ServiceKey:
-    """A `KeySource`. What it wraps has a checksum before it, so that damage is told from another key."""
+    """A `KeySource` backed by a service. A checksum precedes the wrapped bytes, to tell damage from another key."""
 
     def __init__(
         self, spec: str, service: KeyService, cache_seconds: float, *, now: Callable[[], float] = time.monotonic
@@ -105,7 +106,7 @@ class ServiceKey:
         return answer
 
     def _enter(self, what: str, subject: bytes) -> None:
-        """Raises what is known without asking."""
+        """Raise a cached refusal without asking."""
         with self._room:
             ends = self._now() + _ROOM_SECONDS
             while True:
@@ -146,7 +147,7 @@ class ServiceKey:
             self._refused[what, subject if only_this else b""] = (now + REFUSED_SECONDS, error)
 
     def _answer(self, ask: Callable[[], bytes]) -> bytes:
-        """In a thread of its own, which is left to itself when its time is over."""
+        """Ask in a separate thread, which is abandoned when its time is over."""
         future: Future[bytes] = Future()
 
         def run() -> None:
@@ -177,14 +178,14 @@ _OPEN: dict[tuple[int, str], ServiceKey] = {}
 
 
 def share_service_key(spec: str, make: Callable[[], ServiceKey]) -> ServiceKey:
-    """The source of this specification that all of this process share."""
+    """Return the source of this specification, shared by all of this process."""
     key = (os.getpid(), spec)
     found = _OPEN.get(key)
     return found if found is not None else _OPEN.setdefault(key, make())
 
 
 def check_key_source(source: KeySource) -> None:
-    """Whether it wraps and unwraps. Raises KeySourceRefused, KeySourceAway."""
+    """Check that a source wraps and unwraps. Raises KeySourceRefused, KeySourceAway."""
     trial = os.urandom(32)
     try:
         same = source.unwrap(source.wrap(trial)) == trial
@@ -199,7 +200,7 @@ def _checksum(kept: bytes) -> bytes:
 
 
 def silence_loggers(*names: str) -> None:
-    """Keep loggers of libraries from telling what they send and receive: it holds data keys in clear."""
+    """Silence loggers of libraries that log requests and answers, which contain unencrypted data keys."""
     for name in names:
         logger = logging.getLogger(name)
         if logger.level < logging.INFO:
@@ -210,8 +211,8 @@ def silence_loggers(*names: str) -> None:
 
 
 def parse_options(spec: str, where: str, known: Collection[str]) -> Parts:
-    """`where` without its options, and these by name. Raises KeySourceRefused for one that is not `known`, and does not
-    repeat it: it may be a secret that was put there."""
+    """Return `where` without its options, and the options by name. Raises KeySourceRefused for an option that is not
+    `known`, without repeating it: it may be a misplaced secret."""
     kind = spec.partition(":")[0]
     place, _, query = where.partition("?")
     try:
@@ -226,7 +227,7 @@ def parse_options(spec: str, where: str, known: Collection[str]) -> Parts:
 
 
 def parse_cache_seconds(spec: str, options: dict[str, str]) -> float:
-    """Raises KeySourceRefused for a time that is too short or too long."""
+    """Return the cache time. Raises KeySourceRefused for one that is too short or too long."""
     text = options.get(CACHE)
     if text is None:
         return CACHE_SECONDS
@@ -236,8 +237,8 @@ def parse_cache_seconds(spec: str, options: dict[str, str]) -> float:
 
 
 def check_address(spec: str, url: str) -> None:
-    """Raises KeySourceRefused for an address that is not https, unless it is one of this machine, and for one that
-    holds a password."""
+    """Check an address. Raises KeySourceRefused for one that is not https, except on this machine, and for one with a
+    password."""
     try:
         found = urlsplit(url)
         host, is_plain, _ = found.hostname or "", found.scheme == "http", found.port
@@ -250,7 +251,7 @@ def check_address(spec: str, url: str) -> None:
 
 
 def is_plain(url: str) -> bool:
-    """Whether a checked address is spoken to without TLS."""
+    """Return whether a checked address is used without TLS."""
     return urlsplit(url).scheme == "http"
 
 

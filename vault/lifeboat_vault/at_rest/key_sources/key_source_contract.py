@@ -1,4 +1,4 @@
-"""Where the key comes from that protects an endpoint's data keys (ALF §8.5.3: the layer does not care which source).
+"""The interface of key sources, which protect an endpoint's data keys (ALF §8.5.3: any source will do).
 
 One file per kind and an entry point in the group `lifeboat.key_sources`: the name is the scheme of the specification
 (`file:/etc/lifeboat/endpoint.key`), the object a `KeySourceKind`.
@@ -11,38 +11,44 @@ from typing import Protocol
 
 
 class KeySource(Protocol):
-    """A key somewhere else that wraps and unwraps small secrets. Many threads ask, and each waits for a limited time.
-    What was taken away is gone: a source may remember for some seconds that it was refused, never what it was given."""
+    """A key outside the data that wraps and unwraps small secrets. Thread-safe; every call is bounded in time.
+
+    Revocation takes effect at once: a source may cache a refusal for some seconds, never what it unwrapped.
+    """
 
     @property
     def spec(self) -> str:
-        """As it was named: `<kind>:<where>`."""
+        """Return the specification: `<kind>:<where>`."""
         ...
 
     @property
     def cache_seconds(self) -> float:
-        """How long what it unwrapped may be kept in memory, before it is asked again."""
+        """Return how long unwrapped keys may stay in memory before the source is asked again."""
         ...
 
     def wrap(self, secret: bytes) -> bytes:
-        """Encrypted and authenticated, different every time. Raises KeyRevoked, KeySourceAway, KeySourceRefused."""
+        """Encrypt and authenticate a secret; the result differs every time. Raises KeyRevoked, KeySourceAway,
+        KeySourceRefused."""
         ...
 
     def unwrap(self, wrapped: bytes) -> bytes:
-        """Raises KeyRevoked when the source does not give the key, or has another one; KeySourceAway when it gives no
-        answer, KeySourceRefused when it cannot be asked like that, VaultDamaged when what was wrapped was changed."""
+        """Decrypt a wrapped secret.
+
+        Raises KeyRevoked when the source does not give the key or has another one, KeySourceAway when it does not
+        answer, KeySourceRefused for an invalid request, VaultDamaged when the wrapped bytes were changed.
+        """
         ...
 
 
 class KeySourceKind(Protocol):
-    """What an entry point names."""
+    """The object that an entry point names."""
 
     def open(self, where: str, *, outside: Path) -> KeySource:
-        """The source that `where` names. `outside` is the folder of the data, in which no key may lie. Looks at the
-        place, not at the key. Quick: called whenever a key is needed. Raises KeySourceRefused."""
+        """Return the source that `where` names, without reading its key. `outside` is the folder of the data, where no
+        key may be. Fast, because it is called whenever a key is needed. Raises KeySourceRefused."""
         ...
 
     def make(self, where: str, *, outside: Path) -> None:
-        """Make a new key there when there is none; a kind that makes none asks whether there is one that can be used.
-        Raises KeySourceRefused, KeySourceAway."""
+        """Make a new key when there is none. A kind that makes none checks that there is a usable one. Raises
+        KeySourceRefused, KeySourceAway."""
         ...

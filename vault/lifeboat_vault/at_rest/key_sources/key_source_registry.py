@@ -1,4 +1,4 @@
-"""The kinds of key sources that are installed, by the entry point group `lifeboat.key_sources`."""
+"""Find the installed kinds of key sources, by the entry point group `lifeboat.key_sources`."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ GROUP = "lifeboat.key_sources"
 
 
 def list_kinds() -> list[str]:
-    """Names of the kinds, sorted."""
+    """Return the sorted names of the kinds."""
     return sorted(_entry_points())
 
 
 def open_key_source(spec: str, *, outside: Path) -> KeySource:
-    """The source that `spec` names (`file:/path`, `keyring:NAME`, `env:VARIABLE`, or of a plug-in). No key is read yet,
-    and none is made. `outside` is the folder of the data. Raises KeySourceRefused."""
+    """Return the source that `spec` names (`file:/path`, `keyring:NAME`, `env:VARIABLE`, or of a plug-in), without
+    reading or making its key. `outside` is the folder of the data. Raises KeySourceRefused."""
     kind, where = _found(spec)
     return _TimedKeySource(kind.open(where, outside=outside))
 
 
 def make_key(spec: str, *, outside: Path) -> None:
-    """Make the key of a source where there is none: once, when an endpoint is made or a tenant is given a source of
-    its own. A key that is there stays. Raises KeySourceRefused."""
+    """Make the key of a source when there is none: once, for a new endpoint or a tenant that gets its own source. An
+    existing key stays. Raises KeySourceRefused."""
     kind, where = _found(spec)
     kind.make(where, outside=outside)
 
 
 class _TimedKeySource:
-    """A source of whose answers the figures of this process hear."""
+    """A key source that reports its calls to the metrics of this process."""
 
     def __init__(self, source: KeySource) -> None:
         self._source = source
@@ -68,7 +68,7 @@ def _found(spec: str) -> tuple[KeySourceKind, str]:
 def _entry_points() -> dict[str, EntryPoint]:
     """Return the entry points by kind; of two with one name the first counts.
 
-    An endpoint opens its source for every data key that it asks for, and a scan of all installed packages takes 3 ms.
+    Cached, because an endpoint opens its source for every data key, and scanning all installed packages takes 3 ms.
     """
     found: dict[str, EntryPoint] = {}
     for point in entry_points(group=GROUP):

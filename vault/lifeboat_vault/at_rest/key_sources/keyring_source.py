@@ -1,7 +1,7 @@
-"""A key in the keyring of the operating system: `keyring:NAME`, asked in a process of its own and for a limited time.
+"""Key in the OS keyring: `keyring:NAME`. Each request runs in a process of its own with a time limit.
 
-The same process asks that keeps the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that waits for a
-window, or loads half a desktop, does it there.
+The same process handles the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that opens a window or loads
+half a desktop does it there.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_keys import child_processes
 from lifeboat_keys.pairs.strict_base64 import to_base64
-from lifeboat_keys.stores import key_programs, keyring_store
+from lifeboat_keys.stores import keyring_store
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, key_of
 from lifeboat_vault.errors import KeyRevoked, KeySourceRefused
@@ -28,7 +29,7 @@ class KeyringKind:
         return LocalKey(f"{SCHEME}:{where}", lambda: _read(where))
 
     def make(self, where: str, *, outside: Path) -> None:
-        """What the keyring holds under this name stays."""
+        """Make a key. An existing one of this name stays."""
         try:
             answer = _asked("keep", where, to_base64(os.urandom(KEY_BYTES)))
         except KeyRevoked as error:
@@ -47,10 +48,10 @@ def _read(name: str) -> bytes | None:
     return key
 
 
-def _asked(what: str, name: str, secret: str | None) -> dict[str, Any]:
-    """The keyring's answer. Raises KeyRevoked when it gives none: locked, away or too slow."""
+def _asked(what: str, name: str, secret: str | None) -> JsonObject:
+    """Return the keyring's answer. Raises KeyRevoked when it gives none: locked, unavailable or too slow."""
     request = {"do": what, "service": SERVICE, "user": name, "secret": secret, "may_ask": False}
-    ran = key_programs.run_key_program(
+    ran = child_processes.run_child(
         keyring_store.PROGRAM,
         environment=keyring_store.session_environment(KeyEnvironment(environment=dict(os.environ))),
         input=json.dumps(request).encode(),

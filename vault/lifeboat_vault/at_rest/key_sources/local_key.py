@@ -1,4 +1,4 @@
-"""A key source of 32 bytes that this machine can read: what the kinds file, keyring and env have in common."""
+"""Key source of 32 bytes that this machine can read: the common part of the kinds file, keyring and env."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MARK = 8
 
 
 class LocalKey:
-    """A `KeySource` whose key `read` gives anew each time, or None when it is not there any more."""
+    """A `KeySource` whose `read` reads the key each time; None when it is gone."""
 
     def __init__(self, spec: str, read: Callable[[], bytes | None]) -> None:
         self._spec = spec
@@ -64,12 +64,13 @@ class LocalKey:
 
 
 def _mark(key: bytes) -> bytes:
-    """Tells keys apart, and says nothing about them."""
+    """Return a mark that identifies a key without revealing it."""
     return hashlib.blake2b(b"", key=key, digest_size=_MARK, person=b"lifeboat mark").digest()
 
 
 def key_of(text: str) -> bytes | None:
-    """32 bytes written as hexadecimal or base64 (also base64url, with or without padding); None for anything else."""
+    """Return 32 bytes written as hexadecimal or base64 (also base64url, with or without padding); None for anything
+    else."""
     text = text.strip()
     for decode in (bytes.fromhex, _base64):
         try:

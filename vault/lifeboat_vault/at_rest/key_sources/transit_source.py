@@ -36,20 +36,20 @@ _FILES = {
     "key": "VAULT_CLIENT_KEY",
     "ca": "VAULT_CACERT",
 }
-"""Options that are paths, and the variables that stand for them."""
+"""Options that are paths, and the environment variables that replace them."""
 _OPTIONS = (*_FILES, "token-env", "role", "namespace", key_service.CACHE)
 _PLACE = re.compile(r"/(?:v1/)?([\w.-]+(?:/[\w.-]+)*)/keys/([\w.-]{1,256})")
 _TOKEN = "VAULT_TOKEN"
 _MOST = 65536
-"""Bytes of a token's file, and of an answer."""
+"""Maximum bytes of a token file, and of an answer."""
 _LOGIN = "log this endpoint in"
 _GONE = ("encryption key not found", "no handler for route", "unsupported path")
 _OTHER = ("disallowed by policy", "invalid ciphertext", "message authentication failed", "version")
-"""What the service says of a text that it wrapped under a version which was withdrawn, or under another key."""
+"""Message of the service for a text wrapped under a withdrawn version or another key."""
 
 
 class TransitKind:
-    """`KeySourceKind` of keys in transit engines. It makes none: who owns the key makes it."""
+    """`KeySourceKind` of keys in transit engines. It makes none; the owner of the key does."""
 
     def open(self, where: str, *, outside: Path) -> ServiceKey:
         return key_service.share_service_key(_spec(where), lambda: _opened(where, outside))
@@ -59,13 +59,15 @@ class TransitKind:
 
 
 class _TransitAddress(NamedTuple):
+    """Address of a key, and how to log in."""
+
     url: str
     mount: str
     key: str
 
 
 class _Transit:
-    """A `KeyService`."""
+    """`KeyService` of one key in a transit engine."""
 
     def __init__(self, spec: str, place: _TransitAddress, options: dict[str, str]) -> None:
         self._spec = spec
@@ -103,7 +105,7 @@ class _Transit:
     # The token --------------------------------------------------------------------------------------------------
 
     def _token(self) -> str | None:
-        """None where a client certificate is to get one. Raises KeySourceRefused."""
+        """Return the token; None where a client certificate gets one. Raises KeySourceRefused."""
         options, environment = self._options, os.environ
         if "token-env" in options:
             name = options["token-env"]
@@ -132,7 +134,7 @@ class _Transit:
         raise KeySourceRefused(f"{self._spec}: {why}", fix=fix)
 
     def _logged_in(self, old: str) -> tuple[str, bool]:
-        """A token that the client certificate gets, and whether it is new; `old` is one that counts no more."""
+        """Return a token from the client certificate, and whether it is new; `old` is one that no longer works."""
         with self._logging_in:
             if self._token_of_certificate not in ("", old):
                 return self._token_of_certificate, False
@@ -141,10 +143,10 @@ class _Transit:
             self._token_of_certificate = self._text(answer, "auth", "client_token")
             return self._token_of_certificate, True
 
-    # Questions --------------------------------------------------------------------------------------------------
+    # Requests ---------------------------------------------------------------------------------------------------
 
     def _posted(self, token: str, path: str, what: str, given: dict[str, str]) -> bytes:
-        """The body of an answer that is no refusal."""
+        """Return the body of a successful answer."""
         adapters, requests = _library("hvac.adapters"), _library("requests.exceptions")
         adapter = adapters.RawAdapter(
             base_uri=self._place.url,
@@ -155,7 +157,7 @@ class _Transit:
             allow_redirects=False,
             namespace=self._options.get("namespace") or os.environ.get("VAULT_NAMESPACE") or None,
         )
-        # What is said without TLS stays on this machine, whatever proxy the environment names.
+        # Requests without TLS must stay on this machine, whatever proxy the environment names.
         adapter.session.trust_env = not key_service.is_plain(self._place.url)
         try:
             answer = adapter.post(path, raise_exception=False, json=given, stream=True)
@@ -234,7 +236,7 @@ def _opened(where: str, outside: Path) -> ServiceKey:
 
 
 def _errors(body: bytes) -> str | None:
-    """What the service itself says, in small letters; None for an answer of somebody who stands before it."""
+    """Return the service's own error text in lower case; None for an answer of a proxy."""
     try:
         found = json.loads(body)["errors"]
     except (ValueError, RecursionError, KeyError, TypeError):
@@ -243,7 +245,7 @@ def _errors(body: bytes) -> str | None:
 
 
 def _library(name: str) -> Any:
-    """Raises KeySourceRefused where hvac is not installed."""
+    """Import a library. Raises KeySourceRefused where hvac is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:

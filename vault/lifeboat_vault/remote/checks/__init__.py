@@ -1,1 +1,1 @@
-"""What every second copy must do, as functions: see `remote.conformance`."""
+"""The checks that every remote must pass: see `remote.conformance_checks`."""

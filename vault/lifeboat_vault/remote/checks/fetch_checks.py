@@ -1,4 +1,4 @@
-"""What was sent comes back: every state whole, deltas in order, artifacts, keys, signatures; and it can be verified."""
+"""Checks of reading back: whole states, deltas in order, artifacts, keys, signatures, and verification."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ODD = {
 
 
 def _history(trial: RemoteTrial) -> TrialMachine:
-    """A machine with odd files, removals and gaps, all of it pushed."""
+    """Push a history with unusual files, removals and gaps."""
     machine = trial.machine()
     machine.commit({path: EntryPut({}, body) for path, body in _ODD.items()})
     machine.push(trial.remote, machine.snapshot())
@@ -54,7 +54,7 @@ def _history(trial: RemoteTrial) -> TrialMachine:
 
 
 def _content(state: State) -> dict[str, object]:
-    """Everything a state says."""
+    """Return everything that a state says."""
     items: dict[str, object] = {entry.path: (entry.meta, entry.leaf, _body(state, entry)) for entry in state.entries()}
     return items | {f"record {record.id}": record for record in state.records()}
 
@@ -168,7 +168,7 @@ def _bytes(got: RemoteBundle) -> bytes:
     return data
 
 
-# What travels apart -------------------------------------------------------------------------------------------------
+# Artifacts, keys and signatures -------------------------------------------------------------------------------------
 
 _ARTIFACT = b"tier three " * 20_000
 
@@ -249,7 +249,7 @@ def a_true_copy_is_verified(trial: RemoteTrial) -> None:
 
 
 class _AlteredState:
-    """A state in which one thing is another one: what a remote has that lost or changed it."""
+    """A state in which one thing differs: what a remote has that lost or changed it."""
 
     def __init__(self, state: State, **changed: object) -> None:
         self._state = state

@@ -1,4 +1,4 @@
-"""Purges: what is named goes, everything else stays as it was signed, and nothing of it comes back."""
+"""Checks of purges: what is named is removed, everything else stays as it was signed, and nothing comes back."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def _of(
 
 
 def _of_record(machine: TrialMachine, record: Record) -> Redaction:
-    """A record goes, with every version of it."""
+    """Return a redaction of every version of a record."""
     items = (item for item in machine.vault.history() if item.record_id == record.id)
     return _of(machine, {item.leaf.digest: None for item in items}, [record])
 
 
 def _of_passage(machine: TrialMachine, path: str) -> Redaction:
-    """The secret goes from a file, wherever it stands there."""
+    """Return a redaction of the secret wherever it occurs in a file."""
     leaves: dict[bytes, LeafReplacement | None] = {}
     for item in machine.vault.history():
         body = machine.vault.read_object(item.object) if item.path == path else b""
@@ -81,13 +81,13 @@ def _of_all(machine: TrialMachine) -> Redaction:
 
 
 def _record(machine: TrialMachine, number: int) -> Record:
-    """One that the state `number` has and the ones before it have not."""
+    """Return a record that the state `number` has and earlier ones do not."""
     before = {record.id for record in machine.vault.state(number - 1).records()} if number else set()
     return next(record for record in machine.vault.state(number).records() if record.id not in before)
 
 
 def _redact(machine: TrialMachine, remote: Remote, redaction: Redaction) -> RemoteRedaction:
-    """Applied there, and here."""
+    """Apply a redaction at the remote and on this machine."""
     state = remote.redact(machine.agent_id, redaction.to_json())
     machine.vault.redact(redaction)
     _expect_receipt(state, redaction)
@@ -104,11 +104,11 @@ def _expect_receipt(state: RemoteRedaction, redaction: Redaction) -> None:
     vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints={})
 
 
-# What is there afterwards -------------------------------------------------------------------------------------------
+# Expected states ----------------------------------------------------------------------------------------------------
 
 
 def _expect_without(machine: TrialMachine, remote: Remote, record: Record) -> None:
-    """Every kept state can be had and is whole, by digest and signature, and has the record as a gone one at most."""
+    """Expect that every state can be read, is whole by digest and signature, and lacks the record or has it as gone."""
     for number in machine.numbers(remote):
         with remote.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
             _expect_whole(reader, number)
@@ -191,7 +191,7 @@ def a_purge_is_listed_and_the_same_again_changes_nothing(trial: RemoteTrial) -> 
 
 
 def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> None:
-    """After a key was replaced its states and its purges are signed anew, or nobody could believe them any more."""
+    """After a key was replaced, its states and purges are signed again, because the old signatures no longer count."""
     machine, newer = trial.machine(), DeviceKey.generate(trial.user)
     machine.begin(trial.remote, captures=2)
     redaction = _of_record(machine, _record(machine, 1))
@@ -211,7 +211,7 @@ def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> Non
 
 
 def _expect_signed(remote: Remote, machine: TrialMachine, redaction: Redaction) -> None:
-    """In the list, and in whatever it explains."""
+    """Expect the new signature in the list and in every bundle that it explains."""
     expect_equal(remote.redactions(machine.agent_id), [redaction.to_json()], "the purges there")
     with remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as reader:
         expect_equal([each.to_json() for each in reader.redactions], [redaction.to_json()], "those in a snapshot")
@@ -254,7 +254,7 @@ def a_snapshot_from_before_a_purge_brings_nothing_back(trial: RemoteTrial) -> No
 
 
 def a_machine_that_purged_begins_a_copy(trial: RemoteTrial) -> None:
-    """The bundle itself says what is gone from it."""
+    """The bundle itself states what is gone from it."""
     machine = trial.machine()
     machine.capture()
     machine.capture()

@@ -1,4 +1,4 @@
-"""Agents are made known, and states are appended."""
+"""Checks of registering agents and appending states."""
 
 from __future__ import annotations
 

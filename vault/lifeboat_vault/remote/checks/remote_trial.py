@@ -1,4 +1,4 @@
-"""What a check needs: remotes, agents with an id of their own, machines that write them; and what is expected."""
+"""Fixtures and expectations of the checks: remotes, new agents, and machines that write them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ E = TypeVar("E", bound=LifeboatError)
 
 
 def expect_that(holds: bool, otherwise: str) -> None:
-    """Raises AssertionError with the sentence. (`assert` may be switched off.)"""
+    """Raise AssertionError with the sentence unless `holds`. (`assert` may be disabled.)"""
     if not holds:
         raise AssertionError(otherwise)
 
@@ -55,7 +55,7 @@ def expect_equal(found: object, wanted: object, what: str) -> None:
 
 
 def expect_refused(kind: type[E], work: Callable[[], object], what: str) -> E:
-    """The error that the work raises. Raises AssertionError when it raises none, or one of another kind."""
+    """Return the error that the work raises. Raises AssertionError when it raises none, or one of another kind."""
     try:
         work()
     except kind as error:
@@ -67,7 +67,7 @@ def expect_refused(kind: type[E], work: Callable[[], object], what: str) -> E:
 
 @dataclass
 class TrialMachine:
-    """A machine that writes one agent: a vault and a device key of its own, both thrown away afterwards."""
+    """A machine that writes one agent, with its own vault and device key, both temporary."""
 
     agent_id: str
     vault: Vault
@@ -76,7 +76,7 @@ class TrialMachine:
     made: int = 0
 
     def capture(self, *, number: int | None = None, **entries: bytes) -> SequenceRow:
-        """One more state: a note that grows, a memory, and what is named by its path with `/` written `__`."""
+        """Capture another state: a growing note, a memory, and `entries` by path with `/` written `__`."""
         self.made += 1
         note = "\n".join(f"- {count}: the lamp was lit" for count in range(self.made * 7)).encode()
         puts: dict[str, EntryPut | None] = {NOTE: EntryPut({}, note)}
@@ -110,7 +110,7 @@ class TrialMachine:
         return sequence_signatures.sign_sequence(sequence, self.device)
 
     def file_key(self, path: str) -> FileKey:
-        """By what a remote is asked for a file of the newest state."""
+        """Return the key by which a remote is asked for a file of the newest state."""
         entry = self.vault.state().entry(path)
         assert entry is not None
         found = file_key_of(entry)
@@ -149,7 +149,7 @@ class TrialMachine:
             return remote.push(self.agent_id, sent, machine=self.name)
 
     def expect_there(self, remote: Remote) -> None:
-        """The newest state here is the newest one there."""
+        """Expect that the newest state of this machine is the remote's."""
         there = remote.agent(self.agent_id).head
         expect_that(there is not None, "there is no head after a push")
         assert there is not None
@@ -164,7 +164,7 @@ class TrialMachine:
 
 @dataclass
 class RemoteTrial:
-    """One check at work."""
+    """Fixtures of one check."""
 
     fresh: Callable[[], Remote]
     scratch: Path
@@ -178,12 +178,12 @@ class RemoteTrial:
         return self._remotes[0] if self._remotes else self.another()
 
     def another(self) -> Remote:
-        """The same remote, as another machine sees it."""
+        """Return the same remote as another machine sees it."""
         self._remotes.append(self.fresh())
         return self._remotes[-1]
 
     def agent(self, name: str = NAME) -> str:
-        """A new agent, registered."""
+        """Register a new agent and return its id."""
         agent_id = self.unknown_agent()
         self.agents.append(agent_id)
         self.remote.register(agent_id, name, RUNTIME)
@@ -193,14 +193,14 @@ class RemoteTrial:
         return ids.make_id(times.to_text(SystemClock().now()))
 
     def machine(self, name: str = "laptop", agent_id: str | None = None) -> TrialMachine:
-        """A machine of this user with an empty vault; of a new agent unless named."""
+        """Return a machine of this user with an empty vault, for a new agent unless given."""
         agent_id = agent_id or self.agent()
         vault = Vault.create(self.scratch / f"vault-{len(self._vaults)}", agent_id)
         self._vaults.append(vault)
         return TrialMachine(agent_id, vault, DeviceKey.generate(self.user), name)
 
     def copy_of(self, machine: TrialMachine, name: str) -> TrialMachine:
-        """Another machine that restored what the first one has at its head."""
+        """Return another machine that restored the first one's head."""
         made = self.machine(name, machine.agent_id)
         state = machine.vault.state()
         made.vault.accept(
@@ -210,7 +210,7 @@ class RemoteTrial:
         return made
 
     def finish(self) -> list[str]:
-        """Remove what was made, where the remote can; the ids of the agents that stay there."""
+        """Remove what was made, where the remote can; return the ids of agents that remain."""
         for vault in self._vaults:
             vault.close()
         if not self.agents:
@@ -228,6 +228,6 @@ def make_bundle(kind: BundleKind, number: int, base: int | None, data: bytes) ->
 
 
 def reopen_bundle(sent: RemoteBundle) -> RemoteBundle:
-    """The same bundle once more."""
+    """Return the same bundle for another push."""
     sent.file.seek(0)
     return make_bundle(sent.kind, sent.number, sent.base, sent.file.read())

@@ -1,4 +1,4 @@
-"""What is not what it says is refused, and nothing happened."""
+"""Checks that tampered bundles are refused without any effect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Files = dict[str, bytes]
 
 
 def tamper_with(sent: RemoteBundle, change: Callable[[Files], None]) -> RemoteBundle:
-    """The same bundle with other content, whose manifest lists what is in it: only the signature can tell."""
+    """Return the bundle with other content and a matching manifest, so that only the signature shows the change."""
     with sent.file, zipfile.ZipFile(sent.file) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     change(files)
@@ -65,7 +65,7 @@ def _change_json(files: Files, name: str, change: Callable[[JsonObject], None]) 
 
 
 def _refuses(trial: RemoteTrial, change: Callable[[Files], None], what: str, *, delta: bool = True) -> None:
-    """A delta (or a first snapshot) with a change is refused, the true one is taken afterwards."""
+    """Expect that a changed delta (or first snapshot) is refused and the original accepted afterwards."""
     machine = trial.machine()
     if delta:
         machine.begin(trial.remote)
@@ -118,7 +118,7 @@ def a_delta_with_a_changed_salt_is_refused(trial: RemoteTrial) -> None:
 
 
 def a_delta_that_covers_other_bytes_with_true_leaves_is_refused(trial: RemoteTrial) -> None:
-    """A leaf that stands beside the bytes instead of following from them must not hide what they are."""
+    """A stored leaf that does not follow from the bytes beside it must not hide them."""
     machine = trial.machine()
     machine.begin(trial.remote)
     machine.capture(raw__openclaw__SOUL=b"# Soul\n\nBe kind.\n")
@@ -202,7 +202,7 @@ READABLE = (
     a_snapshot_with_a_changed_file_is_refused,
     a_snapshot_with_a_file_more_is_refused,
 )
-"""For a remote that can read what it gets. Of others the sender's own device is the one that would be lied to."""
+"""Checks for remotes that read what they get. With other remotes only the sender's own machine would be deceived."""
 
 ALL = (
     what_is_no_bundle_is_refused,

@@ -1,0 +1,43 @@
+"""Report power and network as Lifeboat sees them, and what waits because of them. Waiting is not a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import power_and_network
+from lifeboat_core.machine.power_and_network import MachineConditions
+from lifeboat_core.texts.human_text import size_text
+
+TITLE = "Power and network"
+
+
+def check(context: Context) -> Iterator[DoctorFinding]:
+    found = power_and_network.read_conditions(context)
+    large = f"transfers above {size_text(context.setting('defer.above'))} (defer.above) wait"
+    yield DoctorFinding(DoctorLevel.OK, "power", _power(found, large))
+    yield DoctorFinding(DoctorLevel.OK, "network", _network(found, large))
+
+
+def _power(found: MachineConditions, large: str) -> str:
+    if found.on_battery is None:
+        source = "no battery is seen"
+    else:
+        source = "on battery" if found.on_battery else "at the mains"
+    if found.saves_battery:
+        return f"{source}, power is being saved: {large}"
+    saving = ", power is being saved" if found.saver else ""
+    if found.on_battery:
+        return f"{source}{saving}: reading back every kept sequence waits for the mains"
+    return f"{source}{saving}: nothing waits"
+
+
+def _network(found: MachineConditions, large: str) -> str:
+    if found.online is False:
+        return "there is none: what is sent waits for it, captures go on"
+    how = "online" if found.online else "not known"
+    if found.metered:
+        return f"{how}, metered: {large}; if it is not: lifeboat config set network.metered no"
+    metered = "not metered" if found.metered is False else "not known to be metered"
+    return f"{how}, {metered}: nothing waits"

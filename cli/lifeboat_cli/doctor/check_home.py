@@ -1,0 +1,28 @@
+"""Check the home: it exists, is private and readable, and its settings are valid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.human_text import quote_argument
+
+TITLE = "The home and its settings"
+
+
+def check(context: Context) -> Iterator[DoctorFinding]:
+    """Check the content of the home. `Context.open` has already refused an unsafe home."""
+    yield DoctorFinding(DoctorLevel.OK, str(context.home.folder), "private, and of this release's layout")
+    if context.home.is_read_only:
+        result = "read-only: what was kept can be read and restored elsewhere, and nothing is captured"
+        yield DoctorFinding(DoctorLevel.ERROR, str(context.home.folder), result)
+    for folder in () if context.home.is_read_only else context.home.unusable_folders():
+        result = "cannot be read and written by this user, or the disk is read-only: nothing is captured"
+        yield DoctorFinding(DoctorLevel.ERROR, str(folder), result, f"chmod u+rwx {quote_argument(str(folder))}")
+    problem = context.config().problem
+    if problem:
+        result = f"{problem.detail}; the last good settings are in force"
+        yield DoctorFinding(DoctorLevel.ERROR, problem.file, result, f"edit {context.home.folder / problem.file}")
+    else:
+        yield DoctorFinding(DoctorLevel.OK, "config.toml", "understood")

@@ -1,0 +1,23 @@
+"""Check the 24 words of the key: without them, the credentials are lost with the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.human_text import time_text
+
+TITLE = "The words of the key"
+
+
+def check(context: Context) -> Iterator[DoctorFinding]:
+    keys = context.keys()
+    if keys.key_id is None:
+        return
+    subject = f"words of key {keys.key_id}"
+    if keys.proven_at is None:
+        result = "never written down and proven: if this machine is lost, nothing opens the credentials"
+        yield DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init")
+    else:
+        yield DoctorFinding(DoctorLevel.OK, subject, f"proven on {time_text(keys.proven_at)}")

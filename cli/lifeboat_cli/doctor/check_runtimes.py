@@ -1,0 +1,30 @@
+"""Check the agents' runtimes: their configuration can be read and their databases exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.home.context import Context
+
+TITLE = "The runtimes"
+
+
+def check(context: Context) -> Iterator[DoctorFinding]:
+    for agent in list_agents(context):
+        if agent.workspace.is_dir():
+            yield _finding(context, agent)
+
+
+def _finding(context: Context, agent: Agent) -> DoctorFinding:
+    try:
+        installation = context.installation(agent)
+    except AdapterError as error:
+        return DoctorFinding(DoctorLevel.ERROR, agent.name, error.message, error.fix)
+    if installation.state_dir is None:
+        return DoctorFinding(DoctorLevel.OK, agent.name, f"a workspace of {agent.runtime} that stands alone")
+    program = "its program is found" if installation.program else "its program is not on PATH: no re-index on restore"
+    level = DoctorLevel.OK if installation.program else DoctorLevel.WARNING
+    return DoctorFinding(level, agent.name, f"{agent.runtime}, layout {installation.layout}; {program}")

@@ -1,0 +1,37 @@
+"""Check every vault: it opens, its newest sequence matches its signature, its audit chain is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
+from lifeboat_core.agents.agent import Agent, list_agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.restore_plan import load_trusted_keys
+
+TITLE = "The vaults"
+
+
+def check(context: Context) -> Iterator[DoctorFinding]:
+    for agent in list_agents(context):
+        yield from _vault(context, agent)
+
+
+def _vault(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
+    with context.vault(agent.id) as vault:
+        if vault.head() is None:
+            yield DoctorFinding(
+                DoctorLevel.ERROR, agent.name, "nothing was captured yet", f"lifeboat sync {agent.name}"
+            )
+            return
+        found = vault.verify(trusted=load_trusted_keys(context), whole=False)
+    for finding in found.findings:
+        fix = f"lifeboat restore {agent.name} --at SEQ, a sequence that lifeboat verify {agent.name} --at SEQ accepts"
+        yield DoctorFinding(DoctorLevel.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
+    for number in found.unsigned:
+        result = f"sequence {number}: nobody signed it, and this home signs what it keeps"
+        yield DoctorFinding(DoctorLevel.ERROR, agent.name, result)
+    if not (found.findings or found.unsigned):
+        yield DoctorFinding(
+            DoctorLevel.OK, agent.name, "the newest state is what was signed, and the audit chain is whole"
+        )

@@ -1,0 +1,24 @@
+"""The JSON documents of commands: what the command line writes, the dashboard reads and docs/json.md describes.
+
+A string below fields says what they hold, as docs/json.md shows it. A field whose type is another shape needs none: its
+own fields are shown. Readers ignore fields that they do not know, and use the default of a field that is missing.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_core.errors import OtherRelease
+
+Document = TypeVar("Document")
+
+
+def decode_document(kind: type[Document], document: JsonObject) -> Document:
+    """Return a document as its shape. Raises OtherRelease for another shape."""
+    try:
+        return msgspec.convert(document, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise OtherRelease(f"the answer has another shape: {error}") from error

@@ -1,0 +1,34 @@
+"""`lifeboat log`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lifeboat_alf.common.json_types import JsonObject
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One thing that was done."""
+
+    time: str
+    """newest first"""
+    agent: str = ""
+    name: str = ""
+    """whose"""
+    kind: str = ""
+    """`capture`, `restore`, `undo`, `import`, `adopt`, `rotate`, `purge`, `thin`, `held`, `accepted`, `pin`, `verified`
+    and others"""
+    text: str = ""
+    """what was done, for people"""
+    sequence: int | None = None
+    """the sequence that it made or is about, or null"""
+    receipt: str | None = None
+    """of a restore: the name of its receipt, else null"""
+    details: JsonObject = {}
+    """numbers and hashes"""
+
+
+class Log(msgspec.Struct, frozen=True):
+    """The document of `log`."""
+
+    entries: tuple[Entry, ...] = ()

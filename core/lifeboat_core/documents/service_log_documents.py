@@ -1,0 +1,15 @@
+"""`lifeboat daemon log`."""
+
+from __future__ import annotations
+
+import msgspec
+
+from lifeboat_alf.common.json_types import JsonObject
+
+
+class ServiceLog(msgspec.Struct, frozen=True):
+    """The document of `daemon log`, oldest first."""
+
+    events: tuple[JsonObject, ...] = ()
+    """`time`, `level` (`debug`, `info`, `warning`, `error`), `kind` and fields of the kind; with `--follow` one event a
+    line"""

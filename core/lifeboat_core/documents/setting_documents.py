@@ -1,0 +1,66 @@
+"""`lifeboat config`."""
+
+from __future__ import annotations
+
+import msgspec
+
+Written = bool | int | float | str | None
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One setting."""
+
+    name: str
+    """the setting"""
+    value: Written = None
+    """its value as written; null for a private setting, whose value is never shown"""
+    is_set: bool = msgspec.field(default=False, name="set")
+    """of a private setting: whether it is set"""
+    source: str = "default"
+    """where it comes from"""
+    effect: str = ""
+    """what it does"""
+    default: Written = None
+    """what it is while nobody sets it"""
+    kind: str = ""
+    """what its value is: `choice`, `switch`, `number`, `days`, `share`, `size`, `duration`, `cron`, `command`, `path`
+    or `address`"""
+    choices: tuple[str, ...] = ()
+    """everything that it can be, where that is not much"""
+    example: str = ""
+    """a value as somebody would write it"""
+    per_agent: bool = True
+    private: bool = False
+    """whether an agent can have it for itself, and whether its value is never shown"""
+
+    @property
+    def shown(self) -> str:
+        """The value as people type it."""
+        if self.private:
+            return "set, not shown" if self.is_set else "not set"
+        return spell_value(self.value)
+
+    @property
+    def is_switch(self) -> bool:
+        return self.kind == "switch" or isinstance(self.value, bool)
+
+    @property
+    def group(self) -> str:
+        """The first word of its name, or "" if it has only one."""
+        first, dot, _ = self.name.partition(".")
+        return first if dot else ""
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """The document of `config list`."""
+
+    settings: tuple[Setting, ...] = ()
+    problem: str | None = None
+    """why the file on disk is not the one in force, or null"""
+
+
+def spell_value(value: Written) -> str:
+    """Return a value as the command takes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
