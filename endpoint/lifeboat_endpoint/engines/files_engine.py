@@ -51,17 +51,17 @@ class FilesEngine:
         self._files = files
         self._clock = clock
         self._control = ControlFile(folder / CONTROL)
-        self._leaving = MoveMarkers(folder)
+        self._markers = MoveMarkers(folder)
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
         return self._control.control()
 
     def tenant(self, tenant_id: str, now: datetime) -> FolderPlace:
-        folder, allowed = self._tenant_folder(tenant_id), self._leaving.check
+        folder, allowed = self._tenant_folder(tenant_id), self._markers.check
         return FolderPlace(folder, tenant_id, files=self._files, clock=self._clock, allowed=allowed)
 
     def key_documents(self, tenant_id: str, sources: Sources | None = None) -> FolderKeyDocumentStore:
-        return FolderKeyDocumentStore(self._tenant_folder(tenant_id), self._files, self._leaving.check)
+        return FolderKeyDocumentStore(self._tenant_folder(tenant_id), self._files, self._markers.check)
 
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
         if what in _FOLDERS:
@@ -88,7 +88,7 @@ class FilesEngine:
         return removed
 
     def check_unmoved(self, *, changes: bool = False) -> None:
-        self._leaving.check() if changes else self._leaving.check_here()
+        self._markers.check() if changes else self._markers.check_here()
 
     def time(self) -> None:
         return None

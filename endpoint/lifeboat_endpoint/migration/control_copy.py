@@ -48,7 +48,7 @@ class MigrationMarks:
 
 
 def finish_control(
-    source: MetadataStore, target: MetadataStore, endpoint_id: str, leaving: MoveMarkers, now: datetime
+    source: MetadataStore, target: MetadataStore, endpoint_id: str, markers: MoveMarkers, now: datetime
 ) -> None:
     """Copy the tables of control twice, then end the old endpoint and allow the new one to be served.
 
@@ -70,7 +70,7 @@ def finish_control(
         target.execute(_DROP_MARKS)
         target.execute(SET_ENDPOINT, (endpoint_id,))
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_LEAVING)
-        leaving.finish()
+        markers.finish()
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_LEFT)
     reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_DONE)
 

@@ -28,7 +28,7 @@ class SpaceFetching(SpaceParts):
     """The part of `TenantSpace` that reads."""
 
     def head(self, agent_id: str) -> RemoteHead | None:
-        row = self._receiving.open_row(agent_id)
+        row = self._receiver.open_row(agent_id)
         with as_remote():
             head = self._vault(row).head()
         return None if head is None else make_remote_head(head, row)

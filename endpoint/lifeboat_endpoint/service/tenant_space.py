@@ -70,12 +70,12 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self.place = place
         self.limits = limits
         self.roster = roster
-        self._receiving = BundleReceiver(resources)
-        self.uploads = Uploads(resources, self._receiving)
+        self._receiver = BundleReceiver(resources)
+        self.uploads = Uploads(resources, self._receiver)
         self.sealed_files = SealedFileStore(resources)
         self._receipts = EndpointReceipts(resources)
         self._whole_agents = WholeAgentPurge(resources, self.uploads, self.sealed_files)
-        self._redacting = TenantRedactions(resources, self.uploads, self._whole_agents)
+        self._redactions = TenantRedactions(resources, self.uploads, self._whole_agents)
 
     def close(self) -> None:
         self._vaults.close()
@@ -255,9 +255,9 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         """
         with as_remote():
             is_known = self.roster.find(agent_id) is not None
-        if not is_known and self._receiving.looks_redirected(agent_id, sent):
+        if not is_known and self._receiver.looks_redirected(agent_id, sent):
             self.register_unnamed(agent_id)
-        return self._receiving.receive(agent_id, sent)
+        return self._receiver.receive(agent_id, sent)
 
     def register_unnamed(self, agent_id: str) -> None:
         """Register an agent whose client registered it at another service. Raises as `register`."""
@@ -303,7 +303,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
                 self.roster.count(self.roster.get(agent_id), vault.size())
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
-        self._receiving.open_row(agent_id)
+        self._receiver.open_row(agent_id)
         size = len(json_codec.encode_json(document))
         if size > self.limits.keys_bytes:
             raise RemoteTooLarge(f"keys of {size} bytes, at most {self.limits.keys_bytes} are taken")

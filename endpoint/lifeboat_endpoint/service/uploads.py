@@ -57,9 +57,9 @@ class UploadState:
 class Uploads(TenantService):
     """The uploads of one tenant. Belongs to one thread."""
 
-    def __init__(self, resources: TenantResources, receiving: BundleReceiver) -> None:
+    def __init__(self, resources: TenantResources, receiver: BundleReceiver) -> None:
         super().__init__(resources)
-        self._receiving = receiving
+        self._receiver = receiver
 
     def begin(
         self,
@@ -73,7 +73,7 @@ class Uploads(TenantService):
 
         Raises UnknownAtRemote, RemoteRefused, RemoteTooLarge, RemoteFull.
         """
-        self._receiving.open_row(agent_id)
+        self._receiver.open_row(agent_id)
         self._check_parts(parts or ())
         self._quota.check(sum(part.size for part in parts or ()))
         self._drop(self._too_many(agent_id))
@@ -82,7 +82,7 @@ class Uploads(TenantService):
         expires = times.to_text(now + self._limits.upload_life)
         sealed = self._keys.sealer(agent_id).seal(_MACHINE, machine.encode())
         with as_remote(), self._metadata.transaction():
-            self._receiving.open_row(agent_id)  # check again: an agent that was purged meanwhile gets no upload
+            self._receiver.open_row(agent_id)  # check again: an agent that was purged meanwhile gets no upload
             self._metadata.execute(sql.ADD_UPLOAD, (made, agent_id, kind, base, sealed, times.to_text(now), expires))
             for position, part in enumerate(parts or ()):
                 token = self._token(agent_id, part.sha256)

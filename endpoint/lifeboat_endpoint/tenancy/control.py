@@ -47,7 +47,7 @@ class Control:
     def __init__(self, stores: ControlStores, *, clock: Clock) -> None:
         self._stores = stores
         self._clock = clock
-        self._notes = AuditBuffer(self._write_batch, stores.close_thread)
+        self._buffer = AuditBuffer(self._write_batch, stores.close_thread)
 
     @property
     def _store(self) -> MetadataStore:
@@ -60,7 +60,7 @@ class Control:
     def close(self) -> None:
         """Write buffered rows, and close the connection of this thread."""
         try:
-            self._notes.close()
+            self._buffer.close()
         finally:
             self.close_thread()
 
@@ -204,7 +204,7 @@ class Control:
         _, tenant_id, name, scopes, expires_at, revoked_at, state = row
         now = self._now()
         _check_counts(token_id, expires_at, revoked_at, state, now)
-        self._notes.used(token_id, now)
+        self._buffer.used(token_id, now)
         return Caller(tenant_id, token_id, name, frozenset(scopes.split()))
 
     def check_token(self, token_id: str, tenant_id: str) -> None:
@@ -226,7 +226,7 @@ class Control:
         if kind.startswith(AT_ONCE):
             self.record(caller, kind, subject, details or {})
             return
-        self._notes.add(kind, subject, _of(caller, details or {}), self._now())
+        self._buffer.add(kind, subject, _of(caller, details or {}), self._now())
 
     def record(self, caller: Caller | None, kind: str, subject: str, details: JsonObject) -> None:
         """Write an audit row before this returns."""
@@ -235,7 +235,7 @@ class Control:
 
     def flush(self) -> None:
         """Write buffered rows."""
-        self._notes.flush()
+        self._buffer.flush()
 
     def audit_rows(self) -> Iterator[AuditRow]:
         """Yield all kept rows, oldest first, including the rows that this process had buffered."""

@@ -33,7 +33,7 @@ class TenantRedactions(TenantService):
         super().__init__(resources)
         self._uploads = uploads
         self._whole_agents = whole_agents
-        self._holding = WaitingRedactions(resources)
+        self._waiting = WaitingRedactions(resources)
         self._receipts = EndpointReceipts(resources)
         self._shredding = CryptoShredding(resources) if resources.place.leaves_remains else None
 
@@ -82,7 +82,7 @@ class TenantRedactions(TenantService):
         if confirmed or row.facts.runtime == TRIAL or waiting_redactions.is_nothing_there(vault, redaction):
             return self._apply(row, vault, redaction)
         if known is None:
-            return RemoteRedaction(redaction.id, self._holding.wait(row, vault, redaction))
+            return RemoteRedaction(redaction.id, self._waiting.wait(row, vault, redaction))
         return RemoteRedaction(redaction.id, known.waits_until)
 
     def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
