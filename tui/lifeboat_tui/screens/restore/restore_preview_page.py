@@ -40,8 +40,6 @@ class RestorePreviewPage(RestoreStepPage):
     RestorePreviewPage #notes > Static { height: auto; }
     RestorePreviewPage #trouble { background: $error-muted; color: $text-error; text-style: bold; }
     RestorePreviewPage #command { height: auto; max-height: 2; padding: 0 1; color: $foreground 60%; }
-    RestorePreviewPage #buttons { height: 1; align-horizontal: right; }
-    RestorePreviewPage #buttons Button { margin-left: 2; }
     """
 
     def __init__(self) -> None:

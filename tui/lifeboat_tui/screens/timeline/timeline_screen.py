@@ -88,8 +88,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     CSS = """
     TimelineScreen #aside { display: none; height: auto; max-height: 2; padding: 0 1; color: $text-warning; }
     TimelineScreen #aside.-shown { display: block; }
-    TimelineScreen #running { display: none; }
-    TimelineScreen #running.-shown { display: block; }
     TimelineScreen #split { height: 1fr; }
     TimelineScreen #sequences { width: 62%; }
     TimelineScreen #preview { width: 1fr; height: 1fr; }
