@@ -92,7 +92,7 @@ class LifeboatScreen(Screen[None]):
     async def load(self) -> None:
         """Run the twin command and show its answer. Raises LifeboatError, which the caller shows."""
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         """Handle an event of docs/control.md. By default reload if it concerns `about`."""
 
     def why_not(self, act: str) -> str | None:

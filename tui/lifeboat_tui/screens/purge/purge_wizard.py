@@ -159,7 +159,7 @@ happen at once; it is used once, and kept nowhere.
         elif self._step == PROOF and self._receipt is not None:
             await self._show_receipt(self._receipt.receipt.id)
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         """Reload the proof after an event: a remote may have confirmed the purge."""
         if self._step == PROOF and not self.is_at_work and event.get("event") in ("push", "notice"):
             self.reload()
@@ -414,7 +414,7 @@ happen at once; it is used once, and kept nowhere.
         self._lines = [*describe_purge_outcome(done, self._plan), *(("warning", note) for note in said.notes)]
         if done.receipt is not None:
             for name, token in tokens.items():
-                self._lines.append(("", await self.confirmed(done.receipt, name, token)))
+                self._lines.append(("", await self.confirm_on_remote(done.receipt, name, token)))
             await self._show_receipt(done.receipt)
         self._show_lines()
 
