@@ -75,7 +75,7 @@ class Control:
         self, name: str, *, key_source: str | None = None, quota: int | None = None, tenant_id: str | None = None
     ) -> Tenant:
         """Add a tenant. Raises TenantExists, EndpointError for an invalid name."""
-        key = tenant_names.fold_name(tenant_names.check_name(name))
+        key = _fold_name(_check_name(name))
         now = self._now()
         tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
         with self._changing(self._store):
