@@ -206,7 +206,7 @@ def search(
         for hit in hits:
             session.output.line(f"{hit.origin_file or 'no file'}  {hit.id}", style="bold")
             session.output.line(f"  {hit.snippet}")
-        session.output.note(f"{count_text(len(hits), 'memory', 'memories')} found")
+        session.output.note(f"{count_text(len(hits), 'memory')} found")
 
     session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)
 

@@ -10,6 +10,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.machine import clock_trust
 from lifeboat_core.remotes import needed_sequences
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_vault.retention.retention_policy import sequences_to_drop, shorten_retention
 from lifeboat_vault.vault import Retention, ThinReport, Vault
 
@@ -103,7 +104,7 @@ def _thinned_harder(context: Context, agent: Agent) -> list[str]:
         return ["history is not thinned, because the clock is not trusted"]
     gone = _dropped(thin_if_due(context, agent, shorten_retention(load_retention(context, agent))))
     if gone:
-        return [f"{len(gone)} old sequences went, sooner than the settings say"]
+        return [f"{count_text(len(gone), 'old sequence')} went, sooner than the settings say"]
     return _thinned_before_it_was_sent(context, agent)
 
 
