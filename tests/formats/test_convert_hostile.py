@@ -101,7 +101,7 @@ def write(*arguments, **options):
     raise AssertionError
 
 type(FORMAT).write = write
-sys.exit(program.run(sys.argv[1:]))
+sys.exit(program.run_command(sys.argv[1:]))
 """
 
 
