@@ -8,6 +8,7 @@ iterative, so that no input exhausts the stack. The value of a date is its spell
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from lifeboat_adapters.secrets.parsed_leaves import LeafScanner, ParsedLeaf, Path, PositionedText, Scalar
 
