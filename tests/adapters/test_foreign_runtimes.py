@@ -1,4 +1,4 @@
-"""Homes of runtimes without an adapter, laid out as their releases were seen to make them, are refused by name."""
+"""Homes of runtimes without an adapter are refused by name. They are laid out as their releases make them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies inside of the seal, and a file made whole again from it."""
+"""The sealed content of a credential, and a file restored from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DATA = b"{gateway: {auth: {token: 'one-0123'}}, a: {token: \"\\u006fne-0123\"}, 
 
 
 def _protected() -> tuple[secret_cutting.CutFile, dict[str, CredentialPayload]]:
-    """The file as it is kept, and the payloads as they are sealed."""
+    """Return the file as it is stored, and the payloads as they are sealed."""
     secrets = secret_finder.secrets_in_json5(DATA)
     values = {"one-0123": "c-1", "two": "c-2"}
     parts = secret_cutting.cut_spans(
