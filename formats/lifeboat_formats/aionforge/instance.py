@@ -49,9 +49,11 @@ class AionforgeInstance:
 
     @property
     def lists_everything(self) -> bool:
+        """Return whether the instance has a census."""
         return CENSUS in self.connection.tools
 
     def has(self, tool: str) -> bool:
+        """Return whether the instance has a tool."""
         return tool in self.connection.tools
 
     def ask(self, tool: str, *, writes: bool = False, **arguments: Any) -> ToolAnswer:

@@ -144,6 +144,7 @@ def _users_of(document: AicfDocument) -> list[str]:
 
 
 def is_principals_source(path: str) -> bool:
+    """Return whether principals are derived from a raw file."""
     return path.startswith(RAW) and aicf_workspace.is_readable(path)
 
 

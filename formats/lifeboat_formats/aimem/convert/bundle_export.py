@@ -193,9 +193,11 @@ class _BundleProducer:
         self.fates += _omitted_parts(self.state, with_identity=self.options.include_identity)
 
     def figures(self) -> dict[str, int]:
+        """Return counts for the receipt."""
         return {"edges_dropped": self.counts["edges_dropped"]} if self.counts["edges_dropped"] else {}
 
     def notices(self) -> list[FormatNotice]:
+        """Return notices about the export."""
         found = []
         if self.options.scope == SINCE:
             text = "memories that were deleted since are not told of: a bundle has no word for it"
