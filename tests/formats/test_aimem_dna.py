@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records, partitions, record_lifecycle
 from lifeboat_alf.memory.effective_view import effective_records, visible_records
 from lifeboat_alf.memory.partitions import Partition, PartitionLedger
@@ -50,7 +51,7 @@ from lifeboat_vault.vault import Vault
 from support.core.harbour import Harbour, harbour
 from support.endpoint.keeping import RunningClock, new_endpoint, reopened
 from support.endpoint.served_apps import push_delta, served
-from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, sealed
+from support.formats.aimem_bundles import bundle, chunk, document, edge, sealed
 from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BrainServer, brain, contents
 from support.packages import PACKAGES
@@ -168,9 +169,9 @@ _DNA = {"preference", "decision", "identity", "pitfall", "procedure"}
 
 
 @st.composite
-def _records(draw: st.DrawFn) -> Json:
+def _records(draw: st.DrawFn) -> JsonObject:
     """Draw a record of any kind, with and without data of another system."""
-    made: Json = {
+    made: JsonObject = {
         "id": ids.make_id("2026-04-01T09:30:00.000Z"),
         "content": draw(st.text(min_size=1, max_size=20)),
         "memory_type": draw(st.sampled_from(["semantic", "episodic", "procedural", "preference", "summary", "odd"])),
@@ -189,7 +190,7 @@ def _records(draw: st.DrawFn) -> Json:
 
 @settings(max_examples=100)
 @given(_records(), st.booleans())
-def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: Json, is_sealed: bool) -> None:
+def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: JsonObject, is_sealed: bool) -> None:
     now = times.parse_time("2026-11-20T12:00:00.000Z")
     old = Partition("memory/partitions/2026-Q2.jsonl", "2026-04-01", "2026-06-30" if is_sealed else None, is_sealed)
     ledger = PartitionLedger([old], now)
@@ -224,7 +225,7 @@ class Kept:
     def space(self) -> TenantSpace:
         return self.endpoint.space(self.tenant.id)
 
-    def take(self, made: Json) -> None:
+    def take(self, made: JsonObject) -> None:
         with open_bundle_bytes(document(made)) as found:
 
             def planned(state: State) -> Additions:
@@ -233,7 +234,7 @@ class Kept:
 
             self.space.add_to(self.agent, 0, planned)
 
-    def memories(self) -> dict[str, Json]:
+    def memories(self) -> dict[str, JsonObject]:
         """What counts now, by the id that it began with."""
         with self.space.vault(self.agent) as vault:
             return {item.chain_ids[0]: item.record for item in effective_records(vault.state())}
@@ -262,7 +263,7 @@ _TEXTS = st.sampled_from([f"Memory of {word}." for word in ("tea", "rope", "tide
 
 
 @st.composite
-def _bundles(draw: st.DrawFn) -> Json:
+def _bundles(draw: st.DrawFn) -> JsonObject:
     names = draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True))
     chunks = [
         chunk(
@@ -298,7 +299,7 @@ def kept_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[En
     st.lists(st.tuples(st.sampled_from(sorted(JOBS)), st.integers(0, 400)), min_size=1, max_size=5),
 )
 def test_066_no_job_of_an_endpoint_changes_what_an_agent_remembers(
-    kept_endpoint: tuple[Endpoint, Tenant, RunningClock], bundles: list[Json], jobs: list[tuple[str, int]]
+    kept_endpoint: tuple[Endpoint, Tenant, RunningClock], bundles: list[JsonObject], jobs: list[tuple[str, int]]
 ) -> None:
     endpoint, tenant, clock = kept_endpoint
     kept = Kept(endpoint, tenant, ids.make_id(times.to_text(clock.now())), clock)
@@ -357,7 +358,7 @@ def _thin(home: Harbour) -> None:
 MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin": _thin}
 
 
-def _kept_memories(home: Harbour) -> dict[str, Json]:
+def _kept_memories(home: Harbour) -> dict[str, JsonObject]:
     """Return the current memories that are of the DNA class or pinned, by their current id."""
     found = [record for _, record in _chains(home)]
     return {
@@ -367,7 +368,7 @@ def _kept_memories(home: Harbour) -> dict[str, Json]:
     }
 
 
-def _chains(home: Harbour) -> list[tuple[tuple[str, ...], Json]]:
+def _chains(home: Harbour) -> list[tuple[tuple[str, ...], JsonObject]]:
     with home.context.vault(home.agent.id) as vault:
         return [(item.chain_ids, item.record) for item in effective_records(vault.state())]
 

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance.tenant_removal import remove_tenant
@@ -28,7 +29,7 @@ from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import AgentErased, LifeboatError, RemoteBusy, RemoteDenied, UnknownAtRemote
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import ServedApp, served
-from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
+from support.formats.aimem_bundles import bundle, chunk, document, edge, entity, link, many, sealed, urn
 from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
 from support.patience import patience
@@ -39,7 +40,7 @@ _SECRET = "Met Quillon Marsh at the pier."
 _KEPT = "Likes tea."
 
 
-def two() -> Json:
+def two() -> JsonObject:
     """Return a bundle with a memory to purge and one to keep, an edge, an entity of the first alone, and a shared
     one."""
     return bundle(

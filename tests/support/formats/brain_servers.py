@@ -12,13 +12,14 @@ import httpx
 import pytest
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import RECORDS, Redaction
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_keys.pairs.device_key import DeviceKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import redaction_signatures
 from support.endpoint.served_apps import ServedApp
-from support.formats.aimem_bundles import Json, document
+from support.formats.aimem_bundles import document
 
 BUNDLE = "application/aimem-bundle+json"
 LINES = "application/x-ndjson"
@@ -41,28 +42,28 @@ class BrainServer:
         assert (client or self.client).post("/agents", json=made).status_code == 201
         return agent_id
 
-    def send(self, bundle: Json | bytes, *, media_type: str = BUNDLE, headers: Any = None, **query: Any) -> Any:
+    def send(self, bundle: JsonObject | bytes, *, media_type: str = BUNDLE, headers: Any = None, **query: Any) -> Any:
         """Return the answer to an import."""
         body = bundle if isinstance(bundle, bytes) else document(bundle)
         sent = {"Content-Type": media_type, **(headers or {})}
         return self.client.post("/v1/brain/import", content=body, headers=sent, params=query)
 
-    def taken(self, bundle: Json | bytes, **options: Any) -> Json:
+    def taken(self, bundle: JsonObject | bytes, **options: Any) -> JsonObject:
         """Return the summary of a successful import."""
         answer = self.send(bundle, **options)
         assert answer.status_code == 200, answer.text
-        found: Json = answer.json()
+        found: JsonObject = answer.json()
         return found
 
     def fetch(self, **query: Any) -> Any:
         """Return the answer to an export."""
         return self.client.get("/v1/brain/export", params=query)
 
-    def exported(self, **query: Any) -> Json:
+    def exported(self, **query: Any) -> JsonObject:
         """Return the bundle of a successful export."""
         answer = self.fetch(**query)
         assert answer.status_code == 200, answer.text
-        found: Json = answer.json()
+        found: JsonObject = answer.json()
         return found
 
     def head(self, agent_id: str) -> Any:
@@ -73,7 +74,7 @@ class BrainServer:
         """Return the tenant space for this thread."""
         return self.served.server.endpoint.space(self.served.tenants["home"])
 
-    def records(self, agent_id: str) -> list[Json]:
+    def records(self, agent_id: str) -> list[JsonObject]:
         """Return all records of the newest state."""
         with self.space().vault(agent_id) as vault:
             return [json.loads(record.line) for record in vault.state().records()]
@@ -120,12 +121,12 @@ def redaction_of(space: TenantSpace, device: DeviceKey, agent_id: str, content: 
     return redaction_signatures.sign_redaction(replace(made, **changed), device)
 
 
-def without_moment(bundle: Json) -> Json:
+def without_moment(bundle: JsonObject) -> JsonObject:
     """Return what two exports of the same state have in common."""
     return {name: value for name, value in bundle.items() if name not in ("exported_at", "checksum")}
 
 
-def contents(bundle: Json) -> set[str]:
+def contents(bundle: JsonObject) -> set[str]:
     return {chunk["content"] for chunk in bundle["chunks"]}
 
 
