@@ -148,12 +148,8 @@ def is_principals_source(path: str) -> bool:
     return path.startswith(RAW) and aicf_workspace.is_readable(path)
 
 
-def _reads_file(path: str) -> bool:
-    return path == RAW + FILE
-
-
 DERIVATIONS: Sequence[Derivation] = (
-    Derivation("identity", _reads_file, derive_identity),
+    Derivation("identity", (RAW + FILE).__eq__, derive_identity),
     Derivation("principals", is_principals_source, derive_principals),
 )
 
