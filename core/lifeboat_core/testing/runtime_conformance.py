@@ -182,7 +182,7 @@ def _memories(fates: Iterable[JsonObject], outcomes: Iterable[str]) -> int:
 
 
 def _running(harness: Harness) -> Any:
-    """The same home, and a runtime that says that it is at work."""
+    """Return the same home with a runtime that is at work."""
     adapter = harness.adapter
 
     class AtWork:
@@ -192,7 +192,8 @@ def _running(harness: Harness) -> Any:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.around, name)
 
-    placement = AtWork(adapter.placement, running=lambda installation: "a test, process 1")
+    # A runtime of plain files has no placement: nothing can be at work there.
+    placement = adapter.placement and AtWork(adapter.placement, running=lambda installation: "a test, process 1")
     at_work: Any = AtWork(adapter, placement=placement)
 
     class BusyContext(type(harness.context)):  # type: ignore[misc]
