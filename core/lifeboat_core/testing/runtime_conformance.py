@@ -194,7 +194,8 @@ def _running(harness: Harness) -> Any:
         def __getattr__(self, name: str) -> Any:
             return getattr(self.around, name)
 
-    placement = AtWork(adapter.placement, running=lambda installation: "a test, process 1")
+    # A runtime of plain files has no placement: nothing can be at work there.
+    placement = adapter.placement and AtWork(adapter.placement, running=lambda installation: "a test, process 1")
     at_work: Any = AtWork(adapter, placement=placement)
 
     class BusyContext(type(harness.context)):  # type: ignore[misc]
