@@ -213,6 +213,7 @@ class Endpoint:
         found = spaces.get(tenant_id)
         if found is None:
             found = spaces[tenant_id] = self._opened(self.control.tenant(tenant_id))
+            # The least recently used space is the first one.
             if len(spaces) > _MOST_SPACES:
                 spaces.popitem(last=False)[1].close()
         spaces.move_to_end(tenant_id)
@@ -316,6 +317,7 @@ class Endpoint:
         note = self.control.get(KEY_SOURCE) if self.engine.shared else None
         if note is None:
             return begin
+        # Follow a note once: the former source has to be asked whether it vouches for the new one.
         known = (begin, json_codec.encode_json(note))
         if known not in self._followed:
             opened = partial(key_source_registry.open_key_source, outside=self.folder)
@@ -375,6 +377,7 @@ def _make(folder: Path, found: EndpointConfig, files: FileOperations, clock: Clo
     """Make the files of a new endpoint. endpoint.json is written last: without it there is no endpoint."""
     key_source_registry.open_key_source(found.key_source, outside=folder)
     files.make_folders(folder / TENANTS, 0o700)
+    # An attempt that ends before endpoint.json is written is repeated by the next `create`.
     create_control(folder / CONTROL, clock)
     key_source_registry.make_key(found.key_source, outside=folder)
     write_atomic(files, folder / FILE, endpoint_config.encode_config(found))

@@ -15,7 +15,6 @@ LifeboatError
 |   +-- UnsealError         a credential that does not open
 |       +-- UnknownSealing  sealed by another program, or not at all
 |   +-- AgeError            a whole encrypted file that cannot be made or opened
-|       +-- AgeMissing      the library of the age format is not installed
 |       +-- NotForYourKey   encrypted, but not for the key of this home
 |   +-- ReceiptInvalid      a receipt of a purge that is not of the shape of one
 +-- SignatureError (lifeboat_alf)
@@ -248,12 +247,6 @@ class AgeError(KeysError):
         meaning="the end of the encrypted file is missing",
         fix="fetch the file again from where it came from",
     )
-
-
-class AgeMissing(AgeError):
-    code = "age_missing"
-    title = "The library for encrypted archives is not installed"
-    fix = "pipx inject agent-lifeboat pyrage"
 
 
 class NotForYourKey(AgeError):

@@ -374,16 +374,6 @@ def test_the_recovery_kit_names_second_copies_without_tokens(
 # Folders ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_could_not_be_encrypted_is_refused_at_once(
-    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyrage", None)
-    error = run("remote", "add", "stick", (tmp_path / "stick").as_uri(), expect=1)["error"]
-    assert error["code"] == "age_missing"
-    assert not (tmp_path / "stick").exists() and remote_registry.list_remotes(context) == []
-    run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain")
-
-
 def test_an_encrypted_folder_is_not_said_to_be_in_clear(context: Context, tmp_path: Path) -> None:
     run("remote", "add", "stick", (tmp_path / "stick").as_uri())
     error = run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain", expect=3)["error"]

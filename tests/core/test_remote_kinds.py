@@ -1,4 +1,5 @@
-"""Kinds of remotes: one of another package works, and nothing outside of a kind looks at the scheme of an address."""
+"""Kinds of remotes: a kind of another package works, and no code outside of a kind looks at the scheme of an
+address."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lifeboat_cli.doctor.remotes import check
 
 from lifeboat_alf.common.doctor_checks import DoctorLevel
+from lifeboat_cli.doctor.check_remotes import check
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_kinds, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig

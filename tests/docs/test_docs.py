@@ -209,7 +209,7 @@ def test_make_targets_that_a_page_names_exist(page: Path) -> None:
     assert [name for name in named if name not in targets] == []
 
 
-_MODULE = re.compile(r"`([\w/]+\.py)`")
+_MODULE = re.compile(r"`([a-z0-9_/]+\.py)`")
 
 
 @pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", DOCS / "architecture.md"], ids=lambda page: page.name)

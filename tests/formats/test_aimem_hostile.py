@@ -1,4 +1,4 @@
-"""Bundles, requests and tenants that mean harm: what they may not reach, take over, or use up."""
+"""Hostile bundles, requests and tenants: what they cannot reach, take over, or exhaust."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def one(local: str = "c1", content: str = "The shop opens at nine.", **changes: 
 
 
 def victim(**changes: Any) -> MemoryState:
-    """A state with one memory of its own, of which an attacker knows the id."""
+    """Return a state with a memory whose id an attacker knows."""
     state = MemoryState()
     state.add({**sample_states.make_record("Pays by invoice.", **changes), "id": VICTIM})
     return state

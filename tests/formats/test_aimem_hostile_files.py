@@ -1,4 +1,4 @@
-"""Files that mean harm, or are merely odd, in a folder of bundles that is an agent's workspace."""
+"""Hostile and odd files in a folder of bundles that is an agent's workspace."""
 
 from __future__ import annotations
 

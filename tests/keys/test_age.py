@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import errno
 import io
-import sys
 from typing import Any
 
 import pyrage
@@ -14,7 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_keys.age_format import age_encryption, age_header, age_scrypt
-from lifeboat_keys.errors import AgeError, AgeMissing, NotForYourKey
+from lifeboat_keys.errors import (
+    AgeError,
+    NotForYourKey,
+)
 from lifeboat_keys.pairs.user_key import UserKey
 from support.alf.raising import raises_code
 from support.keys.age_files import encrypt_with_little_work
@@ -266,13 +268,6 @@ def test_an_error_of_the_one_who_writes_ends_the_encryption() -> None:
     with pytest.raises(ZeroDivisionError), age_encryption.encrypt_stream(io.BytesIO(), [RECIPIENT]) as stream:
         stream.write(LONG)
         raise ZeroDivisionError
-
-
-def test_without_the_library_the_way_to_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyrage", None)
-    with pytest.raises(AgeMissing) as missing:
-        opened(b"age-encryption.org/v1\n-> X25519 a\nb\n--- " + b"c" * 43 + b"\n" + bytes(40))
-    assert missing.value.fix == "pipx inject agent-lifeboat pyrage"
 
 
 LINES = [b"age-encryption.org/v1\n", b"-> X25519 abc\n", b"-> scrypt abc 18\n", b"--- ", b"\n", b"=" * 64]

@@ -15,7 +15,7 @@ from lifeboat_cli.terminal import word_screen
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.private_text_files import DASH, IN_FILE, OUT_FILE, open_destination, read_private_text
-from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.errors import WordsError
 from lifeboat_core.exchange.new_file import refuse_existing
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
@@ -107,7 +107,9 @@ def _check_arrival(session: CommandSession, words_to: Path | None, words_from: P
     if words_to is not None:
         refuse_existing(words_to)
     elif words_from is None and not word_screen.has_terminal(session.output):
-        raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
+        raise WordsError.NOBODY_TO_ASK(
+            "the new words would be shown to nobody; name a file for them", fix="add --words-to FILE"
+        )
 
 
 def _with_passphrase(session: CommandSession) -> Context:

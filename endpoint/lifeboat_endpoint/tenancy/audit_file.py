@@ -92,6 +92,7 @@ def _alone(file: BinaryIO, path: Path) -> None:
 def _at_end(file: BinaryIO, path: Path) -> AuditExportLine | None:
     """Return the last complete line, and cut the file behind it."""
     size = file.seek(0, os.SEEK_END)
+    # Two lines of the largest size are enough to find the last complete one.
     begin = max(0, size - 2 * LONGEST)
     file.seek(begin)
     tail = file.read(size - begin)

@@ -151,6 +151,7 @@ class EndpointQueue:
     def finish(self, job: EndpointJob) -> None:
         """Mark a job as done, and forget its earlier failure. Raises LeaseLost."""
         with self._transaction() as cursor:
+            # The job was requested again while it ran, or the lease is lost.
             if cursor.execute(sql.FINISH, _held(job)).rowcount == 0:
                 _check(cursor.execute(sql.FINISH_AND_WAIT, _held(job)).rowcount, job)
             cursor.execute(sql.DROP_DEAD, _named(job))

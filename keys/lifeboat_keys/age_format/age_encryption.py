@@ -16,10 +16,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
+import pyrage
+
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_keys.age_format import age_header, age_scrypt, bech32
 from lifeboat_keys.age_format.age_header import AgeHeader, is_age
-from lifeboat_keys.errors import AgeError, AgeMissing, NotForYourKey
+from lifeboat_keys.errors import AgeError, NotForYourKey
 from lifeboat_keys.pairs.user_key import UserKey, UserPublic
 
 __all__ = [
@@ -53,8 +55,7 @@ def age_identity_of(key: UserKey) -> str:
 
 
 def check_recipients(recipients: Sequence[str], passphrase: str | None = None) -> None:
-    """Check that a file could be encrypted this way. Raises AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE,
-    AgeMissing."""
+    """Check that a file could be encrypted this way. Raises AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE."""
     _recipients(recipients)
     if passphrase is not None and len(passphrase) < PASSPHRASE_LENGTH:
         raise AgeError.WRONG_PASSPHRASE(f"it has less than {PASSPHRASE_LENGTH} characters")
@@ -65,9 +66,9 @@ def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[Bina
     """Yield a stream without seek whose content is encrypted into `target`, complete when the `with` block ends without
     an error.
 
-    No plain text is kept. Raises AgeError.BAD_RECIPIENT, AgeMissing, and what `target` raises.
+    No plain text is kept. Raises AgeError.BAD_RECIPIENT, and what `target` raises.
     """
-    pyrage, known = _pyrage(), _recipients(recipients)
+    known = _recipients(recipients)
     reading, writing = os.pipe()
     watched = _ErrorKeepingFile(target)
     failed: list[Exception] = []
@@ -96,12 +97,11 @@ def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[Bina
 
 @contextmanager
 def encrypt_stream_with_passphrase(target: BinaryIO, passphrase: str) -> Iterator[BinaryIO]:
-    """Encrypt with a passphrase, in memory. Raises AgeError.WRONG_PASSPHRASE (too short), AgeError (too large),
-    AgeMissing."""
+    """Encrypt with a passphrase, in memory. Raises AgeError.WRONG_PASSPHRASE (too short), AgeError (too large)."""
     check_recipients([], passphrase)
     content = _BoundedBuffer()
     yield content
-    target.write(_pyrage().passphrase.encrypt(content.getvalue(), passphrase))
+    target.write(pyrage.passphrase.encrypt(content.getvalue(), passphrase))
 
 
 def decrypt_file(
@@ -110,7 +110,7 @@ def decrypt_file(
     """Decrypt `source`, which is seekable and at its beginning, into `target`.
 
     Raises AgeError.NOT_AGE, NotForYourKey, AgeError.PASSPHRASE_NEEDED, AgeError.WRONG_PASSPHRASE,
-    AgeError.EXCESSIVE_WORK, AgeError.CHANGED, AgeError.CUT_SHORT, AgeMissing, and what both files raise.
+    AgeError.EXCESSIVE_WORK, AgeError.CHANGED, AgeError.CUT_SHORT, and what both files raise.
     """
     header = age_header.read_age_header(source)
     if header.wants_passphrase:
@@ -122,7 +122,6 @@ def decrypt_file(
 
 
 def _decrypt_with_keys(source: BinaryIO, target: BinaryIO, header: AgeHeader, identities: Sequence[str]) -> None:
-    pyrage = _pyrage()
     reader, writer = _ErrorKeepingFile(source), _ErrorKeepingFile(target)
     try:
         pyrage.decrypt_io(reader, writer, [pyrage.x25519.Identity.from_str(each) for each in identities])
@@ -133,7 +132,6 @@ def _decrypt_with_keys(source: BinaryIO, target: BinaryIO, header: AgeHeader, id
 
 
 def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
-    pyrage = _pyrage()
     sealed = source.read(PASSPHRASE_LIMIT + _PIECE)
     if len(sealed) == PASSPHRASE_LIMIT + _PIECE:
         raise AgeError(f"it is larger than the {PASSPHRASE_LIMIT >> 20} MiB that are opened with a passphrase here")
@@ -173,20 +171,10 @@ def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> LifeboatEr
 
 
 def _recipients(texts: Sequence[str]) -> list[Any]:
-    pyrage = _pyrage()
     try:
         return [pyrage.x25519.Recipient.from_str(text) for text in texts]
     except pyrage.RecipientError as error:
         raise AgeError.BAD_RECIPIENT(str(error)) from None
-
-
-def _pyrage() -> Any:
-    """Load the optional library on first use."""
-    try:
-        import pyrage
-    except ImportError:
-        raise AgeMissing("this needs the optional package pyrage") from None
-    return pyrage
 
 
 class _ErrorKeepingFile:
