@@ -13,7 +13,6 @@ from lifeboat_alf.deltas.delta_writer import write_delta
 from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.memory import effective_view, embeddings, memory_records
-from lifeboat_alf.memory.embeddings import RecordVector
 from lifeboat_alf.purging.file_purge import FilePurgeRequest, items_of, purge_file
 from lifeboat_alf.purging.purge_items import PurgeOptions
 from lifeboat_alf.purging.purge_planner import plan_cuts
@@ -24,6 +23,7 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_alf.validation.validate_file import validate_archive
+from support.alf.packed_vectors import RecordVector, pack_vectors
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
 SECRET = "The passport number is X1234567 and must go.\n"
@@ -47,7 +47,7 @@ def state():
     vectors = [
         RecordVector(item.partition, item.id, sample_states.make_embedding([0.5, 0.25])) for item in (secret, other)
     ]
-    for path, body in embeddings.pack_vectors(vectors).items():
+    for path, body in pack_vectors(vectors).items():
         made.put(path, body)
     return made.sign(lambda sequence: {"version": 1, "by": "nobody"}), secret, other
 
