@@ -296,7 +296,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_daemon.control.daemon_client import DaemonClient
 from lifeboat_core.home.lifeboat_home import Home
-import lifeboat_daemon.control.peer, lifeboat_daemon.control.failures
+import lifeboat_daemon.control.peer_user, lifeboat_daemon.control.error_documents
 ---
 try:
     DaemonClient.connect(Home(Path(sys.argv[1])), SystemFiles())

@@ -188,7 +188,7 @@ def test_no_variable_and_no_file_chooses_a_backend(tmp_path: Path, named: str) -
     ended = subprocess.run(
         keyring_store.PROGRAM, input=request, env=environment, capture_output=True, timeout=patience(), check=True
     )
-    assert json.loads(ended.stdout) == {"error": "away", "detail": "NoBackend"}
+    assert json.loads(ended.stdout) == {"error": "away", "detail": "NoKeyringBackend"}
 
 
 def test_a_package_in_the_working_folder_is_not_taken_for_the_keyring(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_package_in_the_working_folder_is_not_taken_for_the_keyring(tmp_path: 
         timeout=patience(),
         check=False,
     )
-    assert ended.returncode == 0 and b"NoBackend" in ended.stdout
+    assert ended.returncode == 0 and b"NoKeyringBackend" in ended.stdout
 
 
 def test_a_path_that_names_the_working_folder_leads_to_no_package_in_it(
