@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from lifeboat_alf.common import times
+from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
@@ -20,7 +20,7 @@ from lifeboat_alf.states.agent_state import Sequence as Signed
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.remotes.contract import BundleSource
-from lifeboat_core.remotes.sealed import bundle_store, log_compaction, log_file_names, log_names
+from lifeboat_core.remotes.sealed import bundle_store, log_compaction, log_file_names
 from lifeboat_core.remotes.sealed.bundle_store import BundleStore, CheckedBundle, make_bundle_name
 from lifeboat_core.remotes.sealed.incoming_bundles import IncomingBundleFilter
 from lifeboat_core.remotes.sealed.log_contents import LogContents
@@ -28,9 +28,8 @@ from lifeboat_core.remotes.sealed.log_erasure import LogEraser
 from lifeboat_core.remotes.sealed.log_files import HeadMoved, SealedFiles
 from lifeboat_core.remotes.sealed.log_head import FileReference, LogHead, build_remote_head, make_row, put_signature
 from lifeboat_core.remotes.sealed.log_heads import TRIES, LoadedHead, LogHeads
-from lifeboat_core.remotes.sealed.log_key import LogKeys, PlainLogKey
+from lifeboat_core.remotes.sealed.log_key import LogCipher, LogKeys, PlainLogKey
 from lifeboat_core.remotes.sealed.log_large_files import LogLargeFiles
-from lifeboat_core.remotes.sealed.log_names import LogNames
 from lifeboat_core.remotes.sealed.log_owner import LogOwner
 from lifeboat_core.remotes.sealed.log_purges import LogPurges
 from lifeboat_core.remotes.sealed.log_reader import LogReader
@@ -39,7 +38,7 @@ from lifeboat_core.remotes.sealed.log_redactor import Here, LogRedactor
 from lifeboat_core.remotes.sealed.log_rewriter import LogRewriter
 from lifeboat_core.remotes.sealed.log_verification import verify_log
 from lifeboat_keys.errors import SignedByAnother
-from lifeboat_keys.pairs.strict_base64 import device_id, from_base64
+from lifeboat_keys.pairs.strict_base64 import device_id, from_base64, to_base64
 from lifeboat_vault.errors import (
     AgentErased,
     EpochBehind,
@@ -59,6 +58,35 @@ from lifeboat_vault.remote.remote_contract import (
     RemoteSequence,
     RemoteVerification,
 )
+
+_KIND = "names"
+
+
+class LogNames(msgspec.Struct, frozen=True):
+    """`machine` is the user's name for the machine `machine_of` (the id of a device)."""
+
+    name: str = ""
+    runtime: str = ""
+    machine: str = ""
+    machine_of: str = ""
+
+
+def seal_names(names: LogNames, key: LogCipher, *, plain: bool) -> str | JsonObject:
+    document: JsonObject = msgspec.to_builtins(names)
+    return document if plain else to_base64(key.seal(_KIND, json_codec.encode_json(document)))
+
+
+def open_names(head: LogHead, key: LogCipher | None) -> LogNames:
+    """Return the names, empty ones while the key is away. Raises RemoteDamaged."""
+    try:
+        if isinstance(head.names, dict):
+            return msgspec.convert(head.names, LogNames)
+        if key is None:
+            return LogNames()
+        return msgspec.json.decode(key.open(_KIND, from_base64(head.names)), type=LogNames)
+    except ValueError as error:  # errors of msgspec are ValueErrors
+        raise RemoteDamaged(f"the names in the head of the log cannot be read: {error}") from None
+
 
 FIRST_EPOCH = 1
 
@@ -133,14 +161,14 @@ class SealedLog:
     def _first_head(self, agent_id: str, name: str, runtime: str) -> LogHead:
         remote, now = self._files.identity(), times.to_text(self._clock.now())
         key = self._log_keys.make(remote, agent_id) if self._sealed else None
-        sealed = log_names.seal_names(LogNames(name, runtime), key or PlainLogKey(), plain=not self._sealed)
+        sealed = seal_names(LogNames(name, runtime), key or PlainLogKey(), plain=not self._sealed)
         wrapped = None if key is None else key.wrapped_for(self._owner.public)
         place = (remote, agent_id, 1, FIRST_EPOCH, now, now, self._owner.device.id)
         return LogHead(*place, self._sealed, wrapped, sealed)
 
     def _agent(self, loaded: LoadedHead) -> RemoteAgent:
         head = loaded.head
-        found = log_names.open_names(head, self._inside.key_if_there(head))
+        found = open_names(head, self._inside.key_if_there(head))
         newest = build_remote_head(head, self._machine(head, found))
         return RemoteAgent(head.agent, found.name, found.runtime, head.epoch, newest, head.bytes, head.created_at)
 
@@ -149,7 +177,7 @@ class SealedLog:
         return found.machine if newest is not None and found.machine_of == newest.writer else ""
 
     def _remote_head(self, loaded: LoadedHead) -> RemoteHead:
-        found = log_names.open_names(loaded.head, self._inside.known_key(loaded.head))
+        found = open_names(loaded.head, self._inside.known_key(loaded.head))
         made = build_remote_head(loaded.head, self._machine(loaded.head, found))
         assert made is not None
         return made
@@ -212,7 +240,7 @@ class SealedLog:
         row, signers = put_signature(
             make_row(sequence, checked.on, writer, stored, large), sequence.signature, head.signers
         )
-        known = log_names.open_names(head, key)
+        known = open_names(head, key)
         if key is not None:
             known = msgspec.structs.replace(known, machine=machine, machine_of=writer)
         made = self._inside.with_row(head, row)
@@ -222,7 +250,7 @@ class SealedLog:
             made,
             newest_at=times.to_text(self._clock.now()),
             epoch=max(head.epoch, sequence.epoch),
-            names=head.names if key is None else log_names.seal_names(known, key, plain=not self._sealed),
+            names=head.names if key is None else seal_names(known, key, plain=not self._sealed),
             signers=signers,
             grown=log_compaction.add_growth(head.grown, row),
         )
