@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lifeboat_cli.doctor.remotes import check
+from lifeboat_cli.doctor.check_remotes import check
 
 from lifeboat_alf.common.doctor_checks import DoctorLevel
 from lifeboat_core.home.context import Context
