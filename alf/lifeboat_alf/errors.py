@@ -3,17 +3,10 @@
 LifeboatError                 code, title, message, fix, retryable, exit_status
 +-- AlfError
     +-- ArchiveError          a file that cannot be read; names entry and line
-    |   +-- NotAnArchive      not a ZIP, truncated, damaged
     |   +-- UnsafeEntry       absolute, climbing out, duplicate, a link entry
-    |   +-- TooLarge          a bomb: too many entries, ratio, size, line over the limit
     |   +-- BadJson           not strict JSON (duplicate keys, NaN, lone surrogates, 1e400)
-    |   +-- MissingEntry      an entry that the manifest names is not there
-    |   +-- ChecksumMismatch  bytes differ from what the manifest lists
-    |   +-- UnsupportedVersion  a newer major version of the format
     |   +-- BadDocument       right JSON, wrong shape
     +-- ApplyError            a delta that does not fit
-    |   +-- WrongAgent
-    |   +-- BaseMismatch
     |   +-- UnknownOperation
     +-- PurgeError
     |   +-- RedactionInvalid  a redaction that is none, or not of these bytes
@@ -108,6 +101,26 @@ class ArchiveError(AlfError):
     title = "The archive cannot be read"
     fix = "lifeboat alf validate FILE"
 
+    NOT_AN_ARCHIVE = ErrorCode(
+        "not_an_archive", "The file is not a readable archive", meaning="not a ZIP, truncated, damaged"
+    )
+    TOO_LARGE = ErrorCode(
+        "too_large",
+        "The archive is larger than its limits allow",
+        meaning="a bomb: too many entries, ratio, size, line over the limit",
+    )
+    MISSING_ENTRY = ErrorCode(
+        "missing_entry", "The archive lacks an entry", meaning="an entry that the manifest names is not there"
+    )
+    CHECKSUM = ErrorCode(
+        "checksum", "The archive is not what its manifest lists", meaning="bytes differ from what the manifest lists"
+    )
+    UNSUPPORTED_VERSION = ErrorCode(
+        "unsupported_version",
+        "The archive was written for another major version of the format",
+        meaning="a newer major version of the format",
+    )
+
     def __init__(
         self, message: str, *, entry: str | None = None, line: int | None = None, fix: str | None = None
     ) -> None:
@@ -118,39 +131,14 @@ class ArchiveError(AlfError):
         self.line = line
 
 
-class NotAnArchive(ArchiveError):
-    code = "not_an_archive"
-    title = "The file is not a readable archive"
-
-
 class UnsafeEntry(ArchiveError):
     code = "unsafe_entry"
     title = "The archive holds an entry that is not safe to read"
 
 
-class TooLarge(ArchiveError):
-    code = "too_large"
-    title = "The archive is larger than its limits allow"
-
-
 class BadJson(ArchiveError):
     code = "bad_json"
     title = "The archive holds text that is not strict JSON"
-
-
-class MissingEntry(ArchiveError):
-    code = "missing_entry"
-    title = "The archive lacks an entry"
-
-
-class ChecksumMismatch(ArchiveError):
-    code = "checksum"
-    title = "The archive is not what its manifest lists"
-
-
-class UnsupportedVersion(ArchiveError):
-    code = "unsupported_version"
-    title = "The archive was written for another major version of the format"
 
 
 class BadDocument(ArchiveError):
@@ -162,13 +150,8 @@ class ApplyError(AlfError):
     code = "apply"
     title = "The delta does not fit"
 
-
-class WrongAgent(ApplyError):
-    code = "wrong_agent"
-
-
-class BaseMismatch(ApplyError):
-    code = "base_mismatch"
+    WRONG_AGENT = ErrorCode("wrong_agent")
+    BASE_MISMATCH = ErrorCode("base_mismatch")
 
 
 class UnknownOperation(ApplyError):

@@ -31,7 +31,6 @@ LOCKS = (
     "requirements.lock",
     "requirements-dev.lock",
     "requirements-fuzz.lock",
-    "packaging/archive.lock",
     "packaging/container/endpoint.lock",
 )
 OLDEST = timedelta(days=60)

@@ -51,9 +51,7 @@ def prepare(stage: Path, tree: Path, moment: int) -> Base:
     """Install what Lifeboat depends on under `stage`, compiled. Raises NotPossible on what is no Debian."""
     minor = _minor()
     interpreter = INTERPRETER.with_name(f"python{minor}")
-    folder = environment.make(
-        stage, interpreter, minor, tree / "requirements.lock", ROOT / "packaging" / "archive.lock"
-    )
+    folder = environment.make(stage, interpreter, minor, tree / "requirements.lock")
     environment.compile_all(stage, folder, moment)
     return Base(stage, minor)
 

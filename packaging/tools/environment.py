@@ -28,9 +28,8 @@ sys.exit(main())
 _NOTES_OF_PIP = ("direct_url.json", "REQUESTED", "INSTALLER")
 
 
-def make(stage: Path, interpreter: Path, minor: str, requirements: Path, extra: Path) -> Path:
-    """Begin an environment in `stage`/PLACE with what a lock names, and all of another one that holds an extra; returns
-    its folder. `minor` is like "3.11"."""
+def make(stage: Path, interpreter: Path, minor: str, requirements: Path) -> Path:
+    """Create an environment in `stage`/PLACE with what a lock names; return its folder. `minor` is like "3.11"."""
     folder = stage / PLACE
     packages = site(folder, minor)
     packages.mkdir(parents=True)
@@ -40,7 +39,7 @@ def make(stage: Path, interpreter: Path, minor: str, requirements: Path, extra: 
         f"home = {interpreter.parent}\ninclude-system-site-packages = false\nversion = {minor}\n"
     )
     wanted = folder / "requirements"
-    wanted.write_text(locked.text([*locked.needed(requirements), *locked.read(extra)]))
+    wanted.write_text(locked.text(locked.needed(requirements)))
     install(folder, "--require-hashes", "--only-binary", ":all:", "-r", str(wanted))
     wanted.unlink()
     return folder

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from lifeboat_cli import program
+from lifeboat_core.documents import decode_document
+from lifeboat_core.documents.setting_documents import Settings
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import daemon_client
 from support.adapters.openclaw_workspaces import make_state_dir
@@ -243,3 +245,15 @@ def test_a_check_never_repeats_an_address(
 ) -> None:
     give(monkeypatch, text)
     assert "canary" not in json.dumps(run("config", "check", "ping.url", "--stdin", expect=status))
+
+
+def test_a_file_that_cannot_be_used_is_one_sentence_for_people_and_programs(
+    isolated_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("config", "set", "cadence", "manual")
+    (Context.open().home.config_file).write_text("cadence =\n")
+    problem = decode_document(Settings, run("config", "list")).problem
+    assert problem is not None and problem.startswith("config.toml")
+    assert f"warning: {problem}; the last good settings are in force" in " ".join(
+        said_by(capsys, "config", "list").split()
+    )

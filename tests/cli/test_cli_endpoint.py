@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.endpoint.endpoint_tenants import describe_key_backup
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault import errors
 from lifeboat_vault.vault import EntryPut
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.keeping import AGENT, OTHER, with_history
 
@@ -26,11 +27,11 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def made(data: Path) -> Json:
+def made(data: Path) -> JsonObject:
     return run("endpoint", "tenant", "add", "home", "--data", data)
 
 
-def endpoint(data: Path, *arguments: str, expect: int = 0) -> Json:
+def endpoint(data: Path, *arguments: str, expect: int = 0) -> JsonObject:
     return run("endpoint", *arguments, "--data", data, expect=expect)
 
 
@@ -42,7 +43,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, expect: int
     return told.out + told.err
 
 
-def test_the_first_tenant_makes_the_endpoint_and_its_token_opens_it(made: Json, data: Path) -> None:
+def test_the_first_tenant_makes_the_endpoint_and_its_token_opens_it(made: JsonObject, data: Path) -> None:
     assert {"tenant", "id", "token", "scopes", "key_source"} <= set(made) and made["made_endpoint"] is True
     assert (made["tenant"], made["scopes"]) == ("home", ["push", "pull"])
     with Endpoint.open(data) as found:
@@ -50,16 +51,18 @@ def test_the_first_tenant_makes_the_endpoint_and_its_token_opens_it(made: Json, 
         assert (caller.tenant_id, caller.scopes) == (made["id"], frozenset({"push", "pull"}))
 
 
-def test_no_home_of_lifeboat_is_made_for_an_endpoint(made: Json, isolated_home: Path) -> None:
+def test_no_home_of_lifeboat_is_made_for_an_endpoint(made: JsonObject, isolated_home: Path) -> None:
     assert not (isolated_home / "lifeboat").exists()
 
 
-def test_the_folder_may_come_from_the_environment(made: Json, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_may_come_from_the_environment(
+    made: JsonObject, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(data))
     assert [one["tenant"] for one in run("endpoint", "tenant", "list")["tenants"]] == ["home"]
 
 
-def test_a_second_tenant_may_have_a_key_and_a_quota_of_its_own(made: Json, data: Path, tmp_path: Path) -> None:
+def test_a_second_tenant_may_have_a_key_and_a_quota_of_its_own(made: JsonObject, data: Path, tmp_path: Path) -> None:
     source = f"file:{tmp_path / 'office.key'}"
     second = endpoint(data, "tenant", "add", "office", "--quota", "20GB", "--key-source", source)
     assert second["made_endpoint"] is False and (tmp_path / "office.key").exists()
@@ -71,7 +74,7 @@ def test_a_second_tenant_may_have_a_key_and_a_quota_of_its_own(made: Json, data:
     assert listed[0]["key_source"] != listed[1]["key_source"] == source
 
 
-def test_a_quota_is_raised_and_taken_away_and_the_audit_knows(made: Json, data: Path) -> None:
+def test_a_quota_is_raised_and_taken_away_and_the_audit_knows(made: JsonObject, data: Path) -> None:
     assert endpoint(data, "tenant", "quota", "home", "2TB")["quota"] == 2 << 40
     assert endpoint(data, "tenant", "list")["tenants"][0]["quota"] == 2 << 40
     assert endpoint(data, "tenant", "quota", "HOME", "none")["quota"] is None
@@ -81,7 +84,7 @@ def test_a_quota_is_raised_and_taken_away_and_the_audit_knows(made: Json, data: 
     assert endpoint(data, "tenant", "quota", "office", "none", expect=1)["error"]["code"] == "unknown_tenant"
 
 
-def test_a_name_that_is_taken_is_refused(made: Json, data: Path) -> None:
+def test_a_name_that_is_taken_is_refused(made: JsonObject, data: Path) -> None:
     assert endpoint(data, "tenant", "add", "HOME", expect=3)["error"]["code"] == "tenant_exists"
 
 
@@ -90,7 +93,7 @@ def test_where_there_is_no_endpoint_the_error_names_the_command_that_makes_one(t
     assert error["code"] == "no_endpoint" and f"--data {tmp_path / 'empty'}" in error["fix"]
 
 
-def test_a_token_is_added_listed_without_its_secret_and_revoked(made: Json, data: Path) -> None:
+def test_a_token_is_added_listed_without_its_secret_and_revoked(made: JsonObject, data: Path) -> None:
     added = endpoint(data, "token", "add", "home", "--name", "reader", "--scope", "pull", "--expires", "90d")
     assert added["token"].startswith(f"lb_{added['id']}_") and added["scopes"] == ["pull"]
     listed = endpoint(data, "token", "list", "home")["tokens"]
@@ -101,17 +104,17 @@ def test_a_token_is_added_listed_without_its_secret_and_revoked(made: Json, data
 
 
 @pytest.mark.parametrize("words", [("--scope", "root"), ("--expires", "0s"), ("--expires", "soon")])
-def test_what_no_token_can_be_is_not_understood(made: Json, data: Path, words: tuple[str, ...]) -> None:
+def test_what_no_token_can_be_is_not_understood(made: JsonObject, data: Path, words: tuple[str, ...]) -> None:
     assert endpoint(data, "token", "add", "home", *words, expect=2)["error"]["code"] == "usage"
 
 
-def test_a_tenant_is_not_removed_without_its_name_or_yes(made: Json, data: Path) -> None:
+def test_a_tenant_is_not_removed_without_its_name_or_yes(made: JsonObject, data: Path) -> None:
     assert endpoint(data, "tenant", "remove", "home", expect=3)["error"]["code"] == "consent_needed"
     assert endpoint(data, "tenant", "remove", "home", "--yes")["id"] == made["id"]
     assert endpoint(data, "tenant", "list")["tenants"] == []
 
 
-def test_keys_are_rotated_and_compact_destroys_the_old_ones(made: Json, data: Path) -> None:
+def test_keys_are_rotated_and_compact_destroys_the_old_ones(made: JsonObject, data: Path) -> None:
     with Endpoint.open(data) as found:
         with_history(found, found.control.tenant("home"))
     rotated = endpoint(data, "rotate-key")
@@ -122,7 +125,7 @@ def test_keys_are_rotated_and_compact_destroys_the_old_ones(made: Json, data: Pa
 
 
 def test_a_key_source_for_the_whole_endpoint_leaves_tenants_with_their_own(
-    made: Json, data: Path, tmp_path: Path
+    made: JsonObject, data: Path, tmp_path: Path
 ) -> None:
     own, new = f"file:{tmp_path / 'own.key'}", f"file:{tmp_path / 'new.key'}"
     endpoint(data, "tenant", "add", "office", "--key-source", own)
@@ -130,7 +133,7 @@ def test_a_key_source_for_the_whole_endpoint_leaves_tenants_with_their_own(
     assert [one["key_source"] for one in endpoint(data, "tenant", "list")["tenants"]] == [new, own]
 
 
-def test_what_an_older_client_removed_is_accepted_once(made: Json, data: Path) -> None:
+def test_what_an_older_client_removed_is_accepted_once(made: JsonObject, data: Path) -> None:
     with Endpoint.open(data) as found:
         with_history(found, found.control.tenant("home"), hours=1)
         space = found.space(made["id"])
@@ -142,7 +145,7 @@ def test_what_an_older_client_removed_is_accepted_once(made: Json, data: Path) -
 
 
 def test_verify_names_a_file_of_which_no_bytes_came(
-    made: Json, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: JsonObject, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     machine = machine_in(tmp_path)
     machine.commit({"artifacts/film.mp4": EntryPut({"attachment": {"id": AGENT, "tier": 3}}, b"tier three " * 9)})
@@ -159,7 +162,7 @@ def test_verify_names_a_file_of_which_no_bytes_came(
     assert f"{absent['subject']}: its bytes never came; sequence 0 is the first that names it" in text
 
 
-def test_verify_ends_with_1_when_something_is_wrong(made: Json, data: Path) -> None:
+def test_verify_ends_with_1_when_something_is_wrong(made: JsonObject, data: Path) -> None:
     with Endpoint.open(data) as found:
         with_history(found, found.control.tenant("home"))
     assert endpoint(data, "verify")["ok"] is True
@@ -169,7 +172,7 @@ def test_verify_ends_with_1_when_something_is_wrong(made: Json, data: Path) -> N
 
 
 def test_the_audit_is_exported_continued_and_checked_without_the_endpoint(
-    made: Json, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: JsonObject, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "audit.jsonl"
     first = endpoint(data, "audit", "--export", str(file))
@@ -186,7 +189,7 @@ def test_the_audit_is_exported_continued_and_checked_without_the_endpoint(
 
 
 def test_the_audit_is_written_to_the_output_from_a_row_or_a_time_on(
-    made: Json, data: Path, capsys: pytest.CaptureFixture[str]
+    made: JsonObject, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def numbers(*options: str) -> list[int]:
         lines = said(capsys, "endpoint", "audit", "--export", "-", "--data", data, *options).splitlines()
@@ -211,18 +214,18 @@ def test_the_audit_is_written_to_the_output_from_a_row_or_a_time_on(
         ["--check-file", "nowhere.jsonl"],
     ],
 )
-def test_what_makes_no_export_is_said(made: Json, data: Path, options: list[str]) -> None:
+def test_what_makes_no_export_is_said(made: JsonObject, data: Path, options: list[str]) -> None:
     endpoint(data, "audit", *options, expect=2)
 
 
-def test_a_file_that_is_no_export_stays_as_it_is(made: Json, data: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_no_export_stays_as_it_is(made: JsonObject, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("my notes\n")
     assert endpoint(data, "audit", "--export", str(file), expect=3)["error"]["code"] == "audit_file"
     assert file.read_text() == "my notes\n"
 
 
-def test_the_audit_names_what_was_done_and_never_a_token(made: Json, data: Path) -> None:
+def test_the_audit_names_what_was_done_and_never_a_token(made: JsonObject, data: Path) -> None:
     rows = endpoint(data, "audit")["rows"]
     assert [row["kind"] for row in rows] == ["endpoint.create", "tenant.add", "token.add"]
     assert rows[2]["tenant"] == made["id"] and made["token"] not in json.dumps(rows)
@@ -242,7 +245,7 @@ def test_people_are_told_the_token_where_the_key_lies_and_what_comes_next(
     assert "The audit is whole: rows 1 to " in said(capsys, "endpoint", "audit", "--check", "--data", data)
 
 
-def test_damage_is_told_with_what_helps_an_operator(made: Json, data: Path) -> None:
+def test_damage_is_told_with_what_helps_an_operator(made: JsonObject, data: Path) -> None:
     for part in ("control.db", "control.db-wal"):
         (data / part).unlink(missing_ok=True)
     error = endpoint(data, "tenant", "list", expect=1)["error"]
@@ -291,7 +294,9 @@ def test_nobody_is_told_to_copy_a_key_that_never_leaves_its_service() -> None:
     )
 
 
-def test_a_file_that_cannot_be_written_is_named_with_what_shows_why(made: Json, data: Path, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named_with_what_shows_why(
+    made: JsonObject, data: Path, tmp_path: Path
+) -> None:
     folder, missing = tmp_path / "folder", tmp_path / "missing" / "audit.jsonl"
     folder.mkdir()
     for place, shown in ((folder, folder), (missing, missing.parent)):

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_cli import program
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.errors import AgentErased
 from lifeboat_vault.remote.checks.remote_trial import NAME, TrialMachine
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 
 
@@ -37,8 +38,8 @@ def sent(data: Path, machine: TrialMachine, redaction: Redaction) -> str:
     return redaction.id
 
 
-def listed() -> list[Json]:
-    found: list[Json] = run("endpoint", "purges", "list")["purges"]
+def listed() -> list[JsonObject]:
+    found: list[JsonObject] = run("endpoint", "purges", "list")["purges"]
     return found
 
 

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
 from lifeboat_core.home.context import Context
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores import keyring_store
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir, make_workspace
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.keys import keyring_fakes
 from support.patience import patience
 
@@ -239,7 +240,7 @@ def test_a_kit_is_private_and_never_replaced_unasked(words_file: Path, tmp_path:
 # What is said elsewhere -----------------------------------------------------------------------------------------
 
 
-def _status() -> Json:
+def _status() -> JsonObject:
     return run("status")["key"]
 
 

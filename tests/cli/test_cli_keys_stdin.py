@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_keys.pairs.user_key import UserKey
 from support import preloaded
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.patience import patience
 
 pytestmark = pytest.mark.usefixtures("lightest_wrapping")
@@ -28,7 +29,7 @@ class Stdin:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
 
-    def run(self, text: str, *arguments: str | Path, expect: int = 0) -> Json:
+    def run(self, text: str, *arguments: str | Path, expect: int = 0) -> JsonObject:
         with self._monkeypatch.context() as patched:
             patched.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
             return run(*arguments, expect=expect)

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import purge_run, receipt_signing
 from lifeboat_core.remotes.redactions import purge_exchange
 from lifeboat_core.remotes.redactions.purge_notes import PurgeNotes
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.errors import RemoteRefused, RemoteUnreachable
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.core.machines import Machine
 from support.core.purge_receipt_home import Purged
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -52,7 +53,7 @@ def second_token(endpoint: RunningEndpoint, *scopes: str) -> str:
         return data.control.add_token(tenant.id, "owner", frozenset(scopes), None)[1]
 
 
-def confirm(ada: There, token: str, monkeypatch: pytest.MonkeyPatch, *, expect: int = 0) -> Json:
+def confirm(ada: There, token: str, monkeypatch: pytest.MonkeyPatch, *, expect: int = 0) -> JsonObject:
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{token}\n"))
     return run("receipts", "confirm", ada.redaction.id, "--remote", "boat", "--token-stdin", expect=expect)
 
@@ -103,8 +104,8 @@ def test_a_purge_that_the_owner_refused_does_not_stand_as_one_that_waits(
     assert "refused" in run("status")["pending_purges"][0]["message"]
 
 
-def at_boat() -> Json:
-    found: Json = run("status")["agents"][0]["remotes"][0]
+def at_boat() -> JsonObject:
+    found: JsonObject = run("status")["agents"][0]["remotes"][0]
     return found
 
 

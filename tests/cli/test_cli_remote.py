@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.common import times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_conformance, remote_registry
@@ -23,7 +24,7 @@ from lifeboat_keys.recovery import recovery_kit
 from lifeboat_vault.errors import RemoteBusy
 from lifeboat_vault.remote import conformance_checks
 from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.core.authorities import Authority
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.talking_server import TalkingServer, status, talking_server
@@ -55,7 +56,7 @@ def joined(endpoint: RunningEndpoint, secret: str | None = None, *, pin: str | N
     return format_join_line(JoinLine(endpoint.url, secret or token(endpoint), endpoint.pin if pin is None else pin))
 
 
-def typed(*arguments: str, text: str, expect: int = 0) -> Json:
+def typed(*arguments: str, text: str, expect: int = 0) -> JsonObject:
     """Run a command with something on standard input."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdin", io.StringIO(text))
@@ -371,16 +372,6 @@ def test_the_recovery_kit_names_second_copies_without_tokens(
 
 
 # Folders ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_folder_that_could_not_be_encrypted_is_refused_at_once(
-    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyrage", None)
-    error = run("remote", "add", "stick", (tmp_path / "stick").as_uri(), expect=1)["error"]
-    assert error["code"] == "age_missing"
-    assert not (tmp_path / "stick").exists() and remote_registry.list_remotes(context) == []
-    run("remote", "add", "stick", (tmp_path / "stick").as_uri(), "--plain")
 
 
 def test_an_encrypted_folder_is_not_said_to_be_in_clear(context: Context, tmp_path: Path) -> None:

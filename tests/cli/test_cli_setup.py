@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.units import systemd
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.patience import patience
 
@@ -34,7 +35,7 @@ def systemctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
     return made
 
 
-def _states(document: Json) -> dict[str, str]:
+def _states(document: JsonObject) -> dict[str, str]:
     return {one["name"]: one["state"] for one in document["steps"]}
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.endpoint.endpoint_servers import running_endpoint
 
@@ -217,8 +218,8 @@ def _begin_return(terminal: Terminal, stick: Path) -> None:
     _say(terminal, "away at times")
 
 
-def _agents() -> list[Json]:
-    found: list[Json] = run("agents", "list")["agents"]
+def _agents() -> list[JsonObject]:
+    found: list[JsonObject] = run("agents", "list")["agents"]
     return found
 
 

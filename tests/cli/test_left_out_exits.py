@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import SystemFiles
 from support.adapters import openclaw_workspaces
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 
 CLOSED = "artifacts/notes.txt"
 
@@ -80,7 +81,7 @@ def test_agents_add_and_setup_end_with_1_for_what_the_first_capture_left_out(
     assert run("agents", "add", workspace, expect=1)["capture"]["unread"] == {CLOSED: "Permission denied"}
     state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
     (state.workspace / "notes.txt").write_text("first\n")
-    did: list[Json] = run("setup", "--yes", expect=1)["did"]
+    did: list[JsonObject] = run("setup", "--yes", expect=1)["did"]
     assert did[0]["left_out"] == {CLOSED: "Permission denied"} and did[0]["error"] is None
 
 

@@ -1,4 +1,4 @@
-"""What was purged and still lies in the live workspace stays out of every capture, and nothing else does."""
+"""Purged text that is still in the live workspace is kept out of every capture, and nothing else is."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ BOTH = f"Use {KEY} with the passport C01X00T47, then wait.\n"
 
 @pytest.fixture
 def mia(tmp_path: Path) -> Protected:
-    """With a line that holds a known secret and what is going to be purged."""
+    """Return an agent with a line that has a known secret and text to purge."""
     made = Protected(tmp_path, config=CONFIG)
     made.add()
     made.write("notes.txt", f"one\n{BOTH}two\n")

@@ -1,4 +1,4 @@
-"""`lifeboat agents cut`: what is only reported as a secret is cut from then on, by the command of the doctor."""
+"""`lifeboat agents cut` cuts what was only reported as a secret, with the command that `doctor` names."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_the_command_says_what_it_cut_and_how_to_purge_the_past(
 
 
 def test_what_was_cut_for_its_look_is_cut_by_a_machine_that_was_not_told(ada: Protected) -> None:
-    """As after an adoption: the decision lies in the vault of the machine where the user took it."""
+    """After an adoption the decision is only in the vault of the machine where the user took it."""
     ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/x\n")
     ada.capture()
     _cut(ada, "memory/note.md")
@@ -257,7 +257,7 @@ def test_a_file_is_not_cut_for_its_look_because_one_of_the_same_name_is(ada: Pro
 
 
 def test_what_an_earlier_release_cut_is_known_by_the_name_of_its_file(ada: Protected) -> None:
-    """It wrote the name without its folder into labels and prints."""
+    """That release wrote the name without its folder into labels and prints."""
     ada.write("memory/note.md", f"Once it was {KEY}.\n")
     ada.capture()
     with pytest.MonkeyPatch.context() as former:

@@ -1,4 +1,4 @@
-"""Agents as files: export, deltas, import."""
+"""Exporting and importing agents, with deltas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ada(tmp_path: Path) -> Harbour:
 
 
 LARGE = "photographs/harbour-1911.raw"
-"""Too large to travel in an archive: described there, kept in the vault."""
+"""Too large for an archive: described there, stored in the vault."""
 
 
 def without_large(tree: Tree) -> Tree:
@@ -178,7 +178,7 @@ def test_an_unsigned_archive_needs_to_be_accepted(ada: Harbour, tmp_path: Path) 
 
 
 def _foreign(tmp_path: Path) -> Path:
-    """An archive with what OpenClaw has no place for: links, lineage, a roster, unknown fields."""
+    """Make an archive with what OpenClaw has no place for: links, lineage, a roster, unknown fields."""
     state = MemoryState()
     text = b"# Memory\n\nLikes tea.\n"
     first = state.add(make_record("# Memory\n\nLikes tea.\n", **{"source": _source(2)}, x_unknown={"kept": True}))

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_principals, make_record
 from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
-from support.alf.archive_files import ArchiveFile, Json
+from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run, run_accepting
 
 HOME = "raw/openclaw-home/"
@@ -73,8 +74,8 @@ def of_home(archive: ArchiveFile) -> dict[str, bytes]:
     return {name: body for name, body in archive.bodies.items() if name.startswith(HOME)}
 
 
-def cuts(archive: ArchiveFile) -> Json:
-    document: Json = archive.json(archive_layout.CUTS)
+def cuts(archive: ArchiveFile) -> JsonObject:
+    document: JsonObject = archive.json(archive_layout.CUTS)
     return document
 
 

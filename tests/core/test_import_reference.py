@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState
 from support.alf.archive_files import ArchiveFile
-from support.cli.cli_client import Json, run, run_accepting
+from support.cli.cli_client import run, run_accepting
 from support.endpoint import reference_archives as reference
 
 NOTES = {
@@ -30,7 +31,7 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
-def imported(workspace: Path) -> Json:
+def imported(workspace: Path) -> JsonObject:
     archive = workspace.parent / "reference.alf"
     archive.write_bytes(reference.write_snapshot(reference.export(workspace)))
     return run_accepting("alf", "import", archive, "--to", workspace.parent / "new")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cli.cli_client import Json, run
+from lifeboat_alf.common.json_types import JsonObject
+from support.cli.cli_client import run
 from support.core.machines import Machine
 
 CODE = "Juniper Quartz 7731 Harbour Lane 58"
@@ -71,7 +72,7 @@ def test_a_machine_that_does_not_know_the_list_names_what_helps(
     ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     damage(tmp_path, "gone")
-    failed: Json = run("restore", "ada", "--from", "stick", "--to", tmp_path / "out", "--yes", expect=1)
+    failed: JsonObject = run("restore", "ada", "--from", "stick", "--to", tmp_path / "out", "--yes", expect=1)
     assert failed["error"]["code"] == "purges_damaged"
     assert failed["error"]["fix"] == "lifeboat sync"
     run("sync")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cli.cli_client import Json, run
+from lifeboat_alf.common.json_types import JsonObject
+from support.cli.cli_client import run
 from support.core.machines import Machine
 from support.core.purged import TEXT
 
@@ -20,7 +21,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return made
 
 
-def planned(monkeypatch: pytest.MonkeyPatch) -> Json:
+def planned(monkeypatch: pytest.MonkeyPatch) -> JsonObject:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     return run("purge", "ada", "--text-stdin", "--dry-run")
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lifeboat_cli.doctor.check_remotes import check
 
 from lifeboat_alf.common.doctor_checks import DoctorLevel
+from lifeboat_cli.doctor.check_remotes import check
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_kinds, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig

@@ -7,9 +7,10 @@ import sys
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
 from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.endpoint.hosted_service import KEY, hosted_service
 from support.talking_server import status, talking_server
 
@@ -27,10 +28,10 @@ def test_an_answer_that_says_nothing_is_damaged(answer: object) -> None:
         shapes.parse_about(answer)
 
 
-def added(address: str, monkeypatch: pytest.MonkeyPatch) -> Json:
+def added(address: str, monkeypatch: pytest.MonkeyPatch) -> JsonObject:
     """The error of an address that is no second copy."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(KEY))
-    error: Json = run("remote", "add", "former", address, "--token-stdin", expect=1)["error"]
+    error: JsonObject = run("remote", "add", "former", address, "--token-stdin", expect=1)["error"]
     assert run("remote", "list")["remotes"] == []
     return error
 

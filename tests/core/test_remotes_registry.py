@@ -14,7 +14,7 @@ from lifeboat_core.errors import BadSetting, ConfigError, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import manage_remotes, remote_kinds, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_vault.errors import JoinInvalid
+from lifeboat_vault.errors import RemoteError
 from support.alf.raising import raises_code
 
 PIN = "ab" * 32
@@ -187,7 +187,7 @@ def test_a_join_line_over_plain_http_to_another_machine_is_refused() -> None:
 
 
 def test_a_join_line_that_was_cut_off_is_refused_without_repeating_it() -> None:
-    with pytest.raises(JoinInvalid) as caught:
+    with raises_code(RemoteError.JOIN_INVALID) as caught:
         manage_remotes.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com/?pin=abc")
     assert TOKEN not in str(caught.value)
 

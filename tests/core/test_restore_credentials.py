@@ -1,4 +1,4 @@
-"""Credentials of an OpenClaw agent back where they belong: files, merged files, stores that only OpenClaw writes."""
+"""Restore credentials of an OpenClaw agent: files, merged files, stores that only OpenClaw writes."""
 
 from __future__ import annotations
 
@@ -445,7 +445,7 @@ def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
 
 
 def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
-    """Wait a second for the command that hangs, and long enough for all others."""
+    """Wait one second for the command that hangs, and long enough for all others."""
     real = runtime_programs.run_program
 
     def run(command: Any, **options: Any) -> runtime_programs.ProgramResult:
@@ -454,9 +454,7 @@ def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
             **{**options, "timeout_seconds": 1 if any(word.startswith(hanging) for word in command) else patience()},
         )
 
-    from lifeboat_core.restore import runtime_steps
-
-    monkeypatch.setattr(runtime_steps.give_credentials, "__defaults__", (run,))
+    monkeypatch.setattr(runtime_programs, "run_program", run)
 
 
 def test_a_command_that_does_not_end_is_not_followed_by_others_that_would_not_either(

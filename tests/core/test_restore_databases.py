@@ -1,4 +1,4 @@
-"""A restore that writes a database of the runtime: planned, staged, moved and taken back like a file."""
+"""A restore plans, stages, moves and undoes a database of the runtime like a file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROWS = f"raw/{RUNTIME}-home/db/jobs/jobs.jsonl"
 
 
 class Shelves(PlainAdapter):
-    """A runtime that keeps words in `store.db` of its own folder, which lies beside the workspace."""
+    """A runtime that keeps words in `store.db` of its state directory, which is beside the workspace."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def restored(context: Context, target: Path, state: MemoryState | None = None, *
 
 @pytest.fixture
 def old(context: Context, tmp_path: Path) -> Path:
-    """A workspace with a store beside it, which has a log."""
+    """Return a workspace with a store beside it that has a log."""
     workspace = tmp_path / "there" / "ada"
     workspace.mkdir(parents=True)
     (workspace / "SOUL.md").write_text("# Old\n")
@@ -146,7 +146,7 @@ def old(context: Context, tmp_path: Path) -> Path:
 
 
 def protect(context: Context, workspace: Path) -> None:
-    """The agent of the state lives in a workspace; nothing was captured."""
+    """Let the agent of the state live in a workspace, without a capture."""
     context.keys().ensure()
     context.create_vault(AGENT_ID).close()
     agents.save_agent(context, Agent(AGENT_ID, "ada", RUNTIME, workspace, watched=False))

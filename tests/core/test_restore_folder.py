@@ -1,4 +1,4 @@
-"""A restore into a new or empty folder."""
+"""Restores into a new or empty folder."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_script_hidden_under_another_name_is_listed(context: Context, tmp_path
 
 
 class Tampered(MemoryState):
-    """A state whose SOUL.md was edited behind its leaf."""
+    """A state whose SOUL.md does not match its leaf."""
 
     def body(self, path: str) -> bytes:
         body = super().body(path)

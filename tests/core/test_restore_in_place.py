@@ -1,4 +1,4 @@
-"""A restore into the agent's own workspace, and taking it back."""
+"""Restores into the agent's own workspace, and their undo."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_undo_takes_it_back_and_undo_again_does_it_again(ada: Harbour) -> None:
 
 
 def test_undo_brings_a_file_back_whose_name_is_not_utf_8(ada: Harbour) -> None:
-    """Nothing else is moved: what a journal says of such a name begins with no path that anything else has."""
+    """Nothing else is moved, so no other path of the journal names its folder."""
     before = ada.head
     odd = Path(os.fsdecode(os.fsencode(ada.workspace) + b"/caf\xe9.md"))
     odd.write_text("one")
@@ -206,7 +206,7 @@ def test_there_is_nothing_to_undo_at_first(ada: Harbour) -> None:
 
 
 class Later(invariants.Stopped):
-    """A clock some time later, with the machine on all the while."""
+    """A clock that is later by some time, with the machine running."""
 
     def __init__(self, start: datetime, later: timedelta) -> None:
         super().__init__(start + later)
@@ -229,7 +229,7 @@ def test_after_seven_days_the_undo_folder_goes(ada: Harbour) -> None:
 def test_folders_without_end_in_the_place_of_a_file_stop_neither_a_restore_nor_what_follows(
     ada: Harbour, depth: int
 ) -> None:
-    """Those that no path can name may hold anything: they stay, and are named."""
+    """Folders too deep to name may hold anything, so they stay and are reported."""
     later = replace(ada.context, clock=Later(ada.context.clock.now(), timedelta(days=8)))
     (ada.workspace / "SOUL.md").unlink()
     with removed_afterwards(ada.workspace.parent):
@@ -272,7 +272,7 @@ def test_a_file_where_a_folder_was_and_the_other_way(ada: Harbour) -> None:
 
 
 class Refusing(SystemFiles):
-    """A file system that refuses a move into the workspace after a few."""
+    """A file system that refuses moves into the workspace after the first ones."""
 
     def __init__(self, workspace: Path, room: int) -> None:
         self.workspace, self.room, self.fired = workspace, room, False
@@ -297,7 +297,7 @@ def test_a_move_that_the_file_system_refuses_puts_everything_back(ada: Harbour) 
 
 
 class NoRoomBeside(SystemFiles):
-    """A workspace that is a mount of its own: nothing can be renamed into it from beside."""
+    """A workspace that is a mount, so that nothing can be renamed into it from beside."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -362,7 +362,7 @@ def test_secrets_come_back_only_with_the_key_and_the_wish(ada: Harbour) -> None:
 
 
 def test_a_plan_shows_no_secret_of_a_file_that_is_on_the_disk_now(ada: Harbour) -> None:
-    """The sequence to restore holds no secret in that file, and so nothing of it was cut there."""
+    """The sequence to restore has no secret in that file, so nothing was cut there."""
     note = ada.workspace / "AGENTS.md"
     note.write_text(f"{note.read_text()}\nThe key is {FAKE_KEY}.\n")
     with open_plan(ada.context, ada.agent, None, RestoreOptions(at=0)) as made:

@@ -1,4 +1,4 @@
-"""Moves of a journal: repeatable, undoable, and nothing is ever overwritten."""
+"""Moves of a journal can be repeated and undone, and overwrite nothing."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_an_empty_tree_is_removed_as_far_as_a_path_reaches(tmp_path: Path, depth
 
 
 class FlushedFileSystems(SystemFiles):
-    """Remembers what stood at a path whenever its file system was flushed."""
+    """Records what was at a path whenever its file system was flushed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Names on disk: what may be written, and what a file system can hold."""
+"""Names on disk: which may be written, and which a file system can hold."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_case_twins_are_decided_by_the_file_system(tmp_path: Path) -> None:
 
 
 class OneCase(SystemFiles):
-    """A file system that has one case: every folder is made in lower case too."""
+    """A file system without case: every folder is made in lower case too."""
 
     def make_folders(self, path: os.PathLike[str] | str, mode: int = 0o777) -> None:
         super().make_folders(path, mode)

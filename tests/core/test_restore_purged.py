@@ -1,4 +1,4 @@
-"""States from which something was purged restore at every sequence, and bring nothing of it back."""
+"""States from which something was purged can be restored at every sequence, without it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFIG = '{"models":{"providers":{"x":{"apiKey":"sk-test-0123456789abcdefghij"}}
 
 @pytest.fixture
 def ada(prepared_folders: PreparedFolders) -> Protected:
-    """Three sequences; the second one brings the text, the third one more."""
+    """Return an agent with three sequences: the second has the text, the third more."""
     return prepared_folders.restore("agent with a text at three sequences", _agent_with_three_sequences)
 
 
@@ -156,7 +156,7 @@ def test_secrets_come_back_into_what_is_left_of_a_file(tmp_path: Path) -> None:
 
 @pytest.fixture
 def chained(tmp_path: Path) -> Protected:
-    """A memory with three versions in periods that have ended: the middle one holds the text."""
+    """Return a memory with three versions in ended periods, of which the middle one has the text."""
     made = Protected(tmp_path)
     made.write(FILE, "# Day\n\n## Papers\n\nThe passport lies in the drawer by the window.\n")
     made.add()
@@ -168,7 +168,7 @@ def chained(tmp_path: Path) -> Protected:
 
 
 def chain(ada: Protected) -> list[str]:
-    """Ids of the versions, the oldest first."""
+    """Return the ids of the versions, the oldest first."""
     return [record["id"] for record in ada.records() if "passport" in record["content"]]
 
 

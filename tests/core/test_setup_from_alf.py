@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cli.cli_client import Json, run, run_accepting
+from lifeboat_alf.common.json_types import JsonObject
+from support.cli.cli_client import run, run_accepting
 from support.endpoint import reference_archives as reference
 from support.endpoint.hosted_service import KEY, HostedServiceFake, hosted_service
 from support.endpoint.reference_client import ReferenceClient
@@ -59,7 +60,7 @@ def synced_three_times(client: ReferenceClient, workspace: Path) -> str:
     return reference.agent_id(workspace)
 
 
-def only(document: Json) -> Json:
+def only(document: JsonObject) -> JsonObject:
     (agent,) = document["agents"]
     return agent
 

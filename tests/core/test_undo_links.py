@@ -1,4 +1,4 @@
-"""Restores and undos where links stand in the place of folders, and undos of undos."""
+"""Restores and undos where links replaced folders, and undos of undos."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def replaced_by_link(ada: Protected, target: str | Path) -> None:
-    """`notes` is a link from now on."""
+    """Replace `notes` by a link."""
     notes = ada.workspace / "notes"
     if isinstance(target, Path):
         notes.rename(target)
@@ -94,7 +94,7 @@ def test_each_undo_of_an_undo_lists_as_many_folders_as_the_first(ada: Protected)
 
 
 class Refusing(SystemFiles):
-    """A file system that moves so many files beside the workspace, and no more; any number while `left` is None."""
+    """A file system that moves only this many files beside the workspace; any number while `left` is None."""
 
     left: int | None = None
 

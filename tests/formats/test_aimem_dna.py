@@ -1,8 +1,8 @@
-"""The DNA-class invariant (AIMEM §5.1, assertions 48 and 66 to 68): nothing that runs unasked decays, deletes or
-supersedes a preference, a decision, an identity, a pitfall, a procedure, or what is pinned.
+"""The DNA-class invariant (AIMEM §5.1, assertions 48 and 66 to 68): no background job decays, deletes or supersedes a
+preference, a decision, an identity, a pitfall, a procedure, or a pinned memory.
 
-Whoever may end a memory is listed here, found in the code: a new job, or a new place that writes memories, fails a test
-until it is listed, and if nobody asks it to, until the properties below try it.
+All code that may end a memory is found in the sources and listed here. A new job, or a new place that writes memories,
+fails a test until it is listed, and until the properties below cover it if it runs without being asked.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records, partitions, record_lifecycle
 from lifeboat_alf.memory.effective_view import effective_records, visible_records
 from lifeboat_alf.memory.partitions import Partition, PartitionLedger
@@ -42,14 +43,16 @@ from lifeboat_endpoint.maintenance import (
 from lifeboat_endpoint.service.memory_import import Additions
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_endpoint.tenancy.tenant_rows import Tenant
-from lifeboat_formats.aimem.convert.bundle_import import ConsumerOptions, index_state, plan_import
-from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
+from lifeboat_formats.aimem.convert.bundle_import import plan_import
+from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions
+from lifeboat_formats.aimem.convert.existing_memories import index_state
 from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault
 from support.core.harbour import Harbour, harbour
 from support.endpoint.keeping import RunningClock, new_endpoint, reopened
 from support.endpoint.served_apps import push_delta, served
-from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, sealed
+from support.formats.aimem_bundles import bundle, chunk, document, edge, sealed
+from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BrainServer, brain, contents
 from support.packages import PACKAGES
 from support.paths import ROOT
@@ -86,8 +89,8 @@ WRITERS = {
     "lifeboat_vault.testing.store_conformance": TEST,
     "lifeboat_vault.vault.draft": PART,
 }
-"""Modules that write memories or let go of them, and at whose word. Those that only hand on what a machine captured, or
-what its user asked to have purged, are asked too: the word is in the signature."""
+"""Modules that write or remove memories, and what triggers them. Modules that only pass on a capture or a purge count
+as asked: the request is in the signature."""
 
 OPERATIONS = {
     "capture": TRIED,
@@ -102,7 +105,7 @@ OPERATIONS = {
     "verify": "reads",
     "verify_remote": "reads",
 }
-"""Everything that the daemon has done by itself, in a worker."""
+"""Everything that the daemon runs by itself in a worker."""
 
 MAINTENANCE = {
     "data_key_rotation": TRIED,
@@ -114,16 +117,19 @@ MAINTENANCE = {
     "tenant_removal": TRIED,
     "trusted_time": "reads",
 }
-"""Everything that an endpoint does by itself."""
+"""Everything that an endpoint runs by itself."""
 
 _OUTSIDE = {"lifeboat_alf", "lifeboat_adapters", "lifeboat_formats", "lifeboat_tui"}
-"""Packages that have no vault: they make memories for others to write."""
-_CALLS = {"redact", "thin", "drop_old_versions"}
-_LIFECYCLE = {"create", "edit", "delete", "archive", "vanish", "revive"}
+"""Packages without a vault: other packages write the memories that they make."""
+_CALLS = {"redact", "thin", "thin_vault", "thin_agent", "thin_history", "drop_old_versions"}
+_LIFECYCLE = {
+    *("create_record", "edit_record", "delete_record"),
+    *("archive_record", "retire_vanished_record", "revive_record"),
+}
 
 
 def _writes(tree: ast.AST) -> bool:
-    """Whether a module makes puts of records, lets the life cycle decide, purges or thins."""
+    """Return whether a module puts records, uses the life cycle of records, purges or thins."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -132,7 +138,7 @@ def _writes(tree: ast.AST) -> bool:
             return True
         if isinstance(called, ast.Attribute):
             of = called.value.id if isinstance(called.value, ast.Name) else ""
-            if called.attr in _CALLS or (of == "lifecycle" and called.attr in _LIFECYCLE):
+            if called.attr in _CALLS or (of == "record_lifecycle" and called.attr in _LIFECYCLE):
                 return True
     return False
 
@@ -163,9 +169,9 @@ _DNA = {"preference", "decision", "identity", "pitfall", "procedure"}
 
 
 @st.composite
-def _records(draw: st.DrawFn) -> Json:
+def _records(draw: st.DrawFn) -> JsonObject:
     """A record of any kind, with and without what another system knew of it."""
-    made: Json = {
+    made: JsonObject = {
         "id": ids.make_id("2026-04-01T09:30:00.000Z"),
         "content": draw(st.text(min_size=1, max_size=20)),
         "memory_type": draw(st.sampled_from(["semantic", "episodic", "procedural", "preference", "summary", "odd"])),
@@ -184,7 +190,7 @@ def _records(draw: st.DrawFn) -> Json:
 
 @settings(max_examples=100)
 @given(_records(), st.booleans())
-def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: Json, is_sealed: bool) -> None:
+def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: JsonObject, is_sealed: bool) -> None:
     now = times.parse_time("2026-11-20T12:00:00.000Z")
     old = Partition("memory/partitions/2026-Q2.jsonl", "2026-04-01", "2026-06-30" if is_sealed else None, is_sealed)
     ledger = PartitionLedger([old], now)
@@ -208,7 +214,7 @@ def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: Jso
 
 @dataclass
 class Kept:
-    """An endpoint that keeps as little as it may, with an agent of one tenant."""
+    """An endpoint with the shortest retention, and an agent of one tenant."""
 
     endpoint: Endpoint
     tenant: Tenant
@@ -219,7 +225,7 @@ class Kept:
     def space(self) -> TenantSpace:
         return self.endpoint.space(self.tenant.id)
 
-    def take(self, made: Json) -> None:
+    def take(self, made: JsonObject) -> None:
         with open_bundle_bytes(document(made)) as found:
 
             def planned(state: State) -> Additions:
@@ -228,7 +234,7 @@ class Kept:
 
             self.space.add_to(self.agent, 0, planned)
 
-    def memories(self) -> dict[str, Json]:
+    def memories(self) -> dict[str, JsonObject]:
         """What counts now, by the id that it began with."""
         with self.space.vault(self.agent) as vault:
             return {item.chain_ids[0]: item.record for item in effective_records(vault.state())}
@@ -257,7 +263,7 @@ _TEXTS = st.sampled_from([f"Memory of {word}." for word in ("tea", "rope", "tide
 
 
 @st.composite
-def _bundles(draw: st.DrawFn) -> Json:
+def _bundles(draw: st.DrawFn) -> JsonObject:
     names = draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True))
     chunks = [
         chunk(
@@ -293,7 +299,7 @@ def kept_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[En
     st.lists(st.tuples(st.sampled_from(sorted(JOBS)), st.integers(0, 400)), min_size=1, max_size=5),
 )
 def test_066_no_job_of_an_endpoint_changes_what_an_agent_remembers(
-    kept_endpoint: tuple[Endpoint, Tenant, RunningClock], bundles: list[Json], jobs: list[tuple[str, int]]
+    kept_endpoint: tuple[Endpoint, Tenant, RunningClock], bundles: list[JsonObject], jobs: list[tuple[str, int]]
 ) -> None:
     endpoint, tenant, clock = kept_endpoint
     kept = Kept(endpoint, tenant, ids.make_id(times.to_text(clock.now())), clock)
@@ -352,7 +358,7 @@ def _thin(home: Harbour) -> None:
 MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin": _thin}
 
 
-def _kept_memories(home: Harbour) -> dict[str, Json]:
+def _kept_memories(home: Harbour) -> dict[str, JsonObject]:
     """What is of the DNA class or pinned, and in force, by the id that counts."""
     found = [record for _, record in _chains(home)]
     return {
@@ -362,7 +368,7 @@ def _kept_memories(home: Harbour) -> dict[str, Json]:
     }
 
 
-def _chains(home: Harbour) -> list[tuple[tuple[str, ...], Json]]:
+def _chains(home: Harbour) -> list[tuple[tuple[str, ...], JsonObject]]:
     with home.context.vault(home.agent.id) as vault:
         return [(item.chain_ids, item.record) for item in effective_records(vault.state())]
 
@@ -458,7 +464,7 @@ def test_048_a_pinned_memory_is_kept_whatever_its_type(brain: BrainServer) -> No
 
 
 def test_068_two_machines_that_contradict_each_other_both_keep_what_they_wrote(brain: BrainServer) -> None:
-    """Whoever comes second is fenced: nothing of theirs is put over the other's, and nothing of it is lost."""
+    """The second machine is fenced: it overwrites nothing of the first, and loses nothing of its own."""
     one = brain.served.pushed(brain.client)
     base = one.here.number
     one.vault.copy_to(brain.served.folder / "twin")

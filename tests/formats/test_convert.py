@@ -1,4 +1,4 @@
-"""Conversions between the Agent Life Format and others: what comes along, what is asked for, what is left behind."""
+"""Conversions between the Agent Life Format and others: contents, questions and losses."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ boat	2025-11-20T12:00:00Z	The boat is red.
 
 
 class Refused(Exception):
-    """What the agreement of a test says."""
+    """The agreement callback of a test declined."""
 
 
 def never(preview: ConversionReport) -> None:

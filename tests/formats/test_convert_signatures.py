@@ -1,4 +1,4 @@
-"""Signatures in files of their own, beside what was converted."""
+"""Signature files beside converted files."""
 
 from __future__ import annotations
 

@@ -93,8 +93,7 @@ def test_it_installs_what_a_program_of_debian_has(current: Built) -> None:
 def test_the_environment_holds_what_the_lock_names_and_no_tool_that_builds(unpacked: Path) -> None:
     infos = {info.name.partition("-")[0].lower().replace("_", "-") for info in unpacked.rglob("*.dist-info")}
     names = {name.replace(".", "-") for name in infos}
-    extra = locked.read(distributions.ROOT / "packaging" / "archive.lock")
-    there = {each.name for each in [*locked.needed(), *extra] if "win32" not in each.marker}
+    there = {each.name for each in locked.needed() if "win32" not in each.marker}
     assert names == there | {"agent-lifeboat"}
     assert {path.name for path in (unpacked / _PLACE / "bin").iterdir()} == {"lifeboat", "python3"}
 

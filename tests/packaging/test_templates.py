@@ -129,14 +129,6 @@ def test_the_server_in_a_container_is_locked_as_everything_is() -> None:
     }
 
 
-def test_packages_can_encrypt_as_a_whole_with_what_is_locked() -> None:
-    all_of_it = {each.name: each for each in locked.read(ROOT / "requirements-dev.lock")}
-    extra = locked.read(ROOT / "packaging" / "archive.lock")
-    assert [each.name for each in extra] == ["pyrage"]
-    assert extra == [all_of_it[each.name] for each in extra]
-    assert "archive.lock" in _CONTAINER.read_text()
-
-
 @pytest.mark.parametrize("recipe", _RECIPES, ids=lambda recipe: recipe.name)
 def test_a_container_sheds_exactly_what_only_builds(recipe: Path) -> None:
     removed = re.search(r"pip uninstall --yes ([a-z -]+?) *\\", recipe.read_text())

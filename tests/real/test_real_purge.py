@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import pulling, remote_registry
 from lifeboat_core.remotes.remote_kinds import open_remote
 from support.adapters.canary_scan import Leak
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.core.purged import (
     SCANNER,
     TEXT,
@@ -44,11 +45,11 @@ class Story:
     held what else."""
 
     knew: bool
-    plan: Json
-    done: Json
-    receipt: Json
-    exported: Json
-    verified: Json
+    plan: JsonObject
+    done: JsonObject
+    receipt: JsonObject
+    exported: JsonObject
+    verified: JsonObject
     leaks: list[Leak]
     elsewhere: dict[str, list[Leak]]
     everything_else: bool
@@ -82,7 +83,7 @@ def _second_copies(endpoint: RunningEndpoint, stick: Path) -> None:
     run("sync")
 
 
-def _purged(patch: pytest.MonkeyPatch, endpoint: RunningEndpoint) -> tuple[Json, Json]:
+def _purged(patch: pytest.MonkeyPatch, endpoint: RunningEndpoint) -> tuple[JsonObject, JsonObject]:
     """As a script does it: what would go, then the purge, and the second token of the endpoint's owner."""
     _types(patch, TEXT)
     plan = run("purge", "Juniper", "--text-stdin", "--workspace", "--dry-run")

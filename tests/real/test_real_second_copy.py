@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw
@@ -25,9 +26,9 @@ class Story:
     workspace: dict[str, bytes]
     back: dict[str, bytes]
     restored: OpenClaw
-    synced: Json
-    status: Json
-    later: Json
+    synced: JsonObject
+    status: JsonObject
+    later: JsonObject
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -42,7 +43,7 @@ def _machine(patch: pytest.MonkeyPatch, openclaw: OpenClaw, path: str) -> None:
     patch.setenv("PATH", path)
 
 
-def _first_machine(openclaw: OpenClaw, endpoint: RunningEndpoint) -> tuple[Json, str]:
+def _first_machine(openclaw: OpenClaw, endpoint: RunningEndpoint) -> tuple[JsonObject, str]:
     """A real agent, protected and sent on; what `sync` said, and the words of the key."""
     openclaw.onboard()
     (openclaw.workspace / "MEMORY.md").write_text(f"# MEMORY\n\n## Keys\n\n- {REMEMBERED}\n")
@@ -64,7 +65,7 @@ def _new_machine(openclaw: OpenClaw, endpoint: RunningEndpoint, words: str) -> d
     return _files(openclaw.workspace)
 
 
-def _lives(openclaw: OpenClaw) -> tuple[Json, Json]:
+def _lives(openclaw: OpenClaw) -> tuple[JsonObject, JsonObject]:
     """The agent at work; how it stands then, and what `sync` says."""
     openclaw.configure()
     openclaw.run("memory", "index", "--force", "--agent", "main")

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from support.cli.cli_client import run
-from support.core.migrating import MOORINGS, Json, Traveller, ada_in_openclaw, rows_of
+from support.core.migrating import MOORINGS, Traveller, ada_in_openclaw, rows_of
 from support.real import real_openclaw, real_zeroclaw
 from support.real.real_zeroclaw import ZeroClaw
 
@@ -28,7 +29,7 @@ uri = "http://127.0.0.1:{real_openclaw.PORT}/v1"
 class Story:
     ada: Traveller
     claw: ZeroClaw
-    rows: list[Json]
+    rows: list[JsonObject]
 
     @property
     def database(self) -> Path:

@@ -21,6 +21,7 @@ import pytest
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.demo.tree_comparison import Tree, list_differences, read_tree
 from lifeboat_core.agents import agent as agent_files
@@ -31,7 +32,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent, undo_restore
 from lifeboat_core.verify import samples_and_drills
 from support import preloaded
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.cli.commands import command, standing, synced
 from support.core import invariants
 from support.core.harbour import Harbour, harbour
@@ -369,7 +370,7 @@ def test_a_template_over_the_memory_is_captured_held_and_accepted(cli: Harbour) 
 # Two at once ----------------------------------------------------------------------------------------------------
 
 
-def together(*commands: list[str]) -> list[tuple[int, Json]]:
+def together(*commands: list[str]) -> list[tuple[int, JsonObject]]:
     """Start commands at the same time; how each ended. None may take longer than a minute."""
     started = [preloaded.Popen([*each, "--json"], stdout=subprocess.PIPE) for each in commands]
     ended = []
@@ -379,7 +380,7 @@ def together(*commands: list[str]) -> list[tuple[int, Json]]:
     return ended
 
 
-def is_busy(document: Json) -> bool:
+def is_busy(document: JsonObject) -> bool:
     if "error" in document:
         return str(document["error"]["code"]) in ("busy", "vault_busy", "target_changed")
     return all("Another command" in str(agent["warnings"]) for agent in document["agents"] if agent["state"] == "error")

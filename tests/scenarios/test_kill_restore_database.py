@@ -17,21 +17,12 @@ import pytest
 from lifeboat_adapters.adapter_registry import load_adapter
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, RestoreReport, recover_restores, restore_agent, undo_restore
-from support.core.migrating import (
-    Json,
-    Traveller,
-    Tree,
-    ada_in_zeroclaw,
-    change,
-    found_by,
-    prepared_home,
-    rows_of,
-    tree_of,
-)
+from support.core.migrating import Traveller, Tree, ada_in_zeroclaw, change, found_by, prepared_home, rows_of, tree_of
 from support.killing import RESTORE_STEPS, killed_at
 from support.prepared_folders import PreparedFolders
 
@@ -46,10 +37,10 @@ class Ada(NamedTuple):
     traveller: Traveller
     home: Path
     database: Path
-    first: tuple[list[Json], Tree]
-    last: tuple[list[Json], Tree]
+    first: tuple[list[JsonObject], Tree]
+    last: tuple[list[JsonObject], Tree]
 
-    def now(self) -> tuple[list[Json], Tree]:
+    def now(self) -> tuple[list[JsonObject], Tree]:
         return rows_of(self.database), _files(self.home)
 
     def restore(self, at: int) -> RestoreReport:

@@ -11,6 +11,7 @@ import pytest
 
 from lifeboat_adapters.adapter_registry import load_adapter
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from support.adapters.zeroclaw_installs import make_install
 from support.cli.cli_client import run
@@ -19,7 +20,6 @@ from support.core.migrating import (
     LARGE,
     MOORINGS,
     SECOND,
-    Json,
     Traveller,
     Tree,
     ada_in_openclaw,
@@ -45,12 +45,12 @@ class Moved(NamedTuple):
     ada: Traveller
     old: Path
     old_tree: Tree
-    memories: dict[str, Json]
+    memories: dict[str, JsonObject]
     head: int
     workspace: Path
     home: Path
     database: Path
-    report: Json
+    report: JsonObject
 
 
 @pytest.fixture
@@ -240,7 +240,7 @@ def _added(database: Path) -> list[tuple[str, tuple[str, ...]]]:
     return [(f"INSERT INTO memories ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values()))]
 
 
-def _changes(before: dict[str, Json], after: dict[str, Json]) -> Json:
+def _changes(before: dict[str, JsonObject], after: dict[str, JsonObject]) -> JsonObject:
     both = before.keys() & after.keys()
     edited = [id for id in both if before[id]["content"].strip() != after[id]["content"].strip()]
     return {

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import recover_restores
 from support.adapters.zeroclaw_installs import Install
@@ -15,7 +16,6 @@ from support.cli.cli_client import run
 from support.core.migrating import (
     LARGE,
     ZEROCLAW_KEYS,
-    Json,
     Traveller,
     Tree,
     ada_in_zeroclaw,
@@ -33,10 +33,10 @@ class Moved(NamedTuple):
     ada: Traveller
     install: Install
     old_tree: Tree
-    rows: list[Json]
-    memories: dict[str, Json]
+    rows: list[JsonObject]
+    memories: dict[str, JsonObject]
     workspace: Path
-    report: Json
+    report: JsonObject
 
     @property
     def old(self) -> Path:

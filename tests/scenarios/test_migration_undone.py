@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from support.cli.cli_client import run
-from support.core.migrating import Json, Traveller, Tree, ada_in_openclaw, change, prepared_home, tree_of
+from support.core.migrating import Traveller, Tree, ada_in_openclaw, change, prepared_home, tree_of
 from support.prepared_folders import PreparedFolders
 
 
 class Moved(NamedTuple):
     ada: Traveller
     before: Agent
-    memories: dict[str, Json]
+    memories: dict[str, JsonObject]
     old_tree: Tree
     workspace: Path
     database: Path
@@ -62,6 +63,6 @@ def test_what_was_learned_in_the_other_runtime_stays_in_a_sequence(moved: Moved)
     assert moved.ada.sync()["changed"] is False
 
 
-def _said(memories: dict[str, Json]) -> dict[str, Json]:
+def _said(memories: dict[str, JsonObject]) -> dict[str, JsonObject]:
     """Without the time of the last change, which this is one."""
     return {root: {**memory, "temporal": None} for root, memory in memories.items()}

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.cli.cli_client import Json, run
+from lifeboat_alf.common.json_types import JsonObject
+from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 SECRET = "The passport number of Ben is X0042 and he keeps it in the blue folder."
@@ -38,9 +39,9 @@ def append(path: Path, text: str) -> None:
     path.write_text(f"{path.read_text()}{text}")
 
 
-def synced() -> Json:
+def synced() -> JsonObject:
     """Each remote of `sync`, by its name."""
-    agent: Json = run("sync")["agents"][0]
+    agent: JsonObject = run("sync")["agents"][0]
     return {each["name"]: each for each in agent["remotes"]}
 
 

@@ -10,21 +10,13 @@ from typing import NamedTuple
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from support.adapters.zeroclaw_installs import Install
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 from support.core.archive_travel import Export, ImportInto, exporting_into, importing_below
-from support.core.migrating import (
-    AIEOS,
-    ZEROCLAW_KEYS,
-    Json,
-    ada_in_zeroclaw,
-    found_by,
-    prepared_home,
-    rich_state,
-    rows_of,
-)
+from support.core.migrating import AIEOS, ZEROCLAW_KEYS, ada_in_zeroclaw, found_by, prepared_home, rich_state, rows_of
 from support.prepared_folders import PreparedFolders
 
 Values = Callable[[ArchiveFile], dict[str, str]]
@@ -100,7 +92,7 @@ def test_raw_files_come_back_byte_for_byte(twice: Twice) -> None:
 def test_every_row_comes_back_column_by_column(twice: Twice) -> None:
     """Databases are in no archive: their rows are compared, but for the agent's id, which each one gives itself."""
 
-    def rows(database: Path) -> list[Json]:
+    def rows(database: Path) -> list[JsonObject]:
         return [{name: value for name, value in row.items() if name != "agent_id"} for row in rows_of(database)]
 
     assert rows(twice.database) == rows(twice.install.database)

@@ -26,6 +26,7 @@ from lifeboat_core.agents import offers
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.capture_report import CaptureReport
 from lifeboat_core.capture.sync_json import is_whole, report_document
+from lifeboat_core.documents.agent_documents import Discovered, Everyone, Found, Here
 from lifeboat_core.errors import ServiceError
 from lifeboat_core.texts.human_text import (
     NO_BREAK,
@@ -89,11 +90,11 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
         session.output.warn(f"no agent was found in {folder}; one that comes there is not offered")
     dismissed = offers.load_dismissed_folders(session.context)
     documents = [
-        {**one, "protected_as": protected.get(one["workspace"]), "dismissed": one["workspace"] in dismissed}
+        Found(**one, protected_as=protected.get(one["workspace"]), dismissed=one["workspace"] in dismissed)
         for one in looked["found"]
     ]
-    shown = [one for one in documents if everything or one["protected_as"] or not one["dismissed"]]
-    rows = [(one["name"], one["runtime"], one["workspace"], _protected(one)) for one in shown]
+    shown = [one for one in documents if everything or one.protected_as or not one.dismissed]
+    rows = [(one.name, one.runtime, one.workspace, _protected(one)) for one in shown]
 
     def text() -> None:
         if rows:
@@ -101,20 +102,20 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
         elif not documents:
             session.output.line("No agent was found. Name its workspace: lifeboat agents add FOLDER")
         for one in shown:
-            if one["protected_as"] is None and not one["dismissed"]:
-                session.output.verbatim(f"Protect it: lifeboat agents add {quote_argument(one['workspace'])}")
+            if one.protected_as is None and not one.dismissed:
+                session.output.verbatim(f"Protect it: lifeboat agents add {quote_argument(one.workspace)}")
         if len(shown) < len(documents):
             dismissed_ones = count_text(len(documents) - len(shown), "agent was", "agents were")
             session.output.line(f"{dismissed_ones} dismissed: lifeboat agents discover --all")
 
-    session.output.document({"found": shown}, text)
+    session.output.document(Discovered(tuple(shown)), text)
 
 
-def _protected(found: JsonObject) -> str:
-    known = found["protected_as"]
-    if known is None and found["dismissed"]:
+def _protected(found: Found) -> str:
+    known = found.protected_as
+    if known is None and found.dismissed:
         return "dismissed"
-    return "no" if known is None else "yes" if known == found["name"] else f"as {known}"
+    return "no" if known is None else "yes" if known == found.name else f"as {known}"
 
 
 @agents.command(
@@ -259,17 +260,17 @@ def list_agents(session: CommandSession, remote: str | None) -> None:
     now = session.context.now()
     found = registry.list_agents(session.context)
     documents = [
-        {
+        Here(
             **_document(agent),
-            "watched": agent.watched,
-            "paused": agent.is_paused(now),
-            "paused_until": agent.paused_until if agent.is_paused(now) else None,
-            "problem": agent.problem,
-            "folders": {
+            watched=agent.watched,
+            paused=agent.is_paused(now),
+            paused_until=agent.paused_until if agent.is_paused(now) else None,
+            problem=agent.problem,
+            folders={
                 name: str(folder)
                 for name, folder in usual_folders.find_usual_folders(session.context, agent.name).items()
             },
-        }
+        )
         for agent in found
     ]
     rows = [(agent.name, agent.runtime, agent.workspace, _standing(agent, now), _short_id(agent)) for agent in found]
@@ -281,7 +282,7 @@ def list_agents(session: CommandSession, remote: str | None) -> None:
             return
         session.output.table(columns, rows)
 
-    session.output.document({"agents": documents}, text)
+    session.output.document(Everyone(tuple(documents)), text)
 
 
 def _short_id(agent: Agent) -> str:

@@ -19,6 +19,7 @@ from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, REMOTE
 from lifeboat_core.agents.agent import Agent, find_agent
 from lifeboat_core.capture.sync_json import is_whole
+from lifeboat_core.documents.remote_documents import Away, There
 from lifeboat_core.texts.human_text import NO_BREAK, count_text, size_text, time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
@@ -177,7 +178,7 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
     with contextlib.closing(open_remote(session.context, config)) as remote:
         there = remote.agents()
     here = {one.id: one.name for one in list_agents(session.context)}
-    documents = [_document(session.context, one, here.get(one.id)) for one in there]
+    documents = [_describe_remote_agent(session.context, one, here.get(one.id)) for one in there]
     rows = [_row(document) for document in documents]
 
     def text() -> None:
@@ -194,34 +195,33 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
                 said = f"{one.held.get('reason')}{told}"
                 session.output.warn(f"{one.name or one.id} is held: {said}")
 
-    session.output.document({"remote": config.name, "agents": documents}, text)
+    session.output.document(There(config.name, tuple(documents)), text)
 
 
-def _document(context: Context, agent: RemoteAgent, here: str | None) -> JsonObject:
-    """Return one agent of a remote. `here` is its name on this machine, or None; `folders` are where each runtime would
-    have it."""
+def _describe_remote_agent(context: Context, agent: RemoteAgent, here: str | None) -> Away:
+    """Return one agent of a remote. `here` is its name on this machine, or None."""
     from lifeboat_core.restore import usual_folders
 
     head, folders = agent.head, usual_folders.find_usual_folders(context, agent.name)
-    return {
-        "id": agent.id,
-        "name": agent.name,
-        "runtime": agent.runtime,
-        "epoch": agent.epoch,
-        "sequence": None if head is None else head.number,
-        "time": None if head is None else head.time,
-        "machine": "" if head is None else head.machine or head.writer,
-        "written_at": None if head is None else head.written_at,
-        "bytes": agent.bytes,
-        "held": agent.held,
-        "here": here,
-        "folders": {runtime: str(folder) for runtime, folder in folders.items()},
-    }
+    return Away(
+        id=agent.id,
+        name=agent.name,
+        runtime=agent.runtime,
+        epoch=agent.epoch,
+        sequence=None if head is None else head.number,
+        time=None if head is None else head.time,
+        machine="" if head is None else head.machine or head.writer,
+        written_at=None if head is None else head.written_at,
+        bytes=agent.bytes,
+        held=agent.held,
+        here=here,
+        folders={runtime: str(folder) for runtime, folder in folders.items()},
+    )
 
 
-def _row(document: JsonObject) -> tuple[object, ...]:
-    when = "" if document["time"] is None else time_text(document["time"]).replace(" ", NO_BREAK)
-    number = "" if document["sequence"] is None else document["sequence"]
-    size = size_text(document["bytes"]).replace(" ", NO_BREAK) if document["bytes"] else ""
-    named = (document["name"], document["runtime"], number, when, document["machine"], size)
-    return (*named, document["here"] or "no", document["id"][:13])
+def _row(document: Away) -> tuple[object, ...]:
+    when = "" if document.time is None else time_text(document.time).replace(" ", NO_BREAK)
+    number = "" if document.sequence is None else document.sequence
+    size = size_text(document.bytes).replace(" ", NO_BREAK) if document.bytes else ""
+    named = (document.name, document.runtime, number, when, document.machine, size)
+    return (*named, document.here or "no", document.id[:13])

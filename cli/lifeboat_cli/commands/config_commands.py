@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import click
+import msgspec
 
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -13,6 +14,7 @@ from lifeboat_cli.terminal.option_types import AGENT, SETTING
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.documents.setting_documents import Setting, Settings
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.settings import config_file as settings
 from lifeboat_core.settings.config_file import SettingValue
@@ -32,22 +34,22 @@ def config() -> None:
     """Settings: each with its value, its source and its effect."""
 
 
-def _document(value: SettingValue) -> dict[str, object]:
+def _document(value: SettingValue) -> Setting:
     """Return the document of a setting. For a private one it says only whether it is set."""
     known = find_setting(value.name)
-    document = {
-        "name": value.name,
-        "value": value.written,
-        "source": value.source,
-        "effect": value.effect,
-        "default": known.default,
-        "kind": known.kind,
-        "choices": known.choices,
-        "example": known.example,
-        "per_agent": known.per_agent,
-        "private": known.private,
-    }
-    return {**document, "value": None, "set": bool(value.value)} if value.private else document
+    return Setting(
+        name=value.name,
+        value=None if value.private else value.written,
+        source=value.source,
+        effect=value.effect,
+        default=known.default,
+        kind=known.kind,
+        choices=known.choices,
+        example=known.example,
+        per_agent=known.per_agent,
+        private=known.private,
+        is_set=bool(value.value) if value.private else msgspec.UNSET,
+    )
 
 
 def _agent(session: CommandSession, name: str | None) -> Agent | None:
@@ -61,11 +63,12 @@ def list_settings(session: CommandSession, agent: str | None) -> None:
     """Every setting; with AGENT, as they hold for this agent."""
     found = _agent(session, agent)
     loaded = session.context.config()
-    if loaded.problem:
-        session.output.warn(f"{loaded.problem}; the last good settings are in force")
+    problem = None if loaded.problem is None else loaded.problem.message
+    if problem:
+        session.output.warn(f"{problem}; the last good settings are in force")
     values = loaded.all(found.settings if found else None)
     rows = [(value.name, _written(value), value.source, value.effect) for value in values]
-    document = {"settings": [_document(value) for value in values], "problem": loaded.problem}
+    document = Settings(tuple(_document(value) for value in values), problem)
     session.output.document(document, lambda: session.output.table(("setting", "value", "source", "effect"), rows))
 
 

@@ -73,6 +73,7 @@ def _is_tried_and_held(one: DoctorCheckResult) -> bool:
 def _write_bundle(session: CommandSession, target: Path) -> int:
     """Write the bundle and print its content, so that users see what they send."""
     from lifeboat_cli.support import support_bundle
+    from lifeboat_core.documents.doctor_documents import Bundle, Part
 
     with session.output.progress("Gathering"):
         parts = support_bundle.write_support_bundle(session.context, target)
@@ -84,6 +85,6 @@ def _write_bundle(session: CommandSession, target: Path) -> int:
         session.output.line("No content, no names of files or agents, no keys, no credentials.")
         session.output.verbatim(f"Look before you send it: unzip -p {quote_argument(str(target))}")
 
-    listed = [{"name": part.name, "what": part.what} for part in parts]
-    session.output.document({"path": str(target), "bytes": target.stat().st_size, "parts": listed}, text)
+    listed = tuple(Part(part.name, part.what) for part in parts)
+    session.output.document(Bundle(str(target), target.stat().st_size, listed), text)
     return 0

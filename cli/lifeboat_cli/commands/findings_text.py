@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorLevel
 from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_core.documents.doctor_documents import Examination, Finding
 from lifeboat_core.texts.human_text import count_text
 
 _STYLES = {DoctorLevel.OK: "green", DoctorLevel.WARNING: "yellow", DoctorLevel.ERROR: "red"}
@@ -32,7 +34,8 @@ def print_findings(
             output.line(f"{'ok':<8} tried out with made-up agents: it {done}; --json names each")
         output.line(_sum_up(broken, len(found)), style="bold")
 
-    output.document({"ok": not broken, "findings": [one.to_json() for one in found]}, text)
+    findings = tuple(Finding(one.check, one.title, **asdict(one.finding)) for one in found)
+    output.document(Examination(not broken, findings), text)
     return 1 if broken else 0
 
 

@@ -24,4 +24,4 @@ def show_help(context: click.Context, words: tuple[str, ...], as_json: bool) -> 
         shown = click.Context(command, info_name=word, parent=shown)
     text = shown.get_help()
     output = CommandOutput(as_json=as_json or is_json_wanted())
-    output.document({"command": shown.command_path, "help": text}, lambda: click.echo(text))
+    output.document({"command": shown.command_path, "help": text}, lambda: output.block(text))

@@ -21,7 +21,7 @@ from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key
 from lifeboat_core.texts.human_text import time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
-from lifeboat_keys.errors import KeyExists
+from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home.home_keys import HomeKeys, KeyStatus
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -92,7 +92,7 @@ def _is_to_be_shown(
     refuse_mixture(session, words_to)
     if before.proven_at is not None and words_to is not None:
         message = f"the words of the key {before.key_id} were proven on {time_text(before.proven_at)}"
-        raise KeyExists(message, fix="lifeboat keys export-kit -o FILE")
+        raise KeysError.EXISTS(message, fix="lifeboat keys export-kit -o FILE")
     arrives = words_to is not None or word_screen.has_terminal(session.output)
     is_move = before.key_id is not None and wanted is not None
     if before.proven_at is None and not arrives and not is_move:

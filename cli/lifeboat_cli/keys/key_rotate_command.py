@@ -21,7 +21,7 @@ from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.user_key_rotation import RotationReport
 from lifeboat_core.texts.human_text import count_text, quote_argument
-from lifeboat_keys.errors import KeysError, NoPassphrase
+from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home import device_registry
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import recovery_kit
@@ -117,7 +117,8 @@ def _with_passphrase(session: CommandSession) -> Context:
     wrapped. A key that is only unlocked is not enough."""
     context = passphrase_input.with_unlocked_key(session)
     keys = context.keys()
-    if isinstance(keys.store_problem(keys.store), NoPassphrase):
+    problem = keys.store_problem(keys.store)
+    if problem is not None and problem.code == KeysError.NO_PASSPHRASE.code:
         return passphrase_input.with_new_passphrase(session, keys.store)
     return context
 

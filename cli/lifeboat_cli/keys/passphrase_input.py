@@ -15,7 +15,7 @@ from lifeboat_cli.terminal.private_text_files import read_first_line
 from lifeboat_cli.terminal.word_screen import has_terminal
 from lifeboat_core.errors import WordsError
 from lifeboat_core.home.context import Context
-from lifeboat_keys.errors import KeyLocked, KeysError, NoPassphrase
+from lifeboat_keys.errors import KeyLocked, KeysError
 from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE
 from lifeboat_keys.stores.passphrase_wrapping import PASSPHRASE_LENGTH
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -25,12 +25,14 @@ STDIN = click.option("--passphrase-stdin", is_flag=True, help="The first line of
 
 
 def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSession:
-    """Return the session with the passphrase from standard input, if that is wanted. Raises NoPassphrase."""
+    """Return the session with the passphrase from standard input, if that is wanted. Raises KeysError.NO_PASSPHRASE."""
     if not wanted:
         return session
     passphrase = _typed() if sys.stdin is not None and sys.stdin.isatty() else read_first_line()
     if not passphrase:
-        raise NoPassphrase("standard input begins with an empty line", fix="put the passphrase on its first line")
+        raise KeysError.NO_PASSPHRASE(
+            "standard input begins with an empty line", fix="put the passphrase on its first line"
+        )
     return replace(session, context=_with(session.context, passphrase))
 
 

@@ -12,7 +12,7 @@ import click
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
+from lifeboat_alf.errors import ArchiveError, BadJson, LifeboatError
 from lifeboat_cli.purge import purge_receipt_text as texts
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, is_json_wanted, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -252,9 +252,9 @@ def _token(session: CommandSession, from_stdin: bool) -> str:
 
 
 def _findings(context: Context | None, file: Path) -> list[ReceiptFinding]:
-    """Check a receipt. A file that is not strict JSON is invalid. Raises TooLarge, OSError."""
+    """Check a receipt. A file that is not strict JSON is invalid. Raises ArchiveError.TOO_LARGE, OSError."""
     if file.stat().st_size > LARGEST:
-        raise TooLarge(f"{file} is larger than any receipt")
+        raise ArchiveError.TOO_LARGE(f"{file} is larger than any receipt")
     try:
         document = json_codec.decode_strict(file.read_bytes(), entry=file.name)
     except BadJson as error:

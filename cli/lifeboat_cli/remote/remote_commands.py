@@ -17,6 +17,7 @@ from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
 from lifeboat_core.agents import agent as agents
+from lifeboat_core.documents.remote_documents import AgentThere, Met, Removed, SecondCopies, SecondCopy, Token
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
@@ -98,8 +99,10 @@ def add(
     if not dry_run:
         wake_daemon(session.context)
     readable = remote_kinds.find_kind(config.url).readable_by(config)
-    document = {**_config_json(config), "readable": readable, "token": _token_json(met), "release": met.about.release}
-    document["dry_run"] = dry_run
+    token_document = _describe_token(met)
+    document = Met(
+        **_describe_remote(config), readable=readable, token=token_document, release=met.about.release, dry_run=dry_run
+    )
     session.output.document(document, lambda: _say_added(session, config, met, readable, added=not dry_run))
 
 
@@ -167,13 +170,13 @@ def list_remotes(session: CommandSession) -> None:
         rows = [row for one in found for row in _rows(session.context, one)]
         session.output.table(("second copy", "address", "agent", "state", "sequence", "verified"), rows)
         for one in found:
-            if one["problem"]:
-                session.output.warn(one["problem"])
+            if one.problem:
+                session.output.warn(one.problem)
 
-    session.output.document({"remotes": found}, text)
+    session.output.document(SecondCopies(tuple(found)), text)
 
 
-def _config_json(config: RemoteConfig) -> JsonObject:
+def _describe_remote(config: RemoteConfig) -> JsonObject:
     return {
         "name": config.name,
         "url": config.url,
@@ -185,59 +188,55 @@ def _config_json(config: RemoteConfig) -> JsonObject:
     }
 
 
-def _token_json(met: ProbeResult) -> JsonObject | None:
-    return None if met.token is None else {"scopes": sorted(met.scopes), "expires_at": met.expires_at}
+def _describe_token(met: ProbeResult) -> Token | None:
+    return None if met.token is None else Token(tuple(sorted(met.scopes)), met.expires_at)
 
 
-def _standing(context: Context, config: RemoteConfig) -> JsonObject:
+def _standing(context: Context, config: RemoteConfig) -> SecondCopy:
     """Return a remote with what the local vaults know of it. `verified_at` is the oldest of its agents', or None if one
     of them was never read back."""
     from lifeboat_core.remotes import remote_kinds
 
     problem = remote_kinds.find_problem(config)
     kind = None if problem else remote_kinds.find_kind(config.url)
-    known = [] if problem else [_agent_json(context, agent, config) for agent in agents.list_agents(context)]
-    verified = [one["verified_at"] for one in known]
-    oldest = min(verified) if verified and all(verified) else None
-    return {
-        **_config_json(config),
-        "kind": None if kind is None else kind.name,
-        "readable": "" if kind is None else kind.readable_by(config),
-        "needs_token": kind is not None and kind.needs_token,
-        "has_token": remote_registry.load_token(context, config.name) is not None,
-        "problem": problem,
-        "verified_at": oldest,
-        "agents": known,
-    }
+    known = [] if problem else [_describe_agent(context, agent, config) for agent in agents.list_agents(context)]
+    verified = [one.verified_at or "" for one in known]
+    oldest = min(verified, default=None) or None
+    return SecondCopy(
+        **_describe_remote(config),
+        kind=None if kind is None else kind.name,
+        readable="" if kind is None else kind.readable_by(config),
+        needs_token=kind is not None and kind.needs_token,
+        has_token=remote_registry.load_token(context, config.name) is not None,
+        problem=problem,
+        verified_at=oldest,
+        agents=tuple(known),
+    )
 
 
-def _agent_json(context: Context, agent: agents.Agent, config: RemoteConfig) -> JsonObject:
+def _describe_agent(context: Context, agent: agents.Agent, config: RemoteConfig) -> AgentThere:
     from lifeboat_core.remotes import acknowledged_states
 
-    base = {"id": agent.id, "name": agent.name}
     try:
         with context.vault(agent.id) as vault:
             found = acknowledged_states.load_acknowledged(vault).get(config.id, acknowledged_states.AcknowledgedState())
     except LifeboatError as error:
-        return base | {"state": "error", "sequence": None, "at": None, "verified_at": None, "message": error.message}
-    return base | {
-        "state": found.state,
-        "sequence": found.number,
-        "at": found.at,
-        "verified_at": found.verified_at,
-        "message": found.message or None,
-    }
+        return AgentThere(agent.id, agent.name, "error", message=error.message)
+    return AgentThere(
+        agent.id, agent.name, found.state, found.number, found.at, found.verified_at, found.message or None
+    )
 
 
-def _rows(context: Context, one: JsonObject) -> list[tuple[str, ...]]:
-    kind = ", ".join(word for word in ("optional", "sealed") if one[word])
-    name = f"{one['name']} ({kind})" if kind else one["name"]
-    if one["problem"]:
+def _rows(context: Context, one: SecondCopy) -> list[tuple[str, ...]]:
+    kind = ", ".join(word for word, said in (("optional", one.optional), ("sealed", one.sealed)) if said)
+    name = f"{one.name} ({kind})" if kind else one.name
+    if one.problem:
         return [(name, "", "", "error", "", "")]
+    url = one.url or ""
     return [
-        (name, one["url"], each["name"], each["state"], _number(each["sequence"]), _age(context, each["verified_at"]))
-        for each in one["agents"]
-    ] or [(name, one["url"], "", "", "", "")]
+        (name, url, each.name, each.state, _number(each.sequence), _age(context, each.verified_at))
+        for each in one.agents
+    ] or [(name, url, "", "", "", "")]
 
 
 def _number(sequence: int | None) -> str:
@@ -272,14 +271,13 @@ def remove(session: CommandSession, remote: str, keep_token: bool, yes: bool) ->
     manage_remotes.remove_remote(session.context, name)
     wake_daemon(session.context)
     stays = "What it keeps of your agents stays there, for whoever runs it to remove."
-    document = {"name": name, "removed": True, "token_revoked": revoked}
 
     def text() -> None:
         session.output.line(f"{name} is no second copy any more. {stays}")
         if revoked:
             session.output.line("The token of this machine counts no more there.")
 
-    session.output.document(document, text)
+    session.output.document(Removed(name, token_revoked=revoked), text)
 
 
 def _name_of(context: Context, text: str) -> str:
@@ -325,4 +323,4 @@ def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
         for line in _about_token(met):
             session.output.line(line)
 
-    session.output.document({"name": config.name, "token": _token_json(met)}, text)
+    session.output.document({"name": config.name, "token": _describe_token(met)}, text)

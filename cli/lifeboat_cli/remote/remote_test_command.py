@@ -9,6 +9,7 @@ import click
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import REMOTE
+from lifeboat_core.documents.remote_documents import Check, Tried
 from lifeboat_core.texts.human_text import count_text
 
 if TYPE_CHECKING:
@@ -46,9 +47,8 @@ def test(session: CommandSession, remote: str, quick: bool) -> int:
             which = count_text(left, "made-up agent stays", "made-up agents stay")
             session.output.line(f"{which} there: only whoever runs it can remove agents.")
 
-    checks = [result.to_json() for result in results]
-    document = {"name": config.name, "ok": not failed, "checks": checks, "left": left}
-    session.output.document(document, text)
+    checks = tuple(Check(result.name, result.ok, result.message) for result in results)
+    session.output.document(Tried(config.name, not failed, checks, left), text)
     return 1 if failed else 0
 
 

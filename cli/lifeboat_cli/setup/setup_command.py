@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
-from lifeboat_cli.setup.setup_steps import DONE, MISSING, SetupStep
+from lifeboat_cli.setup.setup_steps import DONE, MISSING
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.word_screen import has_terminal
 from lifeboat_core.capture.sync_json import list_left_out
+from lifeboat_core.documents.setup_documents import Did, Setup, Step
 from lifeboat_core.texts.human_text import path_text
 
 
@@ -97,7 +97,7 @@ def _say_end(session: CommandSession) -> None:
 
 def _without_questions(session: CommandSession) -> int:
     """Protect the found agents, create the key, and install the service where possible."""
-    did: list[JsonObject] = []
+    did: list[Did] = []
     for offer in steps.discover_agents(session.context).open:
         did.append(_done(["agents", "add", offer.workspace]))
     if session.context.keys().key_id is None:
@@ -106,49 +106,47 @@ def _without_questions(session: CommandSession) -> int:
     if service.state == MISSING and service.action == steps.INSTALL_SERVICE:
         did.append(_done(steps.split_command_words(str(service.command))))
     _tell(session, did)
-    return 1 if any(one["error"] or one["left_out"] for one in did) else 0
+    return 1 if any(one.error or one.left_out for one in did) else 0
 
 
-def _done(words: list[str]) -> JsonObject:
+def _done(words: list[str]) -> Did:
     """Return a command that was run, and its error. `left_out` names what of an agent it did not capture."""
     import shlex
 
-    did: JsonObject = {"command": shlex.join(["lifeboat", *words]), "error": None, "left_out": {}}
+    command = shlex.join(["lifeboat", *words])
     try:
         capture = asking.read_json_answer(*words).get("capture")
-        did["left_out"] = {} if capture is None else list_left_out(capture)
     except LifeboatError as error:
-        did["error"] = steps.describe_step_problem(error)
-    return did
+        return Did(command, steps.describe_step_problem(error))
+    return Did(command, left_out={} if capture is None else list_left_out(capture))
 
 
-def _key_made(session: CommandSession) -> JsonObject:
+def _key_made(session: CommandSession) -> Did:
     """Create the key without its words, which are only shown on a terminal."""
-    did: JsonObject = {"command": "lifeboat keys init", "error": None, "left_out": {}}
     try:
         session.context.keys().ensure()
     except LifeboatError as error:
-        did["error"] = steps.describe_step_problem(error)
-    return did
+        return Did("lifeboat keys init", steps.describe_step_problem(error))
+    return Did("lifeboat keys init")
 
 
-def _tell(session: CommandSession, did: list[JsonObject]) -> None:
+def _tell(session: CommandSession, did: list[Did]) -> None:
     """Print the state of each step, and what was done now."""
     found = steps.list_setup_steps(session.context)
-    document = {"steps": [step.to_json() for step in found], "next": steps.find_next_command(found), "did": did}
+    document = Setup(tuple(found), steps.find_next_command(found), tuple(did))
     session.output.document(document, lambda: _print(session, found, did))
 
 
-def _print(session: CommandSession, found: list[SetupStep], did: list[JsonObject]) -> None:
+def _print(session: CommandSession, found: list[Step], did: list[Did]) -> None:
     output = session.output
     for one in did:
-        output.verbatim(f"$ {one['command']}")
-        for path, reason in one["left_out"].items():
+        output.verbatim(f"$ {one.command}")
+        for path, reason in one.left_out.items():
             output.warn(f"not captured: {path_text(path)}: {reason}")
-        if one["error"]:
-            output.warn(f"{one['error']['title']}: {one['error']['message']}")
-            if one["error"]["fix"]:
-                output.note(f"  what helps: {one['error']['fix']}")
+        if one.error:
+            output.warn(f"{one.error['title']}: {one.error['message']}")
+            if one.error["fix"]:
+                output.note(f"  what helps: {one.error['fix']}")
     for step in found:
         output.line(f"{step.state:<8} {step.text}")
         if step.state == MISSING and step.command:

@@ -7,8 +7,9 @@ from pathlib import Path
 from lifeboat_cli.setup import setup_questions as asking
 from lifeboat_cli.setup import setup_steps as steps
 from lifeboat_cli.setup.setup_remote import ask_remote
-from lifeboat_cli.setup.setup_steps import DONE, MISSING, SetupStep
+from lifeboat_cli.setup.setup_steps import DONE, MISSING
 from lifeboat_cli.terminal.command_session import CommandSession
+from lifeboat_core.documents.setup_documents import Step
 from lifeboat_core.texts.human_text import path_text
 from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -108,7 +109,7 @@ def set_up_service(session: CommandSession) -> None:
         session.output.line(f"Later: {step.command}")
 
 
-def _question(step: SetupStep) -> str:
+def _question(step: Step) -> str:
     if step.action == steps.START_DAEMON:
         return "Start the daemon now? It runs until this computer ends."
     return "Have every change captured by itself, from every login on?"

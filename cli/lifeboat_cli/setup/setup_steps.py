@@ -12,6 +12,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.keys.key_status_text import PLACES
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.offers import AgentOffer
+from lifeboat_core.documents.setup_documents import Step
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry as remotes
 from lifeboat_core.texts.human_text import count_text, join_names, quote_argument, time_text
@@ -28,20 +29,6 @@ START_DAEMON, INSTALL_SERVICE = "start_daemon", "install_service"
 _ADD = "lifeboat agents add FOLDER"
 
 
-class SetupStep(msgspec.Struct, frozen=True):
-    """One step. `state` is done, missing, or skipped: it is impossible here, or not wanted. `command` performs it; None
-    if nothing is to be done. `action` says what the command of the service does, "" for other steps."""
-
-    name: str
-    state: str
-    text: str
-    command: str | None = None
-    action: str = ""
-
-    def to_json(self) -> JsonObject:
-        return msgspec.structs.asdict(self)
-
-
 class SetupDiscovery(msgspec.Struct, frozen=True):
     """The result of a discovery. `open` are agents that are neither protected nor dismissed."""
 
@@ -51,7 +38,7 @@ class SetupDiscovery(msgspec.Struct, frozen=True):
     problems: tuple[str, ...] = ()
 
 
-def list_setup_steps(context: Context) -> list[SetupStep]:
+def list_setup_steps(context: Context) -> list[Step]:
     """Return every step in order. It only reads, except that it notes which agents were found."""
     found = discover_agents(context)
     return [
@@ -64,7 +51,7 @@ def list_setup_steps(context: Context) -> list[SetupStep]:
     ]
 
 
-def find_next_command(steps: list[SetupStep]) -> str | None:
+def find_next_command(steps: list[Step]) -> str | None:
     """Return the command of the first missing step."""
     return next((step.command for step in steps if step.state == MISSING and step.command), None)
 
@@ -82,85 +69,83 @@ def discover_agents(context: Context) -> SetupDiscovery:
     return SetupDiscovery(tuple(found), tuple(standing), protected, tuple(looked["problems"]))
 
 
-def check_agents_found(found: SetupDiscovery) -> SetupStep:
+def check_agents_found(found: SetupDiscovery) -> Step:
     """Return the step of finding an agent to protect."""
     if found.all:
         names = join_names([one.name for one in found.all])
         was = count_text(len(found.all), "agent was", "agents were")
-        return SetupStep(FIND, DONE, f"{was} found on this machine: {names}.")
+        return Step(FIND, DONE, f"{was} found on this machine: {names}.")
     if found.protected:
-        return SetupStep(FIND, DONE, "No other agent was found on this machine.")
-    return SetupStep(FIND, MISSING, "No agent was found on this machine. Name the folder of one.", _ADD)
+        return Step(FIND, DONE, "No other agent was found on this machine.")
+    return Step(FIND, MISSING, "No agent was found on this machine. Name the folder of one.", _ADD)
 
 
-def check_agents_protected(found: SetupDiscovery) -> SetupStep:
+def check_agents_protected(found: SetupDiscovery) -> Step:
     """Return the step of protecting every agent that was found and not dismissed."""
     if found.open:
         names = join_names([one.name for one in found.open])
         text = f"{names} {'is' if len(found.open) == 1 else 'are'} not protected."
-        return SetupStep(PROTECT, MISSING, text, f"lifeboat agents add {quote_argument(found.open[0].workspace)}")
+        return Step(PROTECT, MISSING, text, f"lifeboat agents add {quote_argument(found.open[0].workspace)}")
     if found.protected:
         text = f"{join_names(found.protected)} {'is' if len(found.protected) == 1 else 'are'} protected."
-        return SetupStep(PROTECT, DONE, text)
+        return Step(PROTECT, DONE, text)
     if found.all:
-        return SetupStep(PROTECT, SKIPPED, "No agent is protected: those that were found were dismissed.", _ADD)
-    return SetupStep(PROTECT, MISSING, "No agent is protected yet.", _ADD)
+        return Step(PROTECT, SKIPPED, "No agent is protected: those that were found were dismissed.", _ADD)
+    return Step(PROTECT, MISSING, "No agent is protected yet.", _ADD)
 
 
 # The key ----------------------------------------------------------------------------------------------------------
 
 
-def check_key_ready(context: Context) -> SetupStep:
+def check_key_ready(context: Context) -> Step:
     """Return the step of creating a usable key. A locked key counts as existing."""
     status = context.keys().status()
     if status.key_id is None and status.state != KeyState.ERROR:
-        return SetupStep(KEY, MISSING, "There is no key yet.", "lifeboat keys init")
+        return Step(KEY, MISSING, "There is no key yet.", "lifeboat keys init")
     text = f"Your key {status.key_id} lies in {PLACES[status.store]}."
     try:
         context.keys().user_key()
     except (KeyLocked, KeyringLocked):
-        return SetupStep(KEY, DONE, f"{text} It is locked now.")
+        return Step(KEY, DONE, f"{text} It is locked now.")
     except NoKey as error:
-        return SetupStep(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat keys recover")
+        return Step(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat keys recover")
     except KeysError as error:
-        return SetupStep(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat doctor")
-    return SetupStep(KEY, DONE, text)
+        return Step(KEY, MISSING, f"{error.title}: {error.message}.", error.fix or "lifeboat doctor")
+    return Step(KEY, DONE, text)
 
 
-def check_words_proven(context: Context) -> SetupStep:
+def check_words_proven(context: Context) -> Step:
     """Return the step of writing down and proving the words."""
     status = context.keys().status()
     if status.proven_at is not None:
-        return SetupStep(WORDS, DONE, f"Its 24 words were proven on {time_text(status.proven_at)}.")
+        return Step(WORDS, DONE, f"Its 24 words were proven on {time_text(status.proven_at)}.")
     said = "The 24 words of your key were never written down and proven."
-    return SetupStep(WORDS, MISSING, said if status.key_id else "Its 24 words come with it.", "lifeboat keys init")
+    return Step(WORDS, MISSING, said if status.key_id else "Its 24 words come with it.", "lifeboat keys init")
 
 
 # Remotes and service ------------------------------------------------------------------------------------------------
 
 
-def check_remote_ready(context: Context) -> SetupStep:
+def check_remote_ready(context: Context) -> Step:
     """Return the step of having a copy off this disk."""
     names = [one.name for one in remotes.list_usable_remotes(context)]
     if names:
-        return SetupStep(SECOND_COPY, DONE, f"What is captured goes to {join_names(names)} too.")
-    return SetupStep(SECOND_COPY, MISSING, "The copy is on this disk only.", "lifeboat remote add NAME URL")
+        return Step(SECOND_COPY, DONE, f"What is captured goes to {join_names(names)} too.")
+    return Step(SECOND_COPY, MISSING, "The copy is on this disk only.", "lifeboat remote add NAME URL")
 
 
-def check_service_ready(context: Context) -> SetupStep:
+def check_service_ready(context: Context) -> Step:
     """Return the step of capturing changes automatically after every login."""
     state, runs = units.inspect_unit(context), daemon_lifecycle.inspect_daemon(context).running
     if state.installed and state.ours and state.program_found:
-        return SetupStep(SERVICE, DONE, "The service starts at every login and captures every change.")
+        return Step(SERVICE, DONE, "The service starts at every login and captures every change.")
     if state.problem is None:
-        return SetupStep(
-            SERVICE, MISSING, "Nothing is captured by itself yet.", "lifeboat service install", INSTALL_SERVICE
-        )
+        return Step(SERVICE, MISSING, "Nothing is captured by itself yet.", "lifeboat service install", INSTALL_SERVICE)
     if runs:
         text = "The daemon runs until this computer ends: no service manager starts it at login here."
-        return SetupStep(SERVICE, SKIPPED, text)
+        return Step(SERVICE, SKIPPED, text)
     text = "Nothing is captured by itself: no service manager answers here."
-    return SetupStep(SERVICE, MISSING, text, WITHOUT_MANAGER, START_DAEMON)
+    return Step(SERVICE, MISSING, text, WITHOUT_MANAGER, START_DAEMON)
 
 
 def split_command_words(command: str) -> list[str]:

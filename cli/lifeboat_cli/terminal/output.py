@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -45,7 +46,7 @@ class CommandOutput:
         """Whether a person reads the result, so that no file or log stores it."""
         return self.console.is_terminal
 
-    def document(self, value: JsonObject, text: Callable[[], None]) -> None:
+    def document(self, value: JsonObject | msgspec.Struct, text: Callable[[], None]) -> None:
         """Print the result: `value` as JSON, or what `text` prints."""
         if self.as_json:
             _write(readable_json.encode_pretty_json(value))

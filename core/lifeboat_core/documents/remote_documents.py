@@ -15,12 +15,13 @@ class AgentThere(msgspec.Struct, frozen=True):
     name: str = ""
     """an agent"""
     state: str = "ok"
-    message: str | None = None
-    """`ok`, `waiting`, `held`, `fenced` or `error`, and why, or null"""
+    """`ok`, `waiting`, `held`, `fenced` or `error`"""
     sequence: int | None = None
     at: str | None = None
     verified_at: str | None = None
     """what it has, since when, and when that was read back, or null"""
+    message: str | None = None
+    """why it is not `ok`, or null"""
 
 
 class SecondCopy(msgspec.Struct, frozen=True):
@@ -73,10 +74,10 @@ class Met(msgspec.Struct, frozen=True):
     """what was added, or moved"""
     readable: str = ""
     """one sentence: what the other side can read"""
-    release: str = ""
-    """the release that answers there, or "" """
     token: Token | None = None
     """what the token allows (`scopes`), and when it ends or null (`expires_at`); null where none is wanted"""
+    release: str = ""
+    """the release that answers there, or "" """
     dry_run: bool = False
     """whether it was only asked, and nothing was kept"""
 
@@ -96,9 +97,10 @@ class Tried(msgspec.Struct, frozen=True):
     name: str = ""
     """the second copy"""
     ok: bool = True
-    left: int = 0
-    """whether it does all that it must; how many made-up agents stay there"""
+    """whether it does all that it must"""
     checks: tuple[Check, ...] = ()
+    left: int = 0
+    """how many made-up agents stay there"""
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -116,13 +118,14 @@ class Away(msgspec.Struct, frozen=True):
     name: str = ""
     runtime: str = ""
     epoch: int = 0
-    bytes: int = 0
-    """every agent there, with the epoch in force and what it takes"""
+    """every agent there, with the epoch in force"""
     sequence: int | None = None
     time: str | None = None
     machine: str = ""
     written_at: str | None = None
     """its newest state, who wrote it, and when it came there; null, or "", while there is none"""
+    bytes: int = 0
+    """what it takes"""
     held: JsonObject | None = None
     """why the newest state looks like an accident (`reason`, `previous`), or is not whole (`previous` is null); or
     null"""

@@ -14,8 +14,6 @@ class Setting(msgspec.Struct, frozen=True):
     """the setting"""
     value: Written = None
     """its value as written; null for a private setting, whose value is never shown"""
-    is_set: bool = msgspec.field(default=False, name="set")
-    """of a private setting: whether it is set"""
     source: str = "default"
     """where it comes from"""
     effect: str = ""
@@ -32,6 +30,8 @@ class Setting(msgspec.Struct, frozen=True):
     per_agent: bool = True
     private: bool = False
     """whether an agent can have it for itself, and whether its value is never shown"""
+    is_set: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="set")
+    """of a private setting: whether it is set"""
 
     @property
     def shown(self) -> str:

@@ -101,7 +101,7 @@ def open_archive(
 def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None:
     """Refuse, before any work, what cannot be written, and a name that contradicts the content.
 
-    Raises ExchangeError.MISLEADING_NAME, BadRecipient, PassphraseWrong, AgeMissing.
+    Raises ExchangeError.MISLEADING_NAME, AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE.
     """
     is_age_name = target.name.lower().endswith(SUFFIX)
     if encryption is None and is_age_name:

@@ -14,7 +14,7 @@ from lifeboat_alf.states.agent_state import Sequence
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import time_text
-from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SignedByAnother
+from lifeboat_keys.errors import KeysError, NoAgentKey, NoKey, OtherKey, SignedByAnother
 from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_keys.pairs.agent_pair import pair_id
 from lifeboat_keys.pairs.strict_base64 import from_base64
@@ -47,7 +47,7 @@ def find_user_key(context: Context) -> UserKey | None:
 def recover_user_key(context: Context, key: UserKey, store: StoreKind | None) -> bool:
     """Put a key from its words into a home that has none, or that lost the secret of this key.
 
-    Return whether the home had its secret already. Raises KeyExists (see `refuse_other_key`), and what the store
+    Return whether the home had its secret already. Raises KeysError.EXISTS (see `refuse_other_key`), and what the store
     raises.
     """
     refuse_other_key(context, key)
@@ -59,10 +59,10 @@ def recover_user_key(context: Context, key: UserKey, store: StoreKind | None) ->
 
 
 def refuse_other_key(context: Context, key: UserKey) -> None:
-    """Raises KeyExists, with both key ids and where each was last seen, when this home has another key."""
+    """Raises KeysError.EXISTS, with both key ids and where each was last seen, when this home has another key."""
     known = load_known_public(context)
     if known is not None and known != key.public:
-        raise KeyExists(_two_keys(context, known.key_id, key.key_id), fix=_ANOTHER_HOME)
+        raise KeysError.EXISTS(_two_keys(context, known.key_id, key.key_id), fix=_ANOTHER_HOME)
 
 
 def prove_words(context: Context, key: UserKey) -> None:

@@ -25,7 +25,7 @@ from lifeboat_core.memories import memory_search
 from lifeboat_core.purge import purge_signatures, receipt_signing
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.system_refusals import convert_system_errors
-from lifeboat_keys.errors import KeysError, NoAgentKey, StoreReadOnly, UnknownMachine, UnsealError
+from lifeboat_keys.errors import KeysError, NoAgentKey, UnsealError
 from lifeboat_keys.home import device_registry
 from lifeboat_keys.home.device_registry import KnownDevice
 from lifeboat_keys.home.home_keys import HomeKeys
@@ -109,7 +109,7 @@ def load_key_in_force(context: Context) -> UserKey:
 
 def _check_store(keys: HomeKeys) -> None:
     if keys.store in _ONE_KEY:
-        raise StoreReadOnly(f"{_ONE_KEY[keys.store]} gives one key, and it is yours to change")
+        raise KeysError.STORE_READ_ONLY(f"{_ONE_KEY[keys.store]} gives one key, and it is yours to change")
     problem = keys.store_problem(keys.store)
     if problem is not None:
         raise problem
@@ -120,7 +120,7 @@ def find_lost_machine(context: Context, machine: str) -> KnownDevice:
     keys = context.keys()
     found = device_registry.find_machine(keys.machines.all(), machine)
     if found.public == keys.device.public:
-        raise UnknownMachine(f"{found.name} is this machine; report it as lost from another one")
+        raise KeysError.UNKNOWN_MACHINE(f"{found.name} is this machine; report it as lost from another one")
     return found
 
 

@@ -31,7 +31,7 @@ class RemoteAccess:
 def parse_remote_access(text: str, *, pin: str | None = None, token: str | None = None) -> RemoteAccess:
     """Return the parts of a join line or an address; `pin` and `token` are those that were given beside it.
 
-    Raises JoinInvalid, BadSetting (neither repeats a token).
+    Raises RemoteError.JOIN_INVALID, BadSetting (neither repeats a token).
     """
     if join_lines.is_join_line(text):
         found = join_lines.parse_join_line(text)
@@ -64,7 +64,7 @@ def add_remote(
 
     Without `save` it is only asked, and nothing is kept.
 
-    Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS, BadSetting, AgeMissing, RemoteError.
+    Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS, BadSetting, RemoteError.
     """
     known = _known(context, name)
     if known is None:

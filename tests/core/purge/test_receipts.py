@@ -1,4 +1,4 @@
-"""Receipts of purges: kept and signed at every change, and every change that nobody signed is caught."""
+"""Receipts of purges are signed at every change, and every unsigned change is detected."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_vault_that_is_done_stays_done(ada: Purged) -> None:
 
 
 def test_the_first_receipt_that_held_stays(ada: Purged) -> None:
-    """Done again, nothing is left to destroy: that says less."""
+    """When a purge is repeated, nothing is left to destroy, so a later receipt says less."""
     again = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, objects=0), ada.key).to_json()
     note = _note(
         ada, ENDPOINT, name="home", state=receipt_signing.DONE, message="it keeps another state", receipt=again
@@ -280,7 +280,7 @@ def test_what_was_forged_before_the_key_was_replaced_is_not_signed_again(ada: Pu
 
 
 def test_a_receipt_can_be_checked_by_hand(ada: Purged) -> None:
-    """With nothing but the page of the documentation: canonical JSON, a line before it, Ed25519."""
+    """Use only the documentation: canonical JSON, a line before it, Ed25519."""
 
     def holds(document: JsonObject, public: str, line: str) -> None:
         statement = {name: value for name, value in document.items() if name != "signature"}
@@ -315,7 +315,7 @@ def test_a_row_of_the_audit_can_be_checked_by_hand(ada: Purged) -> None:
 
 
 def _changes(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every part of a document changed, taken away, of another type, and one put in."""
+    """Yield a document with each part changed, removed or of another type, and with one added."""
     if isinstance(value, dict):
         for name in value:
             yield f"{path}.{name} gone", {key: one for key, one in value.items() if key != name}
@@ -410,7 +410,7 @@ def test_a_vaults_receipt_that_was_removed_is_missed_by_the_home_even_signed(ada
 
 
 def _in_vault(ada: Purged, *statements: str) -> None:
-    """What somebody does who writes into the file of the vault."""
+    """Write into the file of the vault as an attacker would."""
     with sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / FILE) as database:
         for statement in statements:
             assert database.execute(statement).rowcount != 0
@@ -438,7 +438,7 @@ def test_an_audit_row_that_was_changed_or_removed_is_caught(ada: Purged, change:
 
 
 def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
-    """Whole again as a chain, with other rows before the purge."""
+    """The chain is valid again, with other rows before the purge."""
     from lifeboat_vault.rows import audit_chain
 
     with ada.vault() as vault:

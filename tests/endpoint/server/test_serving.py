@@ -18,6 +18,7 @@ import psutil
 import pytest
 import trustme
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_alf.seams.system_clock import SystemClock
@@ -33,7 +34,7 @@ from lifeboat_vault.errors import ServerMissing
 from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.remote.join_lines import parse_join_line
 from lifeboat_vault.vault import Vault
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
 from support.patience import patience
 from support.waiting import until
@@ -52,9 +53,9 @@ def keys_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-def refused(status: int, data: Path, *options: str) -> Json:
+def refused(status: int, data: Path, *options: str) -> JsonObject:
     """Return the error of a start that must fail with a status."""
-    error: Json = run("endpoint", "serve", "--data", data, *options, expect=status)["error"]
+    error: JsonObject = run("endpoint", "serve", "--data", data, *options, expect=status)["error"]
     return error
 
 

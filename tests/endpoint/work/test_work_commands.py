@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
 from lifeboat_endpoint.endpoint import SIGNING, TRANSFER_KEY, Endpoint
 from lifeboat_endpoint.server.transfer_key import load_transfer_key
@@ -20,7 +21,7 @@ from lifeboat_vault.at_rest import endpoint_secrets
 from lifeboat_vault.at_rest.key_sources import key_source_registry
 from lifeboat_vault.errors import VaultDamaged
 from support import preloaded
-from support.cli.cli_client import Json, run
+from support.cli.cli_client import run
 from support.docs import doc_pages
 from support.endpoint.work_queues import LEASE, QueueServer, queue, queue_server
 from support.patience import patience
@@ -67,7 +68,7 @@ def data(server: QueueServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return folder
 
 
-def endpoint(data: Path, *arguments: str, expect: int = 0) -> Json:
+def endpoint(data: Path, *arguments: str, expect: int = 0) -> JsonObject:
     return run("endpoint", *arguments, "--data", data, expect=expect)
 
 

@@ -72,7 +72,7 @@ _EXAMPLE = "<!-- Written by `make docs` from tests/support/adapters/notebook_run
 
 @cache
 def commands() -> dict[str, click.Command]:
-    """Every command that can be typed and is not hidden, by its words after `lifeboat`."""
+    """Return every command that is not hidden, by its words after `lifeboat`."""
     from lifeboat_cli.program import program
 
     return {
@@ -81,7 +81,7 @@ def commands() -> dict[str, click.Command]:
 
 
 def commands_page() -> str:
-    """docs/commands.md."""
+    """Return docs/commands.md."""
     parts = [_COMMANDS]
     for words, command in commands().items():
         parts.append(_command_section(words, command))
@@ -116,7 +116,7 @@ def _option_row(option: click.Option, context: click.Context) -> str:
 
 
 def modules() -> Iterator[ModuleType]:
-    """Every module of the headless packages."""
+    """Yield every module of the packages without the dashboard."""
     for name in HEADLESS:
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
@@ -126,7 +126,7 @@ def modules() -> Iterator[ModuleType]:
 
 @cache
 def errors() -> tuple[type[LifeboatError], ...]:
-    """Every error class of the project, a parent before its children."""
+    """Return every error class of the project, a parent before its children."""
     list(modules())
     found: list[type[LifeboatError]] = [LifeboatError]
     for cls in found:
@@ -144,7 +144,7 @@ def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
 
 
 def errors_page() -> str:
-    """docs/errors.md. Classes that share a code share a row."""
+    """Return docs/errors.md. Classes that share a code share a row."""
     rows: dict[str, str] = {
         "usage": "| `usage` | 2 | The command was not understood |  | `lifeboat COMMAND --help` |  |"
     }
@@ -157,7 +157,7 @@ def errors_page() -> str:
 
 
 def _meaning(kind: type[LifeboatError] | ErrorCode) -> str:
-    """What a code says, or the tree on top of its module of a class, else the first sentence of its documentation."""
+    """Return the meaning of a class from the tree at the top of its module, or the first sentence of its docstring."""
     name, owner = _name_and_owner(kind)
     if isinstance(kind, ErrorCode) and kind.meaning:
         return kind.meaning
@@ -176,7 +176,7 @@ def _name_and_owner(kind: type[LifeboatError] | ErrorCode) -> tuple[str, type[Li
 
 
 def adapters_page() -> str:
-    """The page with the example as the tests run it."""
+    """Return the page with the example as the tests run it."""
     page = (DOCS / "adapters.md").read_text()
     before, after = page.split(_EXAMPLE, 1)
     code = (ROOT / "tests" / "support" / "adapters" / "notebook_runtime.py").read_text()
@@ -184,7 +184,7 @@ def adapters_page() -> str:
 
 
 def dashboard_page() -> str:
-    """docs/dashboard.md: what a person wrote, then every screen with its keys."""
+    """Return docs/dashboard.md: the hand-written part, then every screen with its keys."""
     written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
     parts = [f"{written}{_SCREENS}", "## On every screen", _act_table((*EVERYWHERE, *PLACES))]
     for name in screen_registry.PLACES:
@@ -193,7 +193,7 @@ def dashboard_page() -> str:
 
 
 def interchange_page() -> str:
-    """docs/interchange.md: what a person wrote, then the tables that each format applies."""
+    """Return docs/interchange.md: the hand-written part, then the tables of each format."""
     written = (DOCS / "interchange.md").read_text().split(_FORMATS)[0]
     parts = [f"{written}{_FORMATS}", "## What becomes of what"]
     for name in formats.list_formats():

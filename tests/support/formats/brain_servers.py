@@ -1,5 +1,5 @@
-"""An endpoint with the HTTP profile of AIMEM, for tests: agents that take imports, requests, and purges of what was
-imported."""
+"""An endpoint with the HTTP profile of AIMEM for tests: agents, imports and exports, and purges of imported
+memories."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import httpx
 import pytest
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import RECORDS, Redaction
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_keys.pairs.device_key import DeviceKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import redaction_signatures
 from support.endpoint.served_apps import ServedApp
-from support.formats.aimem_bundles import Json, document
+from support.formats.aimem_bundles import document
 
 BUNDLE = "application/aimem-bundle+json"
 LINES = "application/x-ndjson"
@@ -35,55 +36,55 @@ class BrainServer:
         self.device = DeviceKey.generate(UserKey.generate())
 
     def agent(self, name: str = "ada", client: httpx.Client | None = None) -> str:
-        """The id of a new agent that no machine writes."""
+        """Return the id of a new agent that no machine writes."""
         agent_id = ids.make_id(NOW)
         made = {"id": agent_id, "name": name, "source_runtime": "aimem"}
         assert (client or self.client).post("/agents", json=made).status_code == 201
         return agent_id
 
-    def send(self, bundle: Json | bytes, *, media_type: str = BUNDLE, headers: Any = None, **query: Any) -> Any:
+    def send(self, bundle: JsonObject | bytes, *, media_type: str = BUNDLE, headers: Any = None, **query: Any) -> Any:
         """The answer to an import."""
         body = bundle if isinstance(bundle, bytes) else document(bundle)
         sent = {"Content-Type": media_type, **(headers or {})}
         return self.client.post("/v1/brain/import", content=body, headers=sent, params=query)
 
-    def taken(self, bundle: Json | bytes, **options: Any) -> Json:
+    def taken(self, bundle: JsonObject | bytes, **options: Any) -> JsonObject:
         """The summary of an import that has to succeed."""
         answer = self.send(bundle, **options)
         assert answer.status_code == 200, answer.text
-        found: Json = answer.json()
+        found: JsonObject = answer.json()
         return found
 
     def fetch(self, **query: Any) -> Any:
-        """The answer to an export."""
+        """Return the answer to an export."""
         return self.client.get("/v1/brain/export", params=query)
 
-    def exported(self, **query: Any) -> Json:
+    def exported(self, **query: Any) -> JsonObject:
         """A bundle that has to be given."""
         answer = self.fetch(**query)
         assert answer.status_code == 200, answer.text
-        found: Json = answer.json()
+        found: JsonObject = answer.json()
         return found
 
     def head(self, agent_id: str) -> Any:
-        """What the endpoint says of the agent's newest state; the digest stands for all of it."""
+        """Return the endpoint's description of the newest state. Its digest covers the whole state."""
         return self.client.get(f"/agents/{agent_id}").json()["head"]
 
     def space(self) -> Any:
-        """The tenant's own, for this thread."""
+        """Return the tenant space for this thread."""
         return self.served.server.endpoint.space(self.served.tenants["home"])
 
-    def records(self, agent_id: str) -> list[Json]:
+    def records(self, agent_id: str) -> list[JsonObject]:
         """All records of the newest state."""
         with self.space().vault(agent_id) as vault:
             return [json.loads(record.line) for record in vault.state().records()]
 
     def redaction(self, agent_id: str, content: str, **changed: Any) -> Redaction:
-        """A signed wish that the memories of this content are destroyed."""
+        """Return a signed redaction of the memories with this content."""
         return redaction_of(self.space(), self.device, agent_id, content, **changed)
 
     def purge(self, agent_id: str, content: str, *, confirmed: bool = True) -> Redaction:
-        """Purge memories, as whoever owns the endpoint confirms it; otherwise it waits."""
+        """Purge memories, confirmed by the owner of the endpoint; otherwise the purge waits."""
         wanted = self.redaction(agent_id, content)
         if confirmed:
             self.space().redact(agent_id, wanted.to_json(), confirmed=True)
@@ -93,7 +94,7 @@ class BrainServer:
         return wanted
 
     def audit(self, kind: str) -> list[Any]:
-        """Rows of the endpoint's audit."""
+        """Return rows of the endpoint's audit log."""
         return [row for row in self.served.server.endpoint.control.audit_rows() if row.kind == kind]
 
 
@@ -120,17 +121,17 @@ def redaction_of(space: TenantSpace, device: DeviceKey, agent_id: str, content: 
     return redaction_signatures.sign_redaction(replace(made, **changed), device)
 
 
-def without_moment(bundle: Json) -> Json:
+def without_moment(bundle: JsonObject) -> JsonObject:
     """What two exports of the same state have in common."""
     return {name: value for name, value in bundle.items() if name not in ("exported_at", "checksum")}
 
 
-def contents(bundle: Json) -> set[str]:
+def contents(bundle: JsonObject) -> set[str]:
     return {chunk["content"] for chunk in bundle["chunks"]}
 
 
 def problem(answer: httpx.Response, status: int, code: str) -> Any:
-    """The problem document of an answer, which has to be this one."""
+    """Return the problem document of an answer after checking it."""
     assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM), answer.text
     found = answer.json()
     assert found["code"] == code, found

@@ -22,7 +22,7 @@ from lifeboat_core.remotes.sealed.log_files import SealedFiles
 from lifeboat_core.remotes.sealed.log_head import FileReference
 from lifeboat_core.remotes.sealed.log_owner import LogOwner
 from lifeboat_keys.age_format import age_encryption
-from lifeboat_keys.errors import AgeError, AgeMissing, NotForYourKey
+from lifeboat_keys.errors import AgeError, NotForYourKey
 from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.errors import RemoteDamaged, RemoteRefused
 from lifeboat_vault.remote.remote_contract import RemoteBundle
@@ -159,7 +159,7 @@ class BundleStore:
     def _decrypt(self, name: str, source: BinaryIO, target: BinaryIO) -> None:
         try:
             age_encryption.decrypt_file(source, target, self._owner.identities())
-        except (AgeMissing, NotForYourKey):
+        except NotForYourKey:
             raise
         except AgeError as error:
             raise RemoteDamaged(f"{name}: {error.message}") from error
