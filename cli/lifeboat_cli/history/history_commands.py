@@ -232,7 +232,7 @@ def _recall(
 def _search_history(
     session: CommandSession, found: agents.Agent, words: str, filters: MemoryFilters, limit: int
 ) -> None:
-    from lifeboat_core.memories import history_search
+    from lifeboat_cli.history import history_search
 
     document = history_search.search_history(session.context, found, words, filters, limit=limit)
 

@@ -74,9 +74,10 @@ def add(
     """Make a second copy known as NAME: an endpoint or a folder (file:///...). It is asked who it is; nothing of yours
     is sent yet. A NAME that is known already gets the new address, if the same second copy answers there."""
     from lifeboat_core.remotes import manage_remotes, remote_kinds
+    from lifeboat_vault.remote.join_lines import is_join_line
 
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
-    if address is not None and manage_remotes.holds_token(address):
+    if address is not None and is_join_line(address):
         session.output.warn(
             "the join line, which holds a token, stands in the history of your shell now; next time: "
             f"lifeboat remote add {quote_argument(name)} --join-stdin"

@@ -41,11 +41,6 @@ def parse_remote_access(text: str, *, pin: str | None = None, token: str | None 
     return RemoteAccess(given.url, given.pin if pin is None else check_pin(pin), token or given.token)
 
 
-def holds_token(text: str) -> bool:
-    """Return whether a text is a join line, which gives access to everyone who has it."""
-    return join_lines.is_join_line(text)
-
-
 def check_pin(pin: str) -> str:
     """Return a pin in its normal form: 64 lower-case hexadecimal digits. Colons and `sha256:` are accepted. Raises
     BadSetting."""

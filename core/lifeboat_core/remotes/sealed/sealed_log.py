@@ -5,6 +5,7 @@ See `log_head` for what stands there in clear, `log_key` for what does not, `log
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,7 +14,9 @@ import msgspec
 
 from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.redaction.redactions import Redaction
+from lifeboat_alf.errors import LifeboatError, RedactionInvalid, SignatureError
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_alf.states.agent_state import Sequence as Signed
@@ -31,7 +34,6 @@ from lifeboat_core.remotes.sealed.log_heads import TRIES, LoadedHead, LogHeads
 from lifeboat_core.remotes.sealed.log_key import LogCipher, LogKeys, PlainLogKey
 from lifeboat_core.remotes.sealed.log_large_files import LogLargeFiles
 from lifeboat_core.remotes.sealed.log_owner import LogOwner
-from lifeboat_core.remotes.sealed.log_purges import LogPurges
 from lifeboat_core.remotes.sealed.log_reader import LogReader
 from lifeboat_core.remotes.sealed.log_receipts import LogReceipts
 from lifeboat_core.remotes.sealed.log_redactor import Here, LogRedactor
@@ -39,6 +41,7 @@ from lifeboat_core.remotes.sealed.log_rewriter import LogRewriter
 from lifeboat_core.remotes.sealed.log_verification import verify_log
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.pairs.strict_base64 import device_id, from_base64, to_base64
+from lifeboat_keys.signed import redaction_signatures as signed
 from lifeboat_vault.errors import (
     AgentErased,
     EpochBehind,
@@ -58,6 +61,69 @@ from lifeboat_vault.remote.remote_contract import (
     RemoteSequence,
     RemoteVerification,
 )
+
+
+class LogPurges:
+    """The purges of the logs of one remote. Only this user keeps them, so a purge waits there for the user's key at
+    most."""
+
+    def __init__(
+        self,
+        heads: LogHeads,
+        inside: LogContents,
+        owner: LogOwner,
+        redacting: LogRedactor,
+        erasing: LogEraser,
+        receipts: LogReceipts,
+    ) -> None:
+        self._heads = heads
+        self._inside = inside
+        self._owner = owner
+        self._redacting = redacting
+        self._erasing = erasing
+        self._receipts = receipts
+        self._listed: dict[str, frozenset[str]] = {}
+
+    def held(self, agent_id: str) -> list[JsonObject]:
+        """Finish what was interrupted, if possible, and return the redactions. Raises UnknownAtRemote, and what the
+        keys raise if this machine has not seen the log's key."""
+        try:
+            head = self._heads.load(agent_id).head
+        except AgentErased as error:
+            with contextlib.suppress(LifeboatError):
+                self._erasing.finish(agent_id)
+            return [] if error.redaction is None else [error.redaction]
+        if head.purges is not None and head.purges.pending:
+            with contextlib.suppress(LifeboatError):  # the caller that wants a receipt is told why
+                head = self._redacting.settle(agent_id).head
+        every = self._inside.redactions(head)
+        self._listed[agent_id] = frozenset(each.id for each in every)
+        return [each.to_json() for each in every]
+
+    def redact(self, agent_id: str, document: JsonObject) -> RemoteRedaction:
+        """Raises UnknownAtRemote, AgentErased, RemoteRefused, RemoteBusy (the redaction is held, and waits for the
+        user's key)."""
+        redaction = self._checked(agent_id, document)
+        if redaction.scope == WHOLE_AGENT:
+            removed = self._erasing.erase(agent_id, redaction)
+            return RemoteRedaction(redaction.id, None, self._receipts.of_erased(redaction, removed))
+        self._redacting.hold(agent_id, redaction, self._listed.get(agent_id, frozenset()))
+        return RemoteRedaction(redaction.id, None, self._receipts.of(self._redacting.settle(agent_id), redaction))
+
+    def mend(self, agent_id: str, candidates: Iterable[Sequence[Redaction]]) -> None:
+        """Write the list of purges again if it is damaged and one of these lists matches."""
+        self._heads.change(agent_id, lambda head: self._inside.with_mended_purges(head, candidates))
+
+    def _checked(self, agent_id: str, document: JsonObject) -> Redaction:
+        try:
+            redaction = redactions.from_json(document)
+            signed.verify_redaction(redaction, self._owner.trusted)
+        except (RedactionInvalid, SignatureError) as error:
+            raise RemoteRefused(f"{error.title}: {error.message}") from error
+        if redaction.agent_id.lower() != agent_id.lower():
+            raise RemoteRefused(f"it is of the agent {redaction.agent_id}")
+        return redaction
+
 
 _KIND = "names"
 
