@@ -56,7 +56,7 @@ def list_records(
     after: str | None,
 ) -> None:
     """What an agent remembers, newest first."""
-    from lifeboat_core.memories import record_listing
+    from lifeboat_cli.history import record_listing
     from lifeboat_core.memories.memory_search import MemoryFilters
 
     found = agents.find_agent(session.context, agent)
