@@ -42,6 +42,6 @@ def test_a_home_that_is_moved_away_while_it_is_read_loses_no_agent(ada: Protecte
     fleet.load()
     moving.after = after
     assert fleet.load() == ([], [])
-    assert moving.after < 0 and list(fleet.charges) == [ada.agent.id]
+    assert moving.after < 0 and list(fleet.watched_agents) == [ada.agent.id]
     fleet.load()
-    assert "is gone" in str(fleet.problem) and list(fleet.charges) == [ada.agent.id]
+    assert "is gone" in str(fleet.problem) and list(fleet.watched_agents) == [ada.agent.id]

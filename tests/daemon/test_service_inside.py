@@ -234,12 +234,12 @@ def test_a_file_of_one_agent_that_cannot_be_read_leaves_the_others_in_care(befor
     inside.context.home.agent_file(bea.id).write_text("name = ")
     (inside.context.home.state_folder / f"{bea.id}.good.toml").unlink(missing_ok=True)
     inside.start()
-    assert [charge.id for charge in inside.service.fleet] == [ada.id]
+    assert [watched.id for watched in inside.service.fleet] == [ada.id]
     assert inside.answer("status")["problems"] != []
     inside.context.home.agent_file(bea.id).unlink()
     inside.save(bea)
     inside.passes(5)
-    assert {charge.id for charge in inside.service.fleet} == {ada.id, bea.id}
+    assert {watched.id for watched in inside.service.fleet} == {ada.id, bea.id}
     assert inside.answer("status")["problems"] == []
 
 
@@ -438,7 +438,7 @@ def test_somebody_who_goes_away_does_not_end_what_was_asked_for(inside: Inside) 
     asked.cancel()
     inside.passes(0.1)
     assert asked.cancelled()
-    assert [charge.at_work for charge in inside.service.fleet] == ["capture"]
+    assert [watched.at_work for watched in inside.service.fleet] == ["capture"]
     inside.passes(60)
     assert (inside.state(ada), inside.place(ada).kept) == (OK, 1)
     assert asyncio.all_tasks(inside.loop) <= {inside.ended}

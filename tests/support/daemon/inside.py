@@ -522,9 +522,9 @@ class Inside:
         return self.run(self.ask(method, **parameters))
 
     def state(self, agent: Agent) -> str:
-        charge = self.service.fleet.get(agent.id)
-        assert charge is not None and charge.status is not None
-        return charge.status.state
+        watched = self.service.fleet.get(agent.id)
+        assert watched is not None and watched.status is not None
+        return watched.status.state
 
     def add_remote(self, name: str, **given: Any) -> Remote:
         """A remote is added, and the daemon sees its file."""
