@@ -23,8 +23,9 @@ NEVER_LOADED = {
     *("lifeboat_tui", "lifeboat_cli", "lifeboat_endpoint"),
     *("lifeboat_formats", "lifeboat_adapters", "lifeboat_vault", "lifeboat_keys"),
 }
-ALLOWED = {"lifeboat_keys", "lifeboat_keys.hardening", "lifeboat_keys.words_in_texts"}
-"""How a process keeps its memory out of core files, and whether a file of settings holds recovery words."""
+ALLOWED = {f"lifeboat_keys{name}" for name in ("", ".child_processes", ".hardening", ".words_in_texts")}
+"""How a process is started, how it keeps its memory out of core files, and whether a file of settings holds recovery
+words."""
 
 
 @pytest.fixture
