@@ -1,4 +1,4 @@
-"""A Textual app that is nothing but a table: what of a dashboard's time is Textual's own.
+"""A Textual app with one table and nothing else. It shows how much of the dashboard's time Textual itself takes.
 
 python -m benchmarks.bare_table datatable|ours ROWS
 """
@@ -18,7 +18,7 @@ def cells(number: int) -> tuple[str, ...]:
 
 
 class Theirs(App[None]):
-    """Textual's own table."""
+    """App with Textual's DataTable."""
 
     def compose(self) -> ComposeResult:
         yield DataTable(cursor_type="row")

@@ -37,7 +37,7 @@ _KINDS = ("person", "place", "technology", "concept")
 
 
 def chunks(count: int) -> Iterator[JsonObject]:
-    """Memories of a few sentences, the same for the same count."""
+    """Yield memories of a few sentences. The same count gives the same memories."""
     random = Random(7)
     for number in range(count):
         yield {
@@ -52,7 +52,7 @@ def chunks(count: int) -> Iterator[JsonObject]:
 
 
 def edges(count: int) -> Iterator[JsonObject]:
-    """An edge for every other chunk."""
+    """Yield one edge for every second chunk."""
     random = Random(8)
     for number in range(0, count - 1, 2):
         ends = {"source_id": _urn(f"c{number}"), "target_id": _urn(f"c{random.randrange(number + 1, count)}")}
@@ -60,20 +60,20 @@ def edges(count: int) -> Iterator[JsonObject]:
 
 
 def entities(count: int) -> Iterator[JsonObject]:
-    """An entity for twenty chunks."""
+    """Yield one entity for every twenty chunks."""
     for number in range(max(1, count // 20)):
         kind = _KINDS[number % len(_KINDS)]
         yield {"id": _urn(f"e{number}"), "name": f"Name {number}", "kind": kind, "created_at": WHEN}
 
 
 def links(count: int) -> Iterator[JsonObject]:
-    """Every chunk with one entity."""
+    """Yield one link from each chunk to an entity."""
     for number in range(count):
         yield {"chunk_id": _urn(f"c{number}"), "entity_id": _urn(f"e{number % max(1, count // 20)}")}
 
 
 def write(count: int, path: Path) -> int:
-    """A stream by Lifeboat, hashes and checksum included."""
+    """Write a stream with Lifeboat, with hashes and checksum."""
     from lifeboat_formats.aimem.wire.bundle_model import Envelope
     from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 
@@ -91,7 +91,7 @@ def write(count: int, path: Path) -> int:
 
 
 def read(count: int, path: Path) -> int:
-    """A stream by Lifeboat: everything checked, then every record looked at."""
+    """Read a stream with Lifeboat: check everything, then visit each record."""
     from lifeboat_formats.aimem.wire.bundle_model import ARRAYS
     from lifeboat_formats.aimem.wire.bundle_reading import open_bundle
 
@@ -100,7 +100,7 @@ def read(count: int, path: Path) -> int:
 
 
 def dump(count: int, path: Path) -> int:
-    """The same records as one document, nothing computed and nothing checked."""
+    """Write the same records as one document with `json`, without hashes."""
     arrays = {
         "chunks": list(chunks(count)),
         "edges": list(edges(count)),
@@ -112,7 +112,7 @@ def dump(count: int, path: Path) -> int:
 
 
 def load(count: int, path: Path) -> int:
-    """One document as a whole, nothing checked."""
+    """Read one document with `json` at once, without checks."""
     found = json.loads(path.read_text("utf-8"))
     return sum(len(value) for value in found.values() if isinstance(value, list))
 
@@ -128,7 +128,7 @@ def main() -> None:
     mode, count, path = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     tempfile.tempdir = str(path.parent)
     if mode in ("write", "dump"):
-        # The prose takes as long as the writing: it is made beforehand, and measured by itself.
+        # Making the prose takes as long as writing it, so it is made beforehand and measured separately.
         begun = time.perf_counter()
         for made in (chunks(count), edges(count), entities(count), links(count)):
             for _ in made:

@@ -1,4 +1,5 @@
-"""The dashboard on a terminal: the first picture, the time from a key to what it shows, and doing nothing."""
+"""Rows about the dashboard on a terminal: the first picture, the time from a key to its effect, and the cost when
+idle."""
 
 from __future__ import annotations
 
@@ -30,12 +31,13 @@ from lifeboat_vault.vault import Draft, EntryPut
 MIB = 1 << 20
 AGENTS = 50
 APART = timedelta(minutes=1)
-"""Between two sequences: near enough that none is thinned while it is measured."""
+"""Time between two sequences, short enough that none is thinned during the measurement."""
 LOG = "memory/today.md"
 FIRST, FRAME, LAG = 0.5, 0.05, 0.2
-"""Seconds at most: until the first picture; from a key that only moves; from one that asks for something."""
+"""Time limits in seconds: for the first picture, for a key that only moves the cursor, and for a key that sends a
+request."""
 IDLE = 15.0
-"""Seconds at least for which an idle dashboard is watched."""
+"""Minimum number of seconds for which an idle dashboard is measured."""
 MOVES = 50
 DOWN, PAGE_DOWN, ENTER, ESCAPE = "\x1b[B", "\x1b[6~", "\r", "\x1b"
 CURSOR = "▸"
@@ -57,7 +59,7 @@ class Standing(SystemClock):
 
 @dataclass(frozen=True)
 class Crowd:
-    """A home with many agents, of which the first has a long history and many memories."""
+    """A home with many agents. The first agent has a long history and many memories."""
 
     context: Context
     agents: list[Agent]
@@ -69,7 +71,7 @@ class Crowd:
 
 @dataclass(frozen=True)
 class Quiet:
-    """A process that does nothing, over some seconds."""
+    """CPU use and wake-ups of an idle process over some seconds."""
 
     memory: Memory
     effort: Effort
@@ -77,12 +79,12 @@ class Quiet:
 
     @property
     def share(self) -> float:
-        """Of one processor."""
+        """Return the share of one processor."""
         return self.effort.cpu / self.seconds
 
 
 def dashboard(folder: Path, scale: Scale) -> Iterator[Row]:
-    """The dashboard of fifty agents, of which one has a long history and many memories."""
+    """Measure the dashboard of fifty agents, one of them with a long history and many memories."""
     if not Path("/proc/self/smaps_rollup").exists():
         yield Row("dashboard", "only measured on Linux")
         return
@@ -106,7 +108,7 @@ def dashboard(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def made(folder: Path, scale: Scale) -> Crowd:
-    """A home in which everything is captured, and watched as soon as a service runs."""
+    """Create a home in which everything is captured, and watched once a service runs."""
     tree, context = folder / "agents", served.home(folder)
     workspaces.many_records(tree / "agent-00", records=scale.listed, files=scale.listed // 25)
     for number in range(1, AGENTS):
@@ -120,13 +122,13 @@ def made(folder: Path, scale: Scale) -> Crowd:
 
 
 def _lengthen(context: Context, agent: Agent, count: int) -> int:
-    """Give an agent a history: a line more in its log, again and again, as captures would have kept it. How many
-    sequences it has then."""
+    """Give an agent a history by adding one line to its log again and again, as captures would have stored it. Return
+    the number of sequences."""
     random, text, device = Random(6), "# Today\n", context.keys().device
     start = datetime.now(UTC) - count * APART
     with context.vault(agent.id) as vault:
         store = vault._metadata
-        store.execute("pragma synchronous = off")  # nothing of this is measured
+        store.execute("pragma synchronous = off")  # not part of the measurement
         for number in range(count - 2):
             text = text[-600:] + f"\n- {number}: {prose.sentence(random)}\n"
             made = vault.commit(
@@ -144,11 +146,11 @@ def _lengthen(context: Context, agent: Agent, count: int) -> int:
         return len(vault.sequences())
 
 
-# Beginning ----------------------------------------------------------------------------------------------------------
+# Start --------------------------------------------------------------------------------------------------------------
 
 
 def _first_pictures(crowd: Crowd, scale: Scale, when: str, *, with_bare: bool) -> Iterator[Row]:
-    """From the start of the process to the table of agents, beside a table of Textual's own with as many rows."""
+    """Measure from the start of the process to the table of agents, beside a bare Textual table with as many rows."""
     environment, name = crowd.context.environment, crowd.agents[0].name
 
     def forget(_: int) -> None:
@@ -156,7 +158,7 @@ def _first_pictures(crowd: Crowd, scale: Scale, when: str, *, with_bare: bool) -
 
     runs = scale.quick_runs // 2
     bare = [sys.executable, "-m", "benchmarks.bare_table", "datatable", str(AGENTS)]
-    _first_picture(crowd.dashboard(), environment, name)  # from now on the files are in the page cache
+    _first_picture(crowd.dashboard(), environment, name)  # warm the page cache
     ours, theirs = measure_in_turn(
         runs,
         lambda _: _first_picture(crowd.dashboard(), environment, name),
@@ -179,7 +181,7 @@ def _first_pictures(crowd: Crowd, scale: Scale, when: str, *, with_bare: bool) -
 
 
 def measure_in_turn(times: int, *works: Callable[[int], float]) -> list[list[float]]:
-    """What several things say of their own times, one after the other and again."""
+    """Run several measurements in turn, several times."""
     found: list[list[float]] = [[] for _ in works]
     for number in range(times):
         for work, taken in zip(works, found, strict=True):
@@ -192,11 +194,11 @@ def _first_picture(command: list[str], environment: Mapping[str, str], text: str
         return seen.drawn(text) - seen.began
 
 
-# Doing nothing ------------------------------------------------------------------------------------------------------
+# Idle ---------------------------------------------------------------------------------------------------------------
 
 
 def _idle(seen: Terminal, service: Served, scale: Scale) -> Iterator[Row]:
-    """The dashboard and its command server, apart, while the service runs and nothing happens."""
+    """Measure the dashboard and its command server separately while the service runs and nothing happens."""
     served.until(lambda: processes.family(seen.pid)[1:], "the command server")
     served.until(lambda: not service.ask("jobs")["jobs"], "the service to come to rest")
     seen.rest(3.0)
@@ -227,11 +229,11 @@ def _memory(found: Memory) -> str:
     return f"RSS {found.rss / MIB:.1f} MiB{pss}"
 
 
-# From a key to what it shows ----------------------------------------------------------------------------------------
+# From a key to its effect -------------------------------------------------------------------------------------------
 
 
 def _agents(seen: Terminal, crowd: Crowd, service: Served, scale: Scale) -> Iterator[Row]:
-    """Moving among the agents, and a capture of the one under the cursor."""
+    """Measure moving among the agents, and a capture of the agent under the cursor."""
     yield _moved(seen, f"dashboard: down in {AGENTS} agents", DOWN, AGENTS - 1)
     last, shown, answered = crowd.agents[-1], [], []
     with service.client() as client:
@@ -257,7 +259,7 @@ def _agents(seen: Terminal, crowd: Crowd, service: Served, scale: Scale) -> Iter
 
 
 def _timeline(seen: Terminal, crowd: Crowd) -> Iterator[Row]:
-    """A long history: opened, moved in, one comparison."""
+    """Measure a long history: opening it, moving in it, and one comparison."""
     work = f"timeline of {crowd.sequences:,} sequences"
     opened = []
     for _ in range(5):
@@ -285,7 +287,7 @@ def _timeline(seen: Terminal, crowd: Crowd) -> Iterator[Row]:
 
 
 def _memories(seen: Terminal, scale: Scale) -> Iterator[Row]:
-    """Many memories: the first page, all of them, a filter."""
+    """Measure many memories: the first page, all of them, and a filter."""
     work = f"{scale.listed:,} memories"
     opened = []
     for _ in range(5):
@@ -306,7 +308,7 @@ def _memories(seen: Terminal, scale: Scale) -> Iterator[Row]:
     yield _moved(seen, f"{work}: page up from the end", "\x1b[5~", min(MOVES, scale.listed // 40))
     seen.press("/")
     seen.rest()
-    letters = [seen.quiet(letter) for letter in "harbour"]  # one that takes no row away changes no count
+    letters = [seen.quiet(letter) for letter in "harbour"]  # a filter that removes no row does not change the count
     yield Row(
         f"{work}: a letter of a filter",
         measure.duration(measure.median(letters)),
@@ -319,7 +321,7 @@ def _memories(seen: Terminal, scale: Scale) -> Iterator[Row]:
 
 
 def _moved(seen: Terminal, work: str, keys: str, times: int) -> Row:
-    """The same keys again and again, each time until the cursor stands elsewhere."""
+    """Press the same keys again and again, and wait each time until the cursor has moved."""
     found: list[float] = []
     for number in range(times):
         key = keys[number % len(keys)] if keys == "Gg" else keys
@@ -330,11 +332,11 @@ def _moved(seen: Terminal, work: str, keys: str, times: int) -> Row:
     return Row(work, measure.duration(measure.median(found)), "p95", measure.duration(late), budgets=[budget])
 
 
-# The table, beside Textual's own ------------------------------------------------------------------------------------
+# The table, beside that of Textual ----------------------------------------------------------------------------------
 
 
 def _tables(scale: Scale) -> Iterator[Row]:
-    """The same rows in an app that has nothing else."""
+    """Measure the same rows in an app without anything else."""
     environment = {**os.environ, "PYTHONPATH": os.getcwd()}
     first, moved, memory = {}, {}, {}
     for kind in ("ours", "datatable"):
@@ -344,7 +346,7 @@ def _tables(scale: Scale) -> Iterator[Row]:
             seen.drawn("row-00000")
             seen.rest()
             times = []
-            for _ in range(min(MOVES, scale.listed // SIZE[1] - 1)):  # at the end nothing new would be drawn
+            for _ in range(min(MOVES, scale.listed // SIZE[1] - 1)):  # at the last row nothing new would be drawn
                 times.append(seen.painted(PAGE_DOWN, r"row-\d+"))
                 seen.rest(0.05)
             moved[kind], memory[kind] = measure.median(times), processes.rss(seen.pid)

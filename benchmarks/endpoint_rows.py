@@ -1,4 +1,4 @@
-"""The endpoint under load, with long histories, and seen from a machine that sends a change to it."""
+"""Rows about the endpoint: under load, with long histories, and from a machine that sends one change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 
 def pushes(folder: Path, scale: Scale) -> Iterator[Row]:
-    """Deltas of 10 KB from many agents over HTTPS, with tokens, encryption and audit."""
+    """Measure deltas of 10 KB from many agents over HTTPS with tokens, encryption and audit."""
     made = pushing.made(folder / "bundles", scale.agents, scale.deltas)
     with endpoints.endpoint(folder, WORKERS) as ours, endpoints.floor(ours, WORKERS) as theirs:
         idle = ours.rss()
@@ -72,7 +72,7 @@ def _rows(work: str, mine: Sequence[dict[str, Any]], floor: Sequence[dict[str, A
 
 
 def replicate_one_change(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A change on this machine: from its capture until the endpoint has acknowledged it."""
+    """Measure one change from its capture on this machine until the endpoint has acknowledged it."""
     made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
     random = Random(6)
 

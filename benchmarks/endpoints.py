@@ -1,4 +1,4 @@
-"""Servers as they are measured: a real endpoint and the floor under it, in processes of their own."""
+"""Servers for measurements: a real endpoint and the floor below it, each in separate processes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ROOT = Path(__file__).parent.parent
 _SERVE = "import sys; from lifeboat_cli import main; main(sys.argv[1:])"
 
 Request = tuple[str, str, Path | None]
-"""Method, target, the file with the body."""
+"""Method, target, and the file with the body."""
 
 
 @dataclass
 class Endpoint:
-    """A server that answers."""
+    """A running server."""
 
     pid: int
     port: int
@@ -43,19 +43,19 @@ class Endpoint:
         return self.data / "tls" / "ca.pem"
 
     def rss(self) -> int:
-        """Bytes, of all its processes together."""
+        """Return the memory in bytes of all its processes together."""
         return sum(processes.rss(pid) for pid in processes.family(self.pid))
 
     def cpu(self) -> float:
-        """Seconds of a processor that its processes took so far."""
+        """Return the processor seconds that its processes have taken so far."""
         return processes.effort(self.pid).cpu
 
     def connection(self) -> Connection:
         return Connection(self._place())
 
     def load(self, connections: Sequence[Sequence[Request]]) -> dict[str, Any]:
-        """Have all of this asked from another process; what `load` prints, and the seconds of a
-        processor that the server took for it."""
+        """Send all these requests from another process. Returns what `load` prints, with the processor seconds that the
+        server took."""
         before = self.cpu()
         asked = [[(method, target, file and str(file)) for method, target, file in each] for each in connections]
         with tempfile.NamedTemporaryFile("w", suffix=".json", dir=self.data.parent) as spec:
@@ -76,8 +76,8 @@ class Endpoint:
 
 @contextlib.contextmanager
 def endpoint(folder: Path, workers: int, *, environment: Mapping[str, str] | None = None) -> Iterator[Endpoint]:
-    """`lifeboat endpoint serve` on a free port, until the end of the block: in a folder where there is none yet, or
-    where `command` prepared one."""
+    """Run `lifeboat endpoint serve` on a free port until the end of the block, in an empty folder or in one that
+    `command` has prepared."""
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "endpoint"
     given = ["endpoint", "serve", "--listen", f"{HOST}:0", "--workers", str(workers), "--data", str(data), "--json"]
@@ -93,7 +93,7 @@ def endpoint(folder: Path, workers: int, *, environment: Mapping[str, str] | Non
 
 
 def command(folder: Path, *words: str, environment: Mapping[str, str] | None = None) -> str:
-    """What `lifeboat endpoint WORDS` prints for the endpoint of this folder. Raises SystemExit."""
+    """Return the output of `lifeboat endpoint WORDS` for the endpoint in this folder. Raises SystemExit."""
     folder.mkdir(parents=True, exist_ok=True)
     program = [sys.executable, "-c", _SERVE, "endpoint", *words, "--data", str(folder / "endpoint")]
     given = _environment(folder, environment)
@@ -110,7 +110,7 @@ def _environment(folder: Path, more: Mapping[str, str] | None) -> dict[str, str]
 
 @contextlib.contextmanager
 def floor(beside: Endpoint, workers: int) -> Iterator[Endpoint]:
-    """The floor, with the certificate of an endpoint, until the end of the block."""
+    """Run the floor with the certificate of an endpoint until the end of the block."""
     folder = beside.data.parent / "floor"
     folder.mkdir()
     with socket.socket() as probe:

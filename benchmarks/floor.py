@@ -27,7 +27,7 @@ _THREADS = 4
 
 
 class Keeping:
-    """One database for each agent, kept open, always in the same thread."""
+    """One database per agent, kept open and always used by the same thread."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

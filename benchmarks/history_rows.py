@@ -1,4 +1,4 @@
-"""What an agent with a long history costs at an endpoint, beside one with a short history and the same state."""
+"""Rows about an agent with a long history on an endpoint, beside one with a short history and the same state."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from lifeboat_vault.vault import Retention, Vault, draft_of_state
 _APART = timedelta(minutes=5)
 _DAY = "2026-10-01T08:00:00.000Z"
 _LOG = 30_000
-"""Characters of a log whose delta has about 10 KB."""
+"""Characters of a log whose delta is about 10 KB."""
 _SMALL = 200
 _FLAT = 2
-"""How much more a long history may cost."""
+"""Factor by which a long history may cost more."""
 _RESTORE = "restore of the head"
 _GROWS = (_RESTORE,)
-"""A whole state is found by walking past all that there was before it."""
+"""Rows that grow with the history: a whole state is found by walking through all earlier sequences."""
 
 
 @dataclass
 class _Agent:
-    """An agent there with `count` sequences, and the machine that goes on writing it. `times` by what was done."""
+    """An agent on the endpoint with `count` sequences, and the machine that continues writing it. `times` is by
+    operation."""
 
     count: int
     sender: Sender
@@ -48,7 +49,7 @@ class _Agent:
 
 
 def history(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A push, looks, a restore and a thinning of agents with short and long histories."""
+    """Measure a push, reads, a restore and a thinning for agents with short and long histories."""
     with endpoints.endpoint(folder, 1) as ours, Endpoint.open(ours.data) as endpoint:
         space = endpoint.space(endpoint.control.tenants()[0].id)
         agents = [_agent(space, folder, count) for count in scale.histories]
@@ -81,7 +82,7 @@ def _agent(space: TenantSpace, folder: Path, count: int) -> _Agent:
 
 @contextmanager
 def _unsynced(vault: Vault) -> Iterator[None]:
-    """Not a commit is waited for inside: what is measured comes afterwards."""
+    """Do not wait for commits inside of the block, which only prepares the measurement."""
     store = vault._metadata
     store.execute("pragma synchronous = off")
     yield
@@ -89,7 +90,7 @@ def _unsynced(vault: Vault) -> Iterator[None]:
 
 
 def _use(agent: _Agent, connection: Connection) -> None:
-    """A push and three looks, each timed."""
+    """Time a push and three reads."""
     sender = agent.sender
     base = sender.capture(_LOG, records=0).number - 1
     delta = sender.delta(base, base + 1)
@@ -111,7 +112,7 @@ def _use(agent: _Agent, connection: Connection) -> None:
 
 
 def _thin(space: TenantSpace, agent: _Agent) -> tuple[float, int]:
-    """Seconds of one run of thinning, and how many sequences went."""
+    """Return the seconds of one thinning run, and the number of removed sequences."""
     with space.vault(agent.sender.agent_id) as vault:
         dropped: list[int] = []
         took = measure.seconds(lambda: dropped.extend(vault.thin(Retention(), datetime.now(UTC)).dropped))

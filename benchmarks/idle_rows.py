@@ -1,4 +1,4 @@
-"""The service while nothing happens, and after very many captures."""
+"""Rows about the idle service, and about the service after very many captures."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from benchmarks.served import Served
 MIB = 1 << 20
 AGENTS = 5
 LOOKS = 5
-"""A second: how often it is seen whether there are sockets. A request that is shorter is not seen."""
+"""Checks for open sockets per second. A shorter request is not noticed."""
 
 LOOKED_AT = 2.0
-"""Seconds. Looking at files that it watches wakes a service, too."""
+"""Interval in seconds. Looking at watched files wakes a service too."""
 
 
 @dataclass(frozen=True)
 class Idle:
-    """One process family over some seconds. `sockets` is the most network sockets that there were at once, `touched`
-    how many files of its own became other ones, `started` how many processes it began."""
+    """An idle process family over some seconds. `sockets` is the highest number of network sockets at one time,
+    `touched` the number of changed files, `started` the number of started processes."""
 
     seconds: float
     memory: Memory
@@ -37,17 +37,17 @@ class Idle:
 
     @property
     def share(self) -> float:
-        """Of one processor."""
+        """Return the share of one processor."""
         return self.effort.cpu / self.seconds
 
     @property
     def wakes(self) -> float:
-        """In a second."""
+        """Return wake-ups per second."""
         return self.effort.switches / self.seconds
 
 
 def idle(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A service with five agents of which nothing is heard, some time after the first export of a large one."""
+    """Measure a service with five idle agents some time after the first export of a large one."""
     if not Path("/proc/self/smaps_rollup").exists():
         yield Row("idle", "only measured on Linux")
         return
@@ -68,7 +68,8 @@ def idle(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def _agents(tree: Path, scale: Scale) -> int:
-    """One agent with all the records and most of the files, and small ones beside it; how many files that is."""
+    """Create one agent with all the records and most of the files, and small agents beside it. Return the number of
+    files."""
     small = scale.files // 20
     most = scale.files - (AGENTS - 1) * small
     made = [workspaces.many_records(tree / "agent-0", records=scale.records, files=most - 6)]
@@ -79,8 +80,8 @@ def _agents(tree: Path, scale: Scale) -> int:
 
 
 def _rest(ours: Served, seconds: float) -> None:
-    """The first look around and the first verification belong to the beginning: idle is what comes after them, when
-    the workers are gone."""
+    """Wait until the first scan and the first verification are over and the workers have ended: only then is the
+    service idle."""
     time.sleep(seconds)
     if not seconds:
         ours.end_workers()
@@ -106,7 +107,7 @@ def _watched(pid: int, own: Path, seconds: float) -> Idle:
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:
-    """Every file below a folder, with its size and when it was written last."""
+    """Map every file below a folder to its size and modification time."""
     return {
         os.path.join(where, name): (found.st_size, found.st_mtime_ns)
         for where, _, names in os.walk(folder)
@@ -123,7 +124,7 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 def rows(work: str, ours: Idle, theirs: Idle | None) -> Iterator[Row]:
-    """What was seen of the service, held against its budgets and beside another tool."""
+    """Yield rows about the service with its budgets, beside another tool."""
 
     def row(what: str, shown: Callable[[Idle], str], value: Callable[[Idle], float], *budgets: Budget) -> Row:
         if theirs is None:
@@ -157,7 +158,7 @@ def _written(one: Idle) -> str:
 
 
 def many_captures(folder: Path, scale: Scale) -> Iterator[Row]:
-    """Captures one after the other through one connection: what the service and its workers grow to."""
+    """Run captures one after the other over one connection, and measure how the service and its workers grow."""
     made = workspaces.many_files(folder / "workspace", files=20, size=60_000)
     context = served.home(folder)
     agent = served.take_up(context, made.folder)

@@ -1,4 +1,4 @@
-"""ZeroClaw installations with as many memories as wanted, each with a vector."""
+"""ZeroClaw installations with any number of memories, each with a vector."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADD = f"INSERT INTO memories ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 
 @dataclass
 class Install:
-    """`home` holds config.toml, `workspace` is the agent's own folder."""
+    """An installation. `home` holds config.toml, `workspace` is the agent's folder."""
 
     home: Path
     dimensions: int
@@ -39,13 +39,13 @@ class Install:
         return self.home / "data" / zeroclaw_paths.BRAIN
 
     def remember(self, number: int) -> None:
-        """One more memory, as a running ZeroClaw adds it."""
+        """Add one memory as a running ZeroClaw does."""
         with closing(sqlite3.connect(self.database)) as connection, connection:
             connection.execute(_ADD, _row(Random(SEED - 1 - number), -1 - number, self.dimensions, _agent()))
 
 
 def many_rows(home: Path, *, rows: int = 50_000, dimensions: int = 384, seed: int = SEED) -> Install:
-    """`rows` memories of about 300 bytes, over five years, with vectors of `dimensions` random numbers."""
+    """Create `rows` memories of about 300 bytes over five years, with vectors of `dimensions` random numbers."""
     made = Install(home, dimensions)
     made.workspace.mkdir(parents=True)
     (made.workspace / zeroclaw_paths.SOUL).write_text("# Soul\n\nYou are Nova.\n")
@@ -81,7 +81,7 @@ def _row(random: Random, number: int, dimensions: int, agent: str) -> tuple[obje
 
 
 def _vector(random: Random, dimensions: int) -> bytes:
-    """Any numbers between 1 and 2: their exponent is set, the rest is random."""
+    """Return random numbers between 1 and 2: the exponent is fixed, the rest is random."""
     bits = random.getrandbits(32 * dimensions).to_bytes(4 * dimensions, "little")
     packed = bytearray(bits)
     packed[3::4] = b"\x3f" * dimensions

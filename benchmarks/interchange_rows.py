@@ -1,4 +1,4 @@
-"""The formats of other memory systems: what a large bundle takes, and one section of a file."""
+"""Rows about the formats of other memory systems: a large bundle, and one section of a file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.measure import Budget, Row
 from benchmarks.scale import Scale
 
 MORE = 8 << 20
-"""Bytes that ten times the chunks may take more."""
+"""Additional bytes of memory that ten times as many chunks may take."""
 MILLISECOND = 0.001
 _TYPICAL = 500
-"""Lines of a file of a few conversations."""
+"""Lines of a file with a few conversations."""
 
 
 def many_chunks(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A large AIMEM bundle as a stream, written, and read with every check; and a tenth of it."""
+    """Measure a large AIMEM stream, written and read with all checks, and one with a tenth of the chunks."""
     folder.mkdir(parents=True)
     few, many = scale.records // 10, scale.records
     stream, document = folder / "bundle.ndjson", folder / "bundle.json"
@@ -57,7 +57,7 @@ def _taken(mode: str, count: int, path: Path) -> dict[str, float]:
 
 
 def one_section(folder: Path, scale: Scale) -> Iterator[Row]:
-    """One section of an AICF file of some hundred lines, and of a long one."""
+    """Measure one section of an AICF file with some hundred lines, and of a long one."""
     for lines in (_TYPICAL, 50 * scale.files):
         data = numbered_file(lines).encode()
         opened, found, whole, split = _times(data, scale.quick_runs if lines == _TYPICAL else scale.slow_runs)
@@ -69,8 +69,8 @@ def one_section(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def _times(data: bytes, runs: int) -> list[float]:
-    """Seconds, each the median: the last conversation of a file that was read, of one that was not, the whole file, its
-    lines."""
+    """Return median seconds for the last conversation of a file that was read, of a file that was not, for the whole
+    file, and for its lines."""
     from lifeboat_formats.aicf.syntax.document import emit_document, find_section, parse_document
 
     text = data.decode()
@@ -99,7 +99,7 @@ def _short(seconds: float) -> str:
 
 
 def numbered_file(lines: int) -> str:
-    """A numbered v3.1 file: conversations of ten lines, each followed by what was learned."""
+    """Return a numbered v3.1 file with conversations of ten lines, each followed by what was learned."""
     random = Random(11)
     rows = ["@AICF_VERSION", "version=3.1", "", "@METADATA", "format_version=3.1", "created_at=2026-04-01T09:30:00Z"]
     while len(rows) < lines:

@@ -23,7 +23,7 @@ Spec = dict[str, Any]
 
 
 class Connection:
-    """One TLS connection that is kept open."""
+    """A persistent TLS connection."""
 
     def __init__(self, spec: Spec) -> None:
         context = ssl.create_default_context(cafile=spec["ca"])
@@ -33,7 +33,7 @@ class Connection:
         self._token = spec["token"]
 
     def ask(self, method: str, target: str, body: bytes, accept: str = "") -> tuple[int, bytes]:
-        """The status and the body of an answer."""
+        """Send a request, and return status and body of the answer."""
         self._socket.sendall(self.request(method, target, body, accept))
         return self._answer()
 
@@ -50,7 +50,7 @@ class Connection:
         return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
     def send(self, whole: bytes) -> int:
-        """The status of the answer to a request that is written already."""
+        """Send a complete request, and return the status of the answer."""
         self._socket.sendall(whole)
         return self._answer()[0]
 
@@ -75,7 +75,7 @@ class Connection:
 
 
 def run(spec: Spec) -> dict[str, Any]:
-    """Ask everything. Raises what a connection raised."""
+    """Send all requests. Raises the error of any connection."""
     connections = [Connection(spec) for _ in spec["connections"]]
     requests = [
         [one.request(method, target, Path(file).read_bytes() if file else b"") for method, target, file in asked]

@@ -1,5 +1,5 @@
-"""An agent with many memories and a long history here, at an endpoint and in a sealed folder, and git with the same
-history beside it. Two of its memories are to go: their files have changed often since they were written."""
+"""An agent with many memories and a long history in a local vault, on an endpoint and in a sealed folder, with git
+beside it. Two of its memories are to be purged; their files have changed often since they were written."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from lifeboat_endpoint.tenancy.callers import PURGE
 
 ENDPOINT, FOLDER = "bench", "stick"
 SECRETS = ("ZX-4471-9930-A", "QK-2210-7185-B")
-"""Each stands in one memory: the first is purged by its id, the second by its text."""
+"""Texts that each stand in one memory. The first is purged by the memory's id, the second by its text."""
 _OFTEN = 10
-"""Every so many sequences one of the files with a secret changes."""
+"""Number of sequences between changes of a file with a secret."""
 
 
 @dataclass
 class LongLived:
-    """The agent, what it is replicated to, and how long its last captures and replications took."""
+    """The agent, its remotes, and the seconds of its last captures and replications."""
 
     subject: subject.Subject
     made: workspaces.Made
@@ -41,7 +41,7 @@ class LongLived:
     captures: list[float] = field(default_factory=list)
 
     def change(self, number: int) -> Path:
-        """A line more in one of the notes."""
+        """Add a line to one of the notes."""
         often = self.made.notes[number // _OFTEN % len(SECRETS)]
         note = often if number % _OFTEN == 0 else self.random.choice(self.made.notes)
         with note.open("a") as stream:
@@ -49,7 +49,7 @@ class LongLived:
         return note
 
     def capture(self, number: int) -> None:
-        """One more sequence, at every second copy and in git too."""
+        """Capture one more sequence, on every remote and in git too."""
         self.change(number)
         self.captures.append(measure.seconds(self.subject.capture))
         for config in self.remotes:
@@ -63,12 +63,12 @@ class LongLived:
             raise SystemExit(f"not replicated: {outcome}")
 
     def record_of(self, secret: str) -> str:
-        """The id of the memory that holds a text."""
+        """Return the id of the memory that contains a text."""
         with self.subject.context.vault(self.subject.agent.id) as vault:
             return next(one.id for one in vault.state().records() if secret.encode() in one.line)
 
     def owner_token(self) -> str:
-        """The second token of the endpoint: with it a purge does not wait."""
+        """Return the second token of the endpoint, with which a purge is not pending."""
         with Opened.open(self.endpoint.data) as opened:
             tenant = opened.control.tenants()[0]
             return opened.control.add_token(tenant.id, "owner", [PURGE])[1]
@@ -76,7 +76,7 @@ class LongLived:
 
 @contextmanager
 def long_lived(folder: Path, scale: Scale) -> Iterator[LongLived]:
-    """Made with all its sequences; its endpoint answers until the end of the block."""
+    """Create the agent with all its sequences, and run its endpoint until the end of the block."""
     made = workspaces.many_records(folder / "workspace", records=scale.records - 2, files=scale.records // 25)
     for note, secret in zip(made.notes, SECRETS, strict=False):
         note.write_text(note.read_text() + f"\n## Documents\n\nThe number of the passport is {secret}.\n")

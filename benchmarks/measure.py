@@ -1,4 +1,4 @@
-"""Timing, budgets and the table."""
+"""Timing, budgets and the table of results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 NEAR = 1.5
-"""A budget that is missed by less than this factor is a near miss: machines differ that much."""
+"""A budget missed by less than this factor is a near miss, because machines differ that much."""
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -21,7 +21,7 @@ def seconds(work: Callable[[], object]) -> float:
 def repeated(
     work: Callable[[int], object], times: int, *, before: Callable[[int], object] | None = None
 ) -> list[float]:
-    """The times of several runs; `before` prepares each and is not measured."""
+    """Return the times of several runs. `before` prepares each run and is not measured."""
     found = []
     for number in range(times):
         if before is not None:
@@ -31,8 +31,8 @@ def repeated(
 
 
 def in_turn(times: int, *works: Callable[[int], object] | None) -> list[list[float] | None]:
-    """The times of several things, one after the other and again: what else the machine does meets all of them. None
-    for what is not there."""
+    """Return the times of several measurements that take turns, so that other load affects all of them. None for a
+    missing tool."""
     found: list[list[float] | None] = [None if work is None else [] for work in works]
     for number in range(times):
         for work, taken in zip(works, found, strict=True):
@@ -42,7 +42,7 @@ def in_turn(times: int, *works: Callable[[int], object] | None) -> list[list[flo
 
 
 def quantile(times: Sequence[float], share: float) -> float:
-    """The time that a share of all did not exceed."""
+    """Return the time that this share of all times did not exceed."""
     return sorted(times)[max(0, round(len(times) * share) - 1)]
 
 
@@ -54,13 +54,13 @@ median = statistics.median
 
 
 def median_or_none(times: Sequence[float] | None) -> float | None:
-    """None for a tool that is not there."""
+    """Return the median, or None for a missing tool."""
     return None if times is None else median(times)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """`value` should be at most `limit`; `text` says it for people."""
+    """`value` must be at most `limit`; `text` describes the budget."""
 
     text: str
     value: float
@@ -75,7 +75,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what was done, how long or how large it was here, and with what it is compared."""
+    """One line of the table: what was done, its time or size, and what it is compared with."""
 
     work: str
     ours: str
@@ -91,7 +91,8 @@ class Row:
 
 
 def faster(work: str, ours: float, rival: str, theirs: float | None, limit: float, *more: Budget) -> Row:
-    """A row that compares two times: ours should be at most `limit` times theirs. `theirs` None: not measured."""
+    """Return a row that compares two times. Ours must be at most `limit` times theirs; `theirs` is None if it was not
+    measured."""
     if theirs is None:
         return beside(work, ours, rival, None, *more)
     wanted = f"<= {limit:g} x" if limit >= 0.2 else f">= {1 / limit:g} x faster"
@@ -99,7 +100,7 @@ def faster(work: str, ours: float, rival: str, theirs: float | None, limit: floa
 
 
 def beside(work: str, ours: float, rival: str, theirs: float | None, *budgets: Budget) -> Row:
-    """A row that shows two times, with no word on what their ratio should be."""
+    """Return a row that shows two times without a budget for their ratio."""
     if theirs is None:
         return Row(work, duration(ours), rival, "not installed", "", list(budgets))
     ratio = ours / theirs
@@ -107,7 +108,7 @@ def beside(work: str, ours: float, rival: str, theirs: float | None, *budgets: B
 
 
 def times_as(ratio: float, word: str) -> str:
-    """A ratio; where it is small the other way round, with a word for it."""
+    """Return a ratio with a word, inverted if it is small."""
     return f"{ratio:.2f} x" if ratio >= 0.1 or ratio <= 0 else f"{1 / ratio:.0f} x {word}"
 
 
@@ -123,7 +124,7 @@ def size(value: float) -> str:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The rows in columns."""
+    """Return the rows in columns."""
     cells = [("work", "lifeboat", "beside", "", "ratio", "budget", "")]
     for row in rows:
         budget = ", ".join(budget.text for budget in row.budgets)

@@ -24,7 +24,7 @@ HERE = "here"
 
 
 class _Laps:
-    """Seconds between the moments at which a purge tells what it does next."""
+    """Seconds between the progress reports of a purge."""
 
     def __init__(self, first: str) -> None:
         self._told = [(first, time.perf_counter())]

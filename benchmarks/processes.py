@@ -1,4 +1,4 @@
-"""What a process, and everything it started, takes of the machine. From /proc, so on Linux only."""
+"""Resource use of a process and all its descendants, from /proc (Linux only)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NET = ("tcp", "tcp6", "udp", "udp6", "raw", "raw6")
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes. `pss` shares what several processes have in common; None where only root may look."""
+    """Memory in bytes. `pss` divides shared memory between processes; None if only root may read it."""
 
     rss: int
     pss: int | None
@@ -24,8 +24,8 @@ class Memory:
 
 @dataclass(frozen=True)
 class Effort:
-    """Since a process began: seconds of processors, with those of children that ended; times that one of its threads
-    slept and was woken or had to stand back; bytes sent to disks, None where only root may look."""
+    """Resource use since a process began: processor seconds including ended children, context switches of its threads,
+    and bytes written to disks (None if only root may read them)."""
 
     cpu: float
     switches: int
@@ -37,7 +37,7 @@ class Effort:
 
 
 def family(pid: int) -> list[int]:
-    """A process and everything that it, or what it started, has started and that still runs."""
+    """Return the process and all its running descendants."""
     found = [pid]
     for each in found:
         for task in _listed(Path(f"/proc/{each}/task")):
@@ -46,39 +46,39 @@ def family(pid: int) -> list[int]:
 
 
 def memory(pid: int) -> Memory:
-    """What a family has now."""
+    """Return the current memory of a family."""
     return memory_of(family(pid))
 
 
 def memory_of(pids: list[int]) -> Memory:
-    """What some processes have now."""
+    """Return the current memory of some processes."""
     pss = [_field(_read(Path(f"/proc/{each}/smaps_rollup")), "Pss:") for each in pids]
     return Memory(sum(map(rss, pids)), _sum(pss, 1024))
 
 
 def rss(pid: int) -> int:
-    """Bytes that one process has, without what it started; 0 when it has ended."""
+    """Return the resident bytes of one process without its children; 0 if it has ended."""
     return (_field(_read(Path(f"/proc/{pid}/status")), "VmRSS:") or 0) * 1024
 
 
 def peak(pid: int) -> int:
-    """Bytes: the most that one process ever had; 0 when it has ended."""
+    """Return the peak memory in bytes of one process; 0 if it has ended."""
     return (_field(_read(Path(f"/proc/{pid}/status")), "VmHWM:") or 0) * 1024
 
 
 def effort(pid: int) -> Effort:
-    """What a family did until now."""
+    """Return the resource use of a family until now."""
     return effort_of(family(pid))
 
 
 def effort_of(pids: list[int]) -> Effort:
-    """What some processes did until now."""
+    """Return the resource use of some processes until now."""
     written = _sum([_field(_read(Path(f"/proc/{each}/io")), "write_bytes:") for each in pids], 1)
     return Effort(sum(map(_cpu, pids)), sum(map(_switches, pids)), written)
 
 
 def inet_sockets(pid: int) -> set[str] | None:
-    """The sockets of a family that speak to a network, be it only to this machine; None where only root may look."""
+    """Return the internet sockets of a family, including local ones; None if only root may look."""
     pids = family(pid)
     held = {_link(file) for each in pids for file in _listed(Path(f"/proc/{each}/fd"))}
     if not held:
@@ -92,7 +92,8 @@ def inet_sockets(pid: int) -> set[str] | None:
 
 
 def _cpu(pid: int) -> float:
-    """The kernel keeps a clock for each process, finer than the ticks of `stat`; ended children are only in there."""
+    """Return processor seconds from the kernel's clock of the process, which is finer than the ticks in `stat`. Ended
+    children are counted only in `stat`."""
     try:
         own = time.clock_gettime(((~pid) << 3) | 2)
     except OSError:
@@ -132,7 +133,7 @@ def _listed(folder: Path) -> list[Path]:
 
 
 def _unless_gone(look: Callable[[], T], otherwise: T) -> T:
-    """A process may end while it is looked at, and some things are only shown to root."""
+    """Return `otherwise` if the process ends during the look, or if only root may look."""
     try:
         return look()
     except OSError:

@@ -104,7 +104,7 @@ def sentence(random: Random) -> str:
 
 
 def paragraph(random: Random, length: int) -> str:
-    """About `length` characters of sentences."""
+    """Return sentences of about `length` characters."""
     sentences = [sentence(random)]
     while sum(map(len, sentences)) < length:
         sentences.append(sentence(random))
@@ -116,7 +116,7 @@ def bullets(random: Random, count: int) -> str:
 
 
 def heading(random: Random) -> str:
-    """Three words with a capital: `Quiet harbour contract`."""
+    """Return three words beginning with a capital: `Quiet harbour contract`."""
     return f"{random.choice(ADJECTIVES)} {random.choice(NOUNS)} {random.choice(NOUNS)}".capitalize()
 
 

@@ -1,5 +1,5 @@
-"""One memory of many destroyed in all of a long history: here, at an endpoint, in a sealed folder; beside git, which
-rewrites its history instead."""
+"""Rows about purging one of many memories from a long history: in the local vault, on an endpoint and in a sealed
+folder; beside git, which rewrites its history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GIT = "git fast-export, sed, fast-import, gc"
 
 
 def purge(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A memory found and destroyed by its id, another by its text; captures and a restore before and after."""
+    """Purge one memory by its id and another by its text; measure captures and a restore before and after."""
     work = f"{scale.records:,} records, {scale.sequences:,} sequences"
     with long_lived.long_lived(folder, scale) as agent:
         whole = measure.seconds(partial(agent.subject.restore, folder / "before"))
@@ -68,7 +68,8 @@ def _rows(work: str, done: dict[str, Any], theirs: float | None) -> Iterator[Row
 
 
 def _afterwards(agent: LongLived, folder: Path, work: str, whole: float, scale: Scale) -> Iterator[Row]:
-    """The first capture fills the caches that a purge throws away; all of them keep the purged lines out."""
+    """Measure captures after the purge: the first one fills the caches that the purge dropped, and all keep the purged
+    lines out."""
     before = measure.median(agent.captures[-scale.quick_runs :])
     first = measure.seconds(agent.subject.capture)
     yield Row(f"{work}: the first capture after a purge", measure.duration(first))

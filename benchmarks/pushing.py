@@ -1,4 +1,4 @@
-"""Agents that push: what they send, in files, and what came of it."""
+"""Agents that push: what they send, in files, and the results."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from lifeboat_alf.common import ids
 
 CONNECTIONS = 8
 LOG = 14_000
-"""Characters of the log that each state writes anew: with the memories beside it a delta has about 10 KB."""
+"""Characters of the log that each state rewrites. With the new memories a delta is about 10 KB."""
 MEMORIES = 8
 ROUNDS = 4
 _DAY = "2026-10-01T08:00:00.000Z"
 
 Shape = tuple[int, int]
-"""Characters of the log, memories."""
+"""Characters of the log, number of memories."""
 
 
 class Bundles:
-    """What one agent sends, in files."""
+    """Files with everything that one agent sends."""
 
     def __init__(self, agent_id: str, folder: Path, deltas: int) -> None:
         self.agent_id = agent_id
@@ -36,7 +36,7 @@ class Bundles:
 
 
 def made(folder: Path, agents: int, deltas: int, shapes: Sequence[Shape] = ((LOG, MEMORIES),)) -> list[Bundles]:
-    """So many agents with so many deltas each, of these shapes in turn."""
+    """Create agents with `deltas` deltas each, using the shapes in turn."""
     folder.mkdir(parents=True)
     with ProcessPoolExecutor(2) as pool:
         return list(pool.map(_make, repeat(folder), range(agents), repeat(deltas), repeat(shapes)))
@@ -55,7 +55,7 @@ def _make(folder: Path, number: int, deltas: int, shapes: Sequence[Shape]) -> Bu
 
 
 def register(ours: Endpoint, agents: Iterable[Bundles]) -> None:
-    """Every agent known, with its first state, as any client does it."""
+    """Register every agent with its first state, as a client does."""
     connection = ours.connection()
     for each in agents:
         document = {"id": each.agent_id, "name": each.agent_id[:8], "source_runtime": "openclaw"}
@@ -70,12 +70,13 @@ def register(ours: Endpoint, agents: Iterable[Bundles]) -> None:
 
 
 def delta(agent: Bundles, base: int) -> Request:
-    """The push of a state on top of `base`."""
+    """Return the request that pushes a state on top of `base`."""
     return ("POST", f"/agents/{agent.agent_id}/deltas?base_sequence={base}", agent.deltas[base])
 
 
 def in_turn(agents: Sequence[Bundles], part: int) -> list[list[Request]]:
-    """A part of the deltas: each agent's on one connection in their order, in turn with those of other agents."""
+    """Return a part of the deltas by connection. The deltas of an agent keep their order on one connection and take
+    turns with those of other agents."""
     asked: list[list[Request]] = [[] for _ in range(CONNECTIONS)]
     each = len(agents[0].deltas) // ROUNDS
     for base in range(part * each, (part + 1) * each):
@@ -85,18 +86,18 @@ def in_turn(agents: Sequence[Bundles], part: int) -> list[list[Request]]:
 
 
 def size(agents: Sequence[Bundles]) -> float:
-    """Bytes of a delta, on average."""
+    """Return the average bytes of a delta."""
     files = [file for each in agents for file in each.deltas]
     return sum(file.stat().st_size for file in files) / len(files)
 
 
 def rate(rounds: Sequence[dict[str, Any]]) -> float:
-    """Answers a second."""
+    """Return answers per second."""
     return len(times(rounds)) / math.fsum(each["seconds"] for each in rounds)
 
 
 def cpu(rounds: Sequence[dict[str, Any]]) -> float:
-    """Seconds of a processor that the server took for an answer: what else the machine does changes little of it."""
+    """Return the processor seconds that the server took per answer, which other load hardly affects."""
     return math.fsum(each["cpu"] for each in rounds) / len(times(rounds))
 
 

@@ -1,4 +1,4 @@
-"""A family of processes that gets no more than a share of a processor, by Linux control groups, which need root."""
+"""Limits the processor share of a process family with Linux control groups. Needs root."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from benchmarks import processes
 
 _PERIOD = 100_000
-"""Microseconds."""
+"""Period in microseconds."""
 _FIRST, _SECOND = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
 
 
 def is_there() -> bool:
-    """Whether this machine can do it."""
+    """Return True if this machine supports it."""
     return os.access(_FIRST / "tasks", os.W_OK) or os.access(_SECOND / "cgroup.subtree_control", os.W_OK)
 
 
 @contextlib.contextmanager
 def rationed(pid: int, share: float) -> Iterator[None]:
-    """All of what a process and its children run, together, until the end of the block. `share` of one processor."""
+    """Limit a process and its children together to `share` of one processor until the end of the block."""
     quota = round(_PERIOD * share)
     if os.access(_FIRST / "tasks", os.W_OK):
         group = _FIRST / f"lifeboat-bench-{pid}"
@@ -45,5 +45,5 @@ def rationed(pid: int, share: float) -> Iterator[None]:
 
 def _move(pid: int, group: Path) -> None:
     for each in processes.family(pid):
-        with contextlib.suppress(OSError):  # ended meanwhile
+        with contextlib.suppress(OSError):  # the process has ended
             (group / "cgroup.procs").write_text(str(each))

@@ -1,4 +1,4 @@
-"""The tools that are measured beside Lifeboat, each as its own documentation says to use it."""
+"""Tools measured beside Lifeboat, each used as its documentation recommends."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _run(*command: str, cwd: Path, **environment: str) -> None:
 
 
 def git_commit(tree: Path, store: Path, change: Change, times: int, *, synced: bool) -> list[float] | None:
-    """`git add -A && git commit` after a change. `synced`: with core.fsync=all, else as git comes."""
+    """Time `git add -A && git commit` after a change. `synced`: with core.fsync=all instead of git's default."""
     commit = git_committer(tree, store, synced=synced)
     return None if commit is None else measure.repeated(commit, times, before=change)
 
 
 def git_committer(tree: Path, store: Path, *, synced: bool) -> Change | None:
-    """`git add -A && git commit` of a tree that is committed already."""
+    """Return a function that runs `git add -A && git commit` in a tree that is committed already."""
     if shutil.which("git") is None:
         return None
     git = _git(tree, store, synced=synced)
@@ -49,7 +49,7 @@ def git_committer(tree: Path, store: Path, *, synced: bool) -> Change | None:
 
 
 def git_push(tree: Path, store: Path, change: Change, times: int) -> list[float] | None:
-    """`git push` of a commit to a bare repository on the same disk."""
+    """Time `git push` of a commit to a bare repository on the same disk."""
     commit = git_committer(tree, store, synced=False)
     if commit is None:
         return None
@@ -66,7 +66,7 @@ def git_push(tree: Path, store: Path, change: Change, times: int) -> list[float]
 
 
 def git_status(tree: Path, store: Path) -> Change | None:
-    """`git status` of a tree that is committed."""
+    """Return a function that runs `git status` in a committed tree."""
     git = _git(tree, store, synced=False)
     if git_committer(tree, store, synced=False) is None:
         return None
@@ -74,8 +74,8 @@ def git_status(tree: Path, store: Path) -> Change | None:
 
 
 def git_rewrite(tree: Path, store: Path, text: str) -> None:
-    """Another text of the same length in every version of every file, and nothing of the old ones kept: what git's own
-    tools do fastest. Every commit from the first that held it on gets another id."""
+    """Replace a text in every version of every file by one of the same length, and drop the old versions: the fastest
+    way with git's own tools. Every commit since the first one with the text gets another id."""
     git = " ".join(_git(tree, store, synced=False))
     replaced = f"sed 's/{text}/{'x' * len(text)}/g'"
     export, load = f"{git} fast-export --all --signed-tags=strip", f"{git} fast-import --quiet --force"
@@ -90,7 +90,7 @@ def _git(tree: Path, store: Path, *, synced: bool) -> tuple[str, ...]:
 
 
 def restic_backup(tree: Path, store: Path, change: Change, times: int) -> list[float] | None:
-    """`restic backup` after a change, into a repository on the same disk."""
+    """Time `restic backup` after a change, into a repository on the same disk."""
     if shutil.which("restic") is None:
         return None
     secret = {"RESTIC_PASSWORD": "bench", "RESTIC_REPOSITORY": str(store), "RESTIC_CACHE_DIR": f"{store}-cache"}
@@ -104,7 +104,7 @@ def restic_backup(tree: Path, store: Path, change: Change, times: int) -> list[f
 
 
 def walk(tree: Path) -> int:
-    """A bare walk: scandir and stat of everything, nothing else."""
+    """Walk a tree with scandir and stat only."""
     return sum(1 for _ in _stats(tree))
 
 
@@ -117,7 +117,7 @@ def _stats(folder: Path | str) -> Iterator[os.stat_result]:
 
 
 def tar_extract(archive: Path, target: Path) -> None:
-    """`tar x && sync`."""
+    """Run `tar x && sync`."""
     target.mkdir()
     _run("sh", "-c", f"tar xf '{archive}' -C '{target}' && sync", cwd=target)
 
@@ -127,7 +127,7 @@ def tar_create(tree: Path, archive: Path) -> None:
 
 
 def sqlite_backup(database: Path, copy: Path, change: Change, times: int) -> list[float]:
-    """The online backup of SQLite, and the hash of what it made, after a change."""
+    """Time SQLite's online backup and the hash of its result after a change."""
 
     def backup(_: int) -> None:
         copy.unlink(missing_ok=True)

@@ -40,7 +40,7 @@ from benchmarks.scale import FULL, QUICK, Scale
 
 
 def one_file_changed(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A line added to one of many notes."""
+    """Measure one line added to one of many notes."""
     made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
     ours = subject.protect(made.folder, folder / "home")
     random = Random(1)
@@ -72,7 +72,7 @@ def one_file_changed(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def nothing_changed(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A full scan of an unchanged workspace."""
+    """Measure a full scan of an unchanged workspace."""
     made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
     ours = subject.protect(made.folder, folder / "home")
     ours.capture()
@@ -83,7 +83,7 @@ def nothing_changed(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def one_line_added(folder: Path, scale: Scale) -> Iterator[Row]:
-    """What a line in a 9 KB note costs on the wire."""
+    """Measure the bytes sent for one line in a 9 KB note."""
     random = Random(2)
     workspace = folder / "workspace"
     workspaces.many_files(workspace, files=40, size=400_000)
@@ -104,7 +104,7 @@ def one_line_added(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def many_records(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A large agent: first export, one change, search."""
+    """Measure a large agent: first export, one change, search."""
     made = workspaces.many_records(folder / "workspace", records=scale.records, files=scale.records // 25)
     home, snapshot = folder / "home", folder / "first.alf"
     first = _first_export(made.folder, home, snapshot)
@@ -124,7 +124,7 @@ def _exported(first: dict[str, float], work: str, limit: int) -> Iterator[Row]:
 
 
 def many_rows(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A ZeroClaw agent whose memories are rows with vectors: first export, one new row, a restore."""
+    """Measure a ZeroClaw agent with memories in rows with vectors: first export, one new row, a restore."""
     made = installs.many_rows(folder / "zeroclaw", rows=scale.records)
     home, where = folder / "home", {"ZEROCLAW_CONFIG_DIR": str(made.home)}
     work = f"ZeroClaw {scale.records:,} rows x {made.dimensions} dimensions"
@@ -189,7 +189,7 @@ def _search(ours: subject.Subject, work: str, scale: Scale) -> Iterator[Row]:
 
 
 def restored(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A whole workspace into a new folder, every byte checked before it is written."""
+    """Measure a restore of a workspace into a new folder, with every byte checked before it is written."""
     made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
     ours = subject.protect(made.folder, folder / "home")
     archive = folder / "workspace.tar"
@@ -203,7 +203,7 @@ def restored(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def rebuilt(folder: Path, scale: Scale) -> Iterator[Row]:
-    """What deleting state.db costs."""
+    """Measure the rebuild of a deleted state.db."""
     made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
     ours = subject.protect(made.folder, folder / "home")
 
@@ -255,7 +255,7 @@ def main() -> None:
     parser.add_argument("--strict", action="store_true", help="exit 1 when a budget is clearly missed")
     chosen = parser.parse_args()
     found: list[Row] = []
-    # Thrown away at the end only: where thousands of files went a moment ago, ext4 makes new ones slowly.
+    # Delete only at the end: ext4 creates files slowly after thousands were deleted.
     with tempfile.TemporaryDirectory(prefix="lifeboat-bench-") as folder:
         for name in chosen.rows or ROWS:
             print(f"... {name}: {(ROWS[name].__doc__ or '').strip()}", file=sys.stderr, flush=True)

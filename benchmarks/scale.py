@@ -1,4 +1,4 @@
-"""How much the benchmarks do."""
+"""Sizes of the benchmarks."""
 
 from __future__ import annotations
 

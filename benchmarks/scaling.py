@@ -20,16 +20,16 @@ from benchmarks.scaling_model import FLEETS, HABITS, MIX, Figures, Prices
 
 PAGE = Path(__file__).parent.parent / "docs" / "scaling.md"
 AGENTS = 5_000
-"""Of the fleet that is simulated."""
+"""Agents of the simulated fleet."""
 SMALL = 2
-"""Processes of the API, and cores of the database, that serve it."""
+"""API processes and database cores that serve the fleet."""
 _HOUR = 3600.0
 _BEGIN, _END = 10 * _HOUR, 11 * _HOUR
 _BETWEEN = re.compile(r"(<!-- (\w+): python -m benchmarks\.scaling -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def sections(known: Figures) -> dict[str, str]:
-    """Markdown by name, as it stands on the page."""
+    """Return Markdown by the names of the page's sections."""
     arrivals = days.weekday(AGENTS)
     mean, busiest = len(arrivals) / model.DAY, days.busiest(arrivals)
     peak, there = busiest / mean, replace(days.cell(known, busiest), processes=SMALL, cores=SMALL)
@@ -49,7 +49,7 @@ def sections(known: Figures) -> dict[str, str]:
 
 
 def page(text: str, made: Mapping[str, str]) -> str:
-    """The page with each of the sections in its place."""
+    """Return the page with each section in its place."""
     return _BETWEEN.sub(lambda found: f"{found[1]}{made[found[2]]}\n{found[3]}", text)
 
 
@@ -212,7 +212,7 @@ def _number(value: float) -> str:
 
 
 def _agents(value: float) -> str:
-    """Two figures: none of it is known better."""
+    """Round to two digits: the figures are not known better."""
     digits = 10 ** max(0, len(str(int(value))) - 2)
     return f"{round(value / digits) * digits:,}"
 

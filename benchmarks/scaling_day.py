@@ -1,5 +1,5 @@
-"""A day of a fleet, an hour without its endpoint, and a network that comes back: when pushes come and how long they
-wait. Seeded, so every run gives the same numbers."""
+"""A simulated day of a fleet, an hour without its endpoint, and a network that returns: when pushes arrive and how long
+they wait. Seeded, so every run gives the same numbers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from benchmarks import measure
 from benchmarks.scaling_model import HABITS, HOURS, MIX, USE, Figures, Habit
 
 Arrival = tuple[float, int, int]
-"""When (seconds of the day), which agent, how many states in one push."""
+"""Second of the day, agent, and number of states in the push."""
 
 _WAKES, _SPREAD = 9 * 3600.0, 2400.0
-"""When laptops wake up, and how far from each other (a standard deviation)."""
+"""Time at which laptops wake up, and its standard deviation."""
 _SESSION, _APART = 8, 40.0
-"""Pushes of a session, and seconds from one to the next on average."""
+"""Pushes per session, and average seconds between them."""
 _MINUTES, _SHIFT = 6, 300.0
-"""Of the busiest time that is looked at, and seconds by which the fleets of a crowd differ."""
+"""Minutes of the busiest time, and seconds by which the fleets of a crowd differ."""
 _FIRST, _LONGEST = 60.0, 3600.0
-"""Seconds until a client tries again what failed: the first time, and at most."""
+"""First and longest delay in seconds before a client retries."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """How requests fared: seconds; `busy` of the processes that answer, in the busiest minute."""
+    """Latencies of requests in seconds; `busy` is the share of busy processes in the busiest minute."""
 
     requests: int
     a_second: float
@@ -36,29 +36,29 @@ class Seen:
     median: float
     p99: float
     deepest: int
-    """Requests that waited at once."""
+    """Highest number of requests waiting at one time."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What serves the fleet: processes of the API and cores of the database, seconds that a push takes of each, and
-    `wait` that it waits for disks and for a network beside that. `spread` is the sigma of a lognormal time."""
+    """What serves the fleet: API processes and database cores, the seconds that a push takes of each, and `wait`, the
+    seconds that it waits for disks and network. `spread` is the sigma of a lognormal time."""
 
     processes: int
     cores: int
     api: float
     database: float
     memory: float
-    """Of both together, for each further state in a push."""
+    """Seconds of both together for each further state in a push."""
     wait: float
     spread: float
 
 
-# When pushes come -----------------------------------------------------------------------------------------------------
+# Arrivals -------------------------------------------------------------------------------------------------------------
 
 
 def weekday(agents: int, seed: int = 1) -> list[Arrival]:
-    """All pushes of a fleet of the mix in one time zone, in order: laptops that wake up in the morning and work in
+    """Return all pushes of a fleet in one time zone, in order: laptops that wake up in the morning and work in
     sessions, and servers that work all day."""
     random = Random(seed)
     found = [(moment, agent, 1) for agent in range(agents) for moment in _of_agent(_habit(agent, agents), random)]
@@ -75,7 +75,7 @@ def _habit(agent: int, agents: int) -> Habit:
 
 
 def _of_agent(habit: Habit, random: Random) -> Iterator[float]:
-    """A laptop pushes when it wakes up, too: that is the first of its pushes."""
+    """Yield the times of an agent's pushes. A laptop's first push is at its wake-up."""
     start = 0.0 if habit.hours == HOURS else random.gauss(_WAKES, _SPREAD)
     if habit.hours < HOURS:
         yield max(0.0, start)
@@ -89,12 +89,12 @@ def _of_agent(habit: Habit, random: Random) -> Iterator[float]:
 
 
 def busiest(arrivals: Iterable[Arrival]) -> float:
-    """Pushes a second in the busiest minute."""
+    """Return pushes per second in the busiest minute."""
     return max(Counter(int(moment // 60) for moment, _, _ in arrivals).values()) / 60
 
 
 def crowd(arrivals: Sequence[Arrival], copies: float, seed: int = 5) -> list[Arrival]:
-    """What `copies` such fleets send in the busiest minutes: the same days, each agent's a little earlier or later."""
+    """Return the pushes of `copies` fleets in the busiest minutes: the same days, with each agent shifted a little."""
     random = Random(seed)
     minutes = Counter(int(moment // 60) for moment, _, _ in arrivals)
     begin = (max(minutes, key=lambda minute: minutes[minute]) - _MINUTES / 2) * 60.0
@@ -112,11 +112,11 @@ def crowd(arrivals: Sequence[Arrival], copies: float, seed: int = 5) -> list[Arr
     return sorted(found)
 
 
-# How long they wait ---------------------------------------------------------------------------------------------------
+# Waiting times --------------------------------------------------------------------------------------------------------
 
 
 def cell(known: Figures, rate: float) -> Cell:
-    """As much as answers `rate` pushes a second with a share of each processor left."""
+    """Return a cell that serves `rate` pushes per second and leaves a share of each processor free."""
     share = {habit.shape: MIX[habit.name] * habit.pushes for habit in HABITS}
     whole = sum(share.values())
     api, database, wait, spread = (
@@ -152,7 +152,7 @@ def _spread(known: Figures, name: str) -> float:
 
 
 def served(arrivals: Sequence[Arrival], there: Cell, seed: int = 2) -> list[tuple[float, float]]:
-    """When each came and when it was answered: first a process of the API, then a core of the database."""
+    """Return arrival and answer time of each push. It needs an API process first, then a database core."""
     random, shift = Random(seed), there.spread**2 / 2
     api, database = [0.0] * there.processes, [0.0] * there.cores
     passed: list[tuple[float, float, float]] = []
@@ -181,7 +181,7 @@ def seen(answers: Sequence[tuple[float, float]], there: Cell) -> Seen:
 
 
 def _deepest(answers: Iterable[tuple[float, float]]) -> int:
-    """The most that were under way at once."""
+    """Return the highest number of concurrent requests."""
     changes = sorted([(moment, 1) for moment, _ in answers] + [(end, -1) for _, end in answers])
     now = most = 0
     for _, change in changes:
@@ -195,9 +195,9 @@ def _deepest(answers: Iterable[tuple[float, float]]) -> int:
 
 @dataclass(frozen=True)
 class Outage:
-    """`waiting` agents when the endpoint is back; `refused` requests until then; requests in the busiest second and in
-    the busiest minute afterwards; seconds until half, 99 of 100 and all of them were served; how all requests of the
-    first hour fared."""
+    """Result of an outage: `waiting` agents when the endpoint returns; `refused` requests until then; requests in the
+    busiest second and minute afterwards; seconds until 50, 99 and 100 percent were served; latencies of the first
+    hour."""
 
     waiting: int
     refused: int
@@ -210,8 +210,8 @@ class Outage:
 
 
 def outage(arrivals: Sequence[Arrival], there: Cell, begin: float, end: float, chance: float, seed: int = 3) -> Outage:
-    """Nothing answers from `begin` to `end`. Clients try again after a minute, then twice as long each time, an hour
-    at most, and up to `chance` of that more; what is captured meanwhile goes in the same push."""
+    """Simulate an outage from `begin` to `end`. Clients retry after a minute, then after twice the delay each time, at
+    most an hour, plus a random part of up to `chance`. Captures in between go into the same push."""
     random = Random(seed)
     again: dict[int, float] = {}
     states: Counter[int] = Counter()
@@ -248,7 +248,7 @@ def outage(arrivals: Sequence[Arrival], there: Cell, begin: float, end: float, c
 
 
 def _tries(moment: float, end: float, chance: float, random: Random) -> tuple[int, float]:
-    """How often a client asks in vain, and when it asks with success."""
+    """Return the number of failed attempts, and the time of the successful one."""
     failures = 0
     while moment < end:
         failures += 1
@@ -257,7 +257,7 @@ def _tries(moment: float, end: float, chance: float, random: Random) -> tuple[in
 
 
 def herd(agents: int, there: Cell, within: float, seed: int = 4) -> Seen:
-    """Every agent pushes once, within so many seconds: the network of a company is back."""
+    """Simulate that every agent pushes once within some seconds, as when a company's network returns."""
     random = Random(seed)
     arrivals = sorted((random.random() * within, agent, 1) for agent in range(agents))
     return seen(served(arrivals, there), there)

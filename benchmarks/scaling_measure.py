@@ -1,9 +1,9 @@
-"""The figures of `scaling_figures.json`, taken on this machine from a shared endpoint with many agents.
+"""Measures the figures of `scaling_figures.json` on this machine, with a shared endpoint and many agents.
 
     python -m benchmarks.scaling_measure [--agents N] [--to FILE]
 
-Needs PostgreSQL, some gigabytes in the temporary folder and, for 100,000 agents, ten minutes or more. It prints what a
-push costs with few and with many agents, too.
+Needs PostgreSQL, some gigabytes in the temporary folder and, for 100,000 agents, at least ten minutes. It also prints
+what a push costs with few and with many agents.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_vault.vault import Retention, Vault
 
 SHAPES = {"quiet": (200, 1), "normal": (6_500, 1), "busy": (18_500, 1), "load": (pushing.LOG, pushing.MEMORIES)}
-"""Characters of a log that is written anew, and new memories of 300."""
+"""Characters of a log that is rewritten, and number of new memories of 300 characters."""
 AGENTS = 100_000
 _SEQUENCES = 1_000
 _AUDIT = 2_000
@@ -56,7 +56,7 @@ HOW = {
 
 
 def measured(folder: Path, fleets: Sequence[int]) -> tuple[Figures, dict[int, tuple[Cost, Cost]]]:
-    """The figures with as many agents as the last of `fleets` says, and what a push costs in each of them."""
+    """Return the figures for the largest of `fleets`, and what a push costs with each of them."""
     with shared_rows.stores() as (cluster, objects):
         place = Shared.prepare(folder / "shared", cluster, objects, "bench")
         costs, made = shared_rows.in_fleets(place, folder, fleets, list(SHAPES.values()))
@@ -124,7 +124,7 @@ def _shape(name: str, cost: Cost, made: Sequence[pushing.Bundles], base: int, pl
 
 
 def _bodies(place: Shared, made: Sequence[pushing.Bundles], base: int) -> float:
-    """Bytes that one of these pushes brought into rows."""
+    """Return the bytes that one of these pushes added to rows."""
     with place.cluster.connected(place.database) as connection:
         row = connection.execute(
             """select sum(octet_length(o.body))::float8 from lifeboat_vault.object o join (
@@ -141,8 +141,8 @@ def _bodies(place: Shared, made: Sequence[pushing.Bundles], base: int) -> float:
 
 
 def _in_process(place: Shared, folder: Path) -> tuple[float, float, float]:
-    """Seconds of a thinning for each sequence and of a verification for each object, of this process and of PostgreSQL
-    together; rows of the audit in a second."""
+    """Return the seconds of a thinning per sequence and of a verification per object, for this process and PostgreSQL
+    together, and audit rows per second."""
     os.environ.update(small_objects.ENVIRONMENT)
     with Endpoint.open(place.folder / "endpoint") as endpoint:
         tenant = next(one for one in endpoint.control.tenants() if one.name == "bench")
@@ -182,7 +182,7 @@ def _effort(place: Shared, work: object) -> float:
 
 
 def _vacuumed(place: Shared) -> float:
-    """Rows a second."""
+    """Return vacuumed rows per second."""
     with place.cluster.connected(place.database) as connection:
         connection.execute("alter table lifeboat_vault.record set (autovacuum_enabled = false)")
         done = connection.execute(

@@ -25,8 +25,8 @@ PAGE = 8192
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """One push of a kind. Seconds, bytes, counts; `pages` of 8 KiB that PostgreSQL touched, each time counted; `dead`
-    rows that it leaves to be vacuumed; `commits` that took a transaction id."""
+    """One kind of push: seconds, bytes, counts; `pages` of 8 KiB that PostgreSQL touched, counted each time; `dead`
+    rows left to be vacuumed; `commits` that took a transaction id."""
 
     log: int
     memories: int
@@ -45,10 +45,10 @@ class Shape(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """`shapes` by name; `row_bytes` of each table, with indexes and without bodies; `agent_bytes` of the rows that an
-    agent has before it holds anything; `hot_pages` that one agent's pushes need in memory; seconds of workers: a
-    thinning for each sequence that there is, a verification for each object; `audit_rows` that one chain takes in
-    a second; `vacuum_rows` that a vacuum takes away in a second."""
+    """Measured figures. `shapes` by name; `row_bytes` of each table with indexes and without bodies; `agent_bytes` of
+    the rows of an empty agent; `hot_pages` that one agent's pushes need in memory; worker seconds of a thinning per
+    sequence and of a verification per object; `audit_rows` per second of one chain; `vacuum_rows` that a vacuum removes
+    per second."""
 
     machine: str
     how: dict[str, str]
@@ -63,40 +63,40 @@ class Figures(msgspec.Struct, frozen=True):
 
 
 def figures(path: Path = FILE) -> Figures:
-    """Those of a file. Raises msgspec.ValidationError."""
+    """Load the figures of a file. Raises msgspec.ValidationError."""
     return msgspec.json.decode(path.read_bytes(), type=Figures)
 
 
-# What is assumed ------------------------------------------------------------------------------------------------------
+# Assumptions ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Prices:
-    """USD, of the order of the public price lists of large clouds; for a month where nothing else is said. Another
-    cloud, a contract or an own data centre has others: change them here."""
+    """Prices in USD in the order of public price lists of large clouds, per month unless stated otherwise. Change them
+    for another cloud, a contract or a data centre."""
 
     object_gb: float = 0.023
     put_1000: float = 0.005
     get_1000: float = 0.0004
     database_gb: float = 0.115
-    """Provisioned, for one copy."""
+    """Provisioned storage of one copy."""
     database_core_hour: float = 0.09
-    """For one copy, managed, with its memory."""
+    """Managed core of one copy, with its memory."""
     api_core_hour: float = 0.045
     kms_10000: float = 0.03
     out_gb: float = 0.09
     copies: int = 2
     """A primary and a standby."""
     backups: int = 4
-    """Base backups that are kept, in the object store; one is made a week."""
+    """Base backups kept in the object store; one is made per week."""
     wal_days: int = 7
-    """For so long WAL is kept for a restore to a moment."""
+    """Days for which WAL is kept for point-in-time recovery."""
 
 
 @dataclass(frozen=True)
 class Habit:
-    """How an agent lives. `pushes` on a day, all alike and each with one new memory; awake for `hours`; `files` in its
-    workspace; `large` bodies of `large_bytes` on a day that go to the object store; `restores` in a year."""
+    """Behaviour of an agent: `pushes` per day, each with one new memory; awake for `hours`; `files` in its workspace;
+    `large` bodies of `large_bytes` per day that go to the object store; `restores` per year."""
 
     name: str
     shape: str
@@ -114,21 +114,21 @@ HABITS = (
     Habit("busy", "busy", 1_000, 24, large=5),
 )
 MIX: Mapping[str, float] = {"quiet": 0.80, "normal": 0.18, "busy": 0.02}
-"""Of a fleet."""
+"""Shares of the fleet."""
 FLEETS = (1_000, 100_000, 1_000_000, 100_000_000)
 TENANT = 100
-"""Agents of a tenant, on average."""
+"""Average number of agents per tenant."""
 USE = 0.6
-"""Of a processor, at the peak: more, and what waits grows."""
+"""Share of a processor at the peak; above it queues grow."""
 PROCESSES = 4
-"""API processes to which the requests of one tenant go, in any order."""
+"""API processes among which the requests of one tenant are distributed."""
 
 
 # Rows and bytes -------------------------------------------------------------------------------------------------------
 
 
 def kept_sequences(pushes: float, hours: int, days: int = DAYS) -> float:
-    """How many sequences stay of `days` days, under the retention that is set when nobody sets another."""
+    """Return how many sequences of `days` days are kept with the default retention."""
     hourly = min(pushes, hours) * min(max(days - 1, 0), 6)
     daily = min(pushes, 1) * min(max(days - 7, 0), 83)
     weekly = min(pushes * 7, 1) * max(days - 90, 0) / 7
@@ -136,7 +136,7 @@ def kept_sequences(pushes: float, hours: int, days: int = DAYS) -> float:
 
 
 def rows(habit: Habit, days: int = DAYS) -> dict[str, float]:
-    """Rows of an agent after so many days, by table; those that every agent has left out."""
+    """Return an agent's rows per table after so many days, without those that every agent has."""
     kept, memories = kept_sequences(habit.pushes, habit.hours, days), float(habit.pushes * days)
     entries = habit.files + kept
     thinnings = min(habit.pushes, habit.hours) * days
@@ -151,12 +151,12 @@ def rows(habit: Habit, days: int = DAYS) -> dict[str, float]:
 
 
 def row_bytes(habit: Habit, known: Figures, days: int = DAYS) -> float:
-    """What these rows take in the database, without bodies."""
+    """Return the bytes of these rows in the database, without bodies."""
     return known.agent_bytes + sum(count * known.row_bytes[table] for table, count in rows(habit, days).items())
 
 
 def body_bytes(habit: Habit, known: Figures, days: int = DAYS) -> float:
-    """Bodies that stand in rows: a memory, and what each kept sequence rewrote."""
+    """Return the bytes of bodies stored in rows: a memory, and what each kept sequence rewrote."""
     memory = memory_body(known)
     kept = kept_sequences(habit.pushes, habit.hours, days)
     rewritten = known.shapes[habit.shape].body - memory
@@ -164,7 +164,7 @@ def body_bytes(habit: Habit, known: Figures, days: int = DAYS) -> float:
 
 
 def memory_body(known: Figures) -> float:
-    """Bytes of one memory as it is kept: what the pushes with eight have more than the one with one, for each."""
+    """Return the stored bytes of one memory, from the difference between pushes with eight memories and with one."""
     many, one = known.shapes["load"], known.shapes["busy"]
     per_log = (one.body - known.shapes["quiet"].body) / (one.log - known.shapes["quiet"].log)
     return max(0.0, (many.body - one.body - per_log * (many.log - one.log)) / (many.memories - one.memories))
@@ -174,20 +174,19 @@ def object_bytes(habit: Habit, days: int = DAYS) -> float:
     return kept_sequences(habit.large, habit.hours, days) * habit.large_bytes
 
 
-# Money ----------------------------------------------------------------------------------------------------------------
+# Costs ----------------------------------------------------------------------------------------------------------------
 
 
 def key_calls(agents: int, pushes: float, hours: int, processes: int = PROCESSES, cache: float = 300) -> float:
-    """Times a day that a key service unwraps the data key of `agents` agents which share one: once for each process
-    and `cache` seconds in which one of them came to it. `pushes` a day, of each."""
+    """Return how many times per day a key service unwraps the data key that `agents` agents share: once per process and
+    per `cache` seconds in which one of them used it. `pushes` is per agent and day."""
     windows = hours * 3600 / cache
     hits = agents * pushes / processes / windows
     return processes * windows * (1 - math.exp(-hits))
 
 
 def monthly(habit: Habit, known: Figures, prices: Prices, peak: float) -> dict[str, float]:
-    """USD for one agent in a month, a year after it began. `peak`: how much more there is to do at the busiest time
-    than on average."""
+    """Return USD per agent and month after a year. `peak` is the ratio of the busiest time to the average."""
     shape, pushes = known.shapes[habit.shape], habit.pushes * MONTH
     base = row_bytes(habit, known) + body_bytes(habit, known)
     wal = shape.wal * habit.pushes * prices.wal_days
@@ -213,25 +212,27 @@ def monthly(habit: Habit, known: Figures, prices: Prices, peak: float) -> dict[s
 
 
 def worker_cpu(habit: Habit, known: Figures) -> float:
-    """Seconds a day: a thinning in each hour with pushes, the head verified daily and everything once a month."""
+    """Return worker seconds per day: a thinning in each hour with pushes, a daily verification of the head, and a
+    monthly one of everything."""
     every = rows(habit)
     thinnings = min(habit.pushes, habit.hours) * every["sequence"] * known.thin_cpu
     return thinnings + (habit.files + every["object"] / MONTH) * known.verify_cpu
 
 
 def break_even(prices: Prices, days: float) -> float:
-    """Bytes of a body that costs as much in a row as in an object of its own, when it is kept for so many days."""
+    """Return the size in bytes at which a body costs the same in a row as in a separate object when kept for so many
+    days."""
     dearer = (prices.database_gb * prices.copies - prices.object_gb) / GB * days / MONTH
     return (prices.put_1000 / 1000) / dearer
 
 
-# What stops growing first ---------------------------------------------------------------------------------------------
+# Limits of growth -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Wall:
-    """One thing that a single database or a single chain has no more of: `each` agent needs so much of it, there is
-    `limit`. `why` says where the limit comes from, `answer` what helps."""
+    """A resource that a single database or chain cannot extend: each agent needs `each` of it, and there is `limit`.
+    `why` explains the limit, `answer` what helps."""
 
     name: str
     each: float
@@ -242,34 +243,34 @@ class Wall:
 
     @property
     def agents(self) -> float:
-        """How many there can be."""
+        """Return the possible number of agents."""
         return self.limit / self.each if self.each else math.inf
 
 
 def averaged(value: Mapping[str, float]) -> float:
-    """Of an agent of the mix."""
+    """Return the average over the agents of the mix."""
     return sum(share * value[name] for name, share in MIX.items())
 
 
 def _mean(known: Figures, name: str) -> float:
-    """Of a field of the shapes, in a second, for an agent of the mix."""
+    """Return the average of a shape's field per second, for an agent of the mix."""
     return averaged(
         {habit.name: habit.pushes * float(getattr(known.shapes[habit.shape], name)) / DAY for habit in HABITS}
     )
 
 
 def pushes_a_second() -> float:
-    """Of an agent of the mix, on average over a day."""
+    """Return the average pushes per second of an agent of the mix."""
     return averaged({habit.name: habit.pushes / DAY for habit in HABITS})
 
 
 def database_bytes(known: Figures) -> float:
-    """Of an agent of the mix, after a year, for one copy."""
+    """Return the bytes of an agent of the mix after a year, for one copy."""
     return averaged({habit.name: row_bytes(habit, known) + body_bytes(habit, known) for habit in HABITS})
 
 
 def walls(known: Figures, peak: float) -> list[Wall]:
-    """The one that is met first comes first."""
+    """Return all limits, the lowest first."""
     api, busy = _mean(known, "api_cpu") * peak, _mean(known, "database_cpu") * peak
     waiting = averaged({habit.name: habit.pushes / DAY * known.shapes[habit.shape].median for habit in HABITS}) * peak
     size = database_bytes(known)
@@ -391,11 +392,12 @@ def walls(known: Figures, peak: float) -> list[Wall]:
 
 
 def _dead(known: Figures) -> float:
-    """Rows in a day, of an agent of the mix: those that a push replaces and those that thinning takes away later."""
+    """Return dead rows per day for an agent of the mix: rows that a push replaces, and rows that thinning removes
+    later."""
     thinned = averaged({habit.name: 3.0 * max(0.0, habit.pushes - 1) for habit in HABITS})
     return _mean(known, "dead") * DAY + thinned
 
 
 def shards(agents: int, known: Figures, peak: float, spare: float = 0.5) -> int:
-    """How many databases so many agents need, each filled to a half of what stops it first."""
+    """Return how many databases these agents need if each is filled to a half of its first limit."""
     return max(1, math.ceil(agents / (walls(known, peak)[0].agents * spare)))

@@ -1,4 +1,4 @@
-"""A machine that writes agents without a workspace: states made for size and speed, signed as a device signs them."""
+"""A machine that writes agents without a workspace: states of given sizes, signed like those of a device."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lifeboat_vault.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 
 _LOG = "raw/openclaw/memory/today.md"
 _RECORDS = 8
-"""Of 300 characters, in each state."""
+"""Number of 300-character records in each state."""
 
 
 @dataclass
 class Sender:
-    """One agent with a vault of its own, of which each state adds `size` characters to be sent: half a log that is
-    written anew, half memories."""
+    """An agent with a separate vault. Each state adds `size` characters to be sent: one half is a log that is
+    rewritten, the other half memories."""
 
     agent_id: str
     vault: Vault
@@ -45,7 +45,7 @@ class Sender:
         return cls(agent_id, Vault.create(folder, agent_id), Random(seed), **options)  # type: ignore[arg-type]
 
     def capture(self, log: int = 0, records: int = _RECORDS) -> SequenceRow:
-        """One more state: a log of `log` characters in the place of the one before, and some memories."""
+        """Capture one more state: the log is replaced by one of `log` characters, and memories are added."""
         moment = self.start + self.step * self.made
         partition = quarter_file(times.to_text(moment))
         puts: dict[str, EntryPut | None] = {_LOG: EntryPut({}, self._text(log).encode())}

@@ -1,4 +1,4 @@
-"""The service as it is measured: a real daemon in a process of its own, which starts real workers."""
+"""The service as it is measured: a real daemon in a separate process, with real workers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from lifeboat_daemon.control.daemon_client import DaemonClient
 
 T = TypeVar("T")
 PATIENCE = 600.0
-"""Seconds. Nothing takes as long; what never ends must not hold up the other rows for ever."""
+"""Time limit in seconds against hangs, so that one row cannot block the others."""
 _ROOT = Path(__file__).parent.parent
 
 
 def until(condition: Callable[[], T], what: str, patience: float = PATIENCE) -> T:
-    """Wait until something holds; what it returned."""
+    """Wait until a condition holds, and return its value."""
     deadline = time.monotonic() + patience
     while not (found := condition()):
         if time.monotonic() > deadline:
@@ -42,7 +42,7 @@ def until(condition: Callable[[], T], what: str, patience: float = PATIENCE) -> 
 
 
 def take_up(context: Context, workspace: Path, runtime: str = "openclaw") -> Agent:
-    """Have the service take an agent into its care; nothing is captured here."""
+    """Let the service protect an agent without capturing it here."""
     now = context.now()
     known = Agent(id=ids.make_id(now), name=workspace.name, runtime=runtime, workspace=workspace, added_at=now)
     context.create_vault(known.id).close()
@@ -50,7 +50,7 @@ def take_up(context: Context, workspace: Path, runtime: str = "openclaw") -> Age
 
 
 class Moments:
-    """When the steps of a service and its workers were reached, in seconds of `time.monotonic`."""
+    """Times (`time.monotonic`) at which the service and its workers reached their steps."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -58,11 +58,11 @@ class Moments:
         self._read = 0
 
     def forget(self) -> None:
-        """From here on only what is still to come counts."""
+        """Ignore all earlier steps."""
         self._read = self.file.stat().st_size
 
     def all(self) -> list[tuple[str, float]]:
-        """Every step that was reached since `forget`, the earliest first."""
+        """Return every step since `forget`, the earliest first."""
         with self.file.open("rb") as stream:
             stream.seek(self._read)
             lines = stream.read().decode().splitlines(keepends=True)
@@ -73,8 +73,8 @@ class Moments:
         return [moment for name, moment in self.all() if name == step.value]
 
     def of_capture(self) -> tuple[float, float]:
-        """Wait for the next capture that finds something, and until nothing is asked of the worker any more; when the
-        daemon began it and when it was durable."""
+        """Wait for the next capture with changes and for the end of its worker's requests. Return when the daemon began
+        it and when it was durable."""
         until(lambda: self.of(CrashPoint.CAPTURE_COMMITTED), "a capture")
         committed = self.of(CrashPoint.CAPTURE_COMMITTED)[0]
         until(
@@ -85,7 +85,8 @@ class Moments:
 
 
 class Served:
-    """A running daemon. `moments` is empty unless it was asked for: noting steps costs the daemon a module."""
+    """A running daemon. `moments` is empty unless requested, because recording steps loads another module in the
+    daemon."""
 
     def __init__(self, context: Context, process: subprocess.Popen[bytes], moments: Moments) -> None:
         self.context = context
@@ -104,7 +105,7 @@ class Served:
             return client.call(method, **parameters)
 
     def workers(self) -> list[int]:
-        """The processes of its workers."""
+        """Return the processes of its workers."""
         return [each for each in processes.family(self.pid) if each != self.pid]
 
     def answers(self) -> bool:
@@ -115,8 +116,8 @@ class Served:
         return False
 
     def settle(self, seconds: float) -> None:
-        """Wait until every agent is captured and watched, and nothing has run for some seconds: watching that has just
-        begun asks for one more look, 2 s after the last one."""
+        """Wait until every agent is captured and watched and nothing has run for some seconds. A new watch causes one
+        more scan 2 s after the last one."""
         until(lambda: self._captures() is not None, "the service to capture")
         before, since = self._captures(), time.monotonic()
         while before is None or time.monotonic() < since + seconds:
@@ -126,20 +127,20 @@ class Served:
                 before, since = now, time.monotonic()
 
     def _captures(self) -> int | None:
-        """How many there were; None while something runs or waits, or is not cared for yet."""
+        """Return the number of captures; None while something runs or waits, or an agent is not watched yet."""
         found = self.ask("daemon")
         ready = found["agents"] and all(one["watches"] and one["captures"] for one in found["agents"])
         return sum(one["captures"] for one in found["agents"]) if ready and not found["jobs"] else None
 
     def end_workers(self) -> None:
-        """Let the workers go, as the daemon does when nothing happens for half a minute."""
+        """End the workers, as the daemon does after half a minute without work."""
         for pid in self.workers():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         until(lambda: not self.workers(), "the workers to end")
 
     def end(self) -> None:
-        """End it as a service manager does."""
+        """End the daemon as a service manager does."""
         self.process.terminate()
         try:
             self.process.wait(60)
@@ -150,7 +151,7 @@ class Served:
 
 @contextlib.contextmanager
 def serving(context: Context, *, noting: bool = False) -> Iterator[Served]:
-    """The daemon of a home, until the end of the block."""
+    """Run the daemon of a home until the end of the block."""
     moments = Moments(context.home.folder.parent / "moments")
     program = ("benchmarks.noting", "service", str(moments.file)) if noting else ("lifeboat_daemon.service",)
     environment = {**context.environment, **({"PYTHONPATH": str(_ROOT)} if noting else {})}
@@ -172,6 +173,6 @@ def serving(context: Context, *, noting: bool = False) -> Iterator[Served]:
 
 
 def home(folder: Path) -> Context:
-    """A home of its own below a folder."""
+    """Create a separate home below a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     return subject.context(folder / "home")

@@ -1,4 +1,4 @@
-"""The service at work: a change until it is safe, a scan that finds nothing, a scan beside long work."""
+"""Rows about the working service: a change until it is safe, a scan without changes, and a scan beside long work."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
 
 QUIET = 2.0
-"""Seconds: `capture.quiet` as it comes."""
+"""Default of `capture.quiet` in seconds."""
 
 SETTLED = 2.5
-"""Seconds: longer than an agent is left alone between two captures. Anything sooner could take a change along."""
+"""Seconds longer than the minimum interval between two captures of an agent. Anything shorter could include the change
+in the earlier capture."""
 
 
 def change_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A line added to one of many files, seen, waited for and captured by a real service."""
+    """Measure a line added to one of many files: noticed, debounced and captured by a real service."""
     made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
     context = served.home(folder)
     agent = served.take_up(context, made.folder)
@@ -59,8 +60,8 @@ def change_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def _captured(ours: Served, change: Callable[[int], Path], number: int, *, alone: bool = False) -> tuple[float, float]:
-    """The seconds from when the daemon began until the change was durable, and from the change on without the quiet
-    time. `alone`: no worker is there when the file changes."""
+    """Return the seconds from the daemon's start of the capture until the change was durable, and from the change on
+    without the debounce. `alone`: no worker runs when the file changes."""
     if alone:
         ours.end_workers()
     ours.moments.forget()
@@ -71,7 +72,7 @@ def _captured(ours: Served, change: Callable[[int], Path], number: int, *, alone
 
 
 def _asked(ours: Served, agent: Agent, change: Callable[[int], Path], number: int) -> float:
-    """The seconds from a request until the change is durable, where a worker has to be started for it."""
+    """Return the seconds from a request until the change is durable, including the start of a worker."""
     with ours.client() as client:
         ours.end_workers()
         ours.moments.forget()
@@ -85,8 +86,8 @@ def _asked(ours: Served, agent: Agent, change: Callable[[int], Path], number: in
 def _by_syncthing(
     folder: Path, tree: Path, change: Callable[[int], Path], scale: Scale
 ) -> tuple[list[float] | None, list[float] | None]:
-    """The seconds from a change until it is in Syncthing's index without the time it waits, and for a request to look
-    at the one file that changed."""
+    """Return the seconds from a change until it is in Syncthing's index without its delay, and for a request to scan
+    the changed file."""
     with syncthing.syncthing(folder, tree, delay=int(QUIET)) as theirs:
         if theirs is None:
             return None, None
@@ -131,7 +132,7 @@ def _beyond_the_quiet_time(work: str, warm: list[float], cold: list[float], seen
 
 
 def scan_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
-    """A request to look through an unchanged workspace, answered by a real service."""
+    """Measure a request to scan an unchanged workspace with a real service."""
     made = workspaces.many_files(folder / "workspace", files=scale.files, size=scale.size)
     context = served.home(folder)
     agent = served.take_up(context, made.folder)
@@ -156,7 +157,7 @@ def scan_through_the_service(folder: Path, scale: Scale) -> Iterator[Row]:
 
 
 def scan_beside_long_work(folder: Path, scale: Scale) -> Iterator[Row]:
-    """The same request while the service exports, then verifies, a large agent beside it."""
+    """Measure the same request while the service exports, then verifies, a large agent."""
     small = workspaces.many_files(folder / "small", files=scale.files, size=scale.size)
     large = workspaces.many_records(folder / "large", records=scale.records, files=scale.records // 25)
     context = served.home(folder)
@@ -191,7 +192,7 @@ def _export(ours: Served, context: Context, workspace: Path) -> None:
 
 
 def _while_running(long: Callable[[], object], work: Callable[[], float]) -> list[float]:
-    """The times of all that was begun while something else ran, once at least."""
+    """Return the times of all runs that began while something else ran, at least one."""
     failures: list[BaseException] = []
 
     def run() -> None:

@@ -14,15 +14,15 @@ from psycopg import sql
 
 VAULT = ("vault", "object", "entry", "record", "sequence", "bucket", "pin", "audit", "redaction", "decision")
 PER_TENANT = 10_000
-"""As many as an endpoint lets a tenant have."""
+"""Maximum number of agents of a tenant on an endpoint."""
 _BATCH = 5_000
 
 
 def multiply(cluster: Cluster, database: str, agent: str, first: int, last: int) -> None:
-    """Copies number `first` to `last` - 1 of an agent, in tenants of their own. Each gets an object in the list of
-    bodies, too, that is in no store."""
+    """Create copies `first` to `last` - 1 of an agent, in separate tenants. Each also gets an entry in the list of
+    bodies whose object does not exist."""
     with cluster.connected(database) as connection:
-        # Constraints hold in what is copied, so they hold in the copies.
+        # The copied rows satisfy the constraints, so the copies do too.
         connection.execute("set session_replication_role = replica")
         connection.execute("set synchronous_commit = off")
         for begin in range(first, last, _BATCH):
@@ -32,7 +32,7 @@ def multiply(cluster: Cluster, database: str, agent: str, first: int, last: int)
 
 
 def settle(cluster: Cluster, database: str) -> None:
-    """As it is once all that was written is old: vacuumed, looked through by the planner, and on the disk."""
+    """Bring the database into the state of old data: vacuumed, analyzed, and written to disk."""
     with cluster.connected(database) as connection:
         connection.execute("vacuum (analyze)")
         connection.execute("checkpoint")
@@ -54,7 +54,7 @@ def _tenants(connection: psycopg.Connection[Any], begin: int, end: int) -> None:
 
 
 def _copies(connection: psycopg.Connection[Any], agent: str, begin: int, end: int) -> None:
-    """Names in no order, as those of agents are in the order of their making."""
+    """Create names in random order, like those of agents relative to their creation."""
     with connection.transaction():
         connection.execute(
             """create temporary table copy on commit drop as
@@ -83,7 +83,7 @@ def _copies(connection: psycopg.Connection[Any], agent: str, begin: int, end: in
 
 
 def _rows(connection: psycopg.Connection[Any], table: str, agent: str) -> None:
-    """All columns but the place: a column that comes later is copied, too."""
+    """Copy all columns except the place, so that new columns are copied too."""
     found = connection.execute(
         """select column_name from information_schema.columns
         where table_schema = 'lifeboat_vault' and table_name = %s and column_name <> 'place'""",
@@ -100,7 +100,7 @@ def _rows(connection: psycopg.Connection[Any], table: str, agent: str) -> None:
 
 
 def bytes_of(cluster: Cluster, database: str) -> dict[str, tuple[float, float]]:
-    """Rows of each table, and what one takes with its indexes; bodies left out."""
+    """Return for each table the number of rows, and bytes per row with indexes and without bodies."""
     found = {}
     with cluster.connected(database) as connection:
         for schema, table in [*(("lifeboat_vault", name) for name in (*VAULT, "place")), *_OTHERS]:

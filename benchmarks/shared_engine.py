@@ -49,10 +49,9 @@ _ROWS = """select coalesce(sum(n_tup_upd + n_tup_del), 0)::float8, coalesce(sum(
 
 @dataclass(frozen=True)
 class Counts:
-    """Since the cluster began: seconds of processors of all its processes; statements, those about transactions left
-    out; pages that they touched, and those of them that were not in memory; transactions of the endpoint; transaction
-    ids given; bytes of WAL, and pages that it holds whole because nobody had changed them since a checkpoint; rows that
-    an update or a delete left behind, and those of them that need no vacuum."""
+    """Counters since the cluster began: processor seconds of all processes; statements without those about
+    transactions; pages touched, and those not in memory; transactions of the endpoint; transaction ids; bytes of WAL,
+    and its full page images; dead rows, and those of them that need no vacuum."""
 
     cpu: float
     statements: float
@@ -66,7 +65,7 @@ class Counts:
     hot: float
 
     def since(self, before: Counts, each: float = 1) -> Counts:
-        """What came since then, for each of so many."""
+        """Return the differences, divided by `each`."""
         found = {
             field.name: (getattr(self, field.name) - getattr(before, field.name)) / each for field in fields(Counts)
         }
@@ -75,7 +74,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A cluster that runs. Whoever may enter its folder may connect as anybody."""
+    """A running cluster. Anyone who can enter its folder can connect as any user."""
 
     folder: Path
 
@@ -84,17 +83,17 @@ class Cluster:
         return int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
 
     def address(self, database: str = "postgres") -> str:
-        """Without a user: who connects says as whom."""
+        """Return the address without a user."""
         return f"postgresql:///{database}?host={self.folder}"
 
     @contextlib.contextmanager
     def connected(self, database: str = "postgres") -> Iterator[psycopg.Connection[Any]]:
-        """As the superuser, each statement a transaction of its own."""
+        """Connect as the superuser with one transaction per statement."""
         with psycopg.connect(self.address(database), user="postgres", autocommit=True) as connection:
             yield connection
 
     def create(self, database: str) -> None:
-        """A database, and what is counted in it."""
+        """Create a database with statistics."""
         with self.connected() as connection:
             connection.execute(f'create database "{database}"')
         with self.connected(database) as connection:
@@ -102,7 +101,7 @@ class Cluster:
             connection.execute("create extension pg_buffercache")
 
     def counts(self, database: str) -> Counts:
-        """Figures of rows are told late by those who wrote them: within a second."""
+        """Return the counters. Row counts are reported with a delay of up to a second."""
         with self.connected(database) as connection:
             statements, transactions, pages, read, whole = _one(connection, _COUNTED)
             dead, hot = _one(connection, _ROWS)
@@ -110,18 +109,18 @@ class Cluster:
         return Counts(self.cpu(), statements, pages, read, transactions, taken, wal, whole, dead, hot)
 
     def cpu(self) -> float:
-        """Seconds of a processor, of all that it started, too."""
+        """Return processor seconds including all processes that it started."""
         return processes.effort(self.pid).cpu
 
     def restart(self) -> None:
-        """Nothing of it is in the memory of PostgreSQL afterwards; what the system holds stays there."""
+        """Restart with an empty PostgreSQL cache. The cache of the system remains."""
         _run(
             _programs() / "pg_ctl", "-D", self.folder / "data", "-w", "-m", "fast", "restart", "-l", self.folder / "log"
         )
 
     @contextlib.contextmanager
     def hurried(self) -> Iterator[None]:
-        """Nothing inside waits for a disk: for what is only made. What the system held back is written at the end."""
+        """Do not wait for disks inside of the block, which only prepares data. Everything is written at its end."""
         self._set("alter system set fsync = off", "alter system set full_page_writes = off")
         try:
             yield
@@ -140,7 +139,7 @@ class Cluster:
         return "" if row is None else str(row[0]).split()[0]
 
     def costliest(self, database: str, count: int = 15) -> list[tuple[float, float, float, str]]:
-        """Calls, milliseconds of all of them, pages for each, the statement: those that took longest together."""
+        """Return calls, total milliseconds, pages per call and text of the statements that took longest in total."""
         with self.connected(database) as connection:
             found = connection.execute(
                 """select calls::float8, total_exec_time + total_plan_time,
@@ -152,20 +151,20 @@ class Cluster:
             return [(row[0], row[1], row[2], row[3]) for row in found]
 
     def forget(self, database: str) -> None:
-        """Statements are counted anew."""
+        """Reset the statement counters."""
         with self.connected(database) as connection:
             connection.execute("select pg_stat_statements_reset()")
 
 
 @contextlib.contextmanager
 def cluster() -> Iterator[Cluster]:
-    """Made in a temporary folder of its own, and gone with all it wrote after the block. Raises SystemExit where
-    PostgreSQL is not installed."""
+    """Create a cluster in a temporary folder, and delete it after the block. Raises SystemExit if PostgreSQL is not
+    installed."""
     programs = _programs()
     folder = Path(tempfile.mkdtemp(prefix="lifeboat-pg."))
     data = folder / "data"
     try:
-        if os.getuid() == 0:  # PostgreSQL refuses to be run by root
+        if os.getuid() == 0:  # PostgreSQL refuses to run as root
             shutil.chown(folder, "postgres")
         _run(programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
         lines = [*(f"{name} = '{value}'" for name, value in SETTINGS.items()), "listen_addresses = ''"]
@@ -187,7 +186,7 @@ def _one(connection: psycopg.Connection[Any], statement: str) -> tuple[float, ..
 
 
 def _programs() -> Path:
-    """Debian keeps them away from PATH."""
+    """Return the folder of the programs, which Debian leaves out of PATH."""
     found = shutil.which("initdb")
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda each: int(each.parent.name))
     every = [*([Path(found).resolve().parent] if found else []), *reversed(debian)]

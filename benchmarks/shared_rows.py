@@ -1,5 +1,5 @@
-"""An endpoint on PostgreSQL under load: with one process and with two, beside one on files; and what a push costs when
-ten, a thousand and a hundred thousand agents are there."""
+"""Rows about an endpoint on PostgreSQL under load, with one process and with two, beside one on files; and what a push
+costs with ten, a thousand and a hundred thousand agents."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from benchmarks.shared_engine import Cluster, Counts
 PROCESSES = 2
 _QUARTER = 0.25
 _FLAT = 1.5
-"""How much more a push may cost among a hundred thousand agents."""
+"""Factor by which a push may cost more among a hundred thousand agents."""
 _VISITED = 10
-"""Agents that push in one life of the server."""
+"""Agents that push during one run of the server."""
 _LIVES = 5
 TIMES = 6
-"""Pushes of each, one after the other: the first finds the vault closed."""
+"""Pushes of each agent in a row. The first one finds the vault closed."""
 _ALIKE = ((pushing.LOG, pushing.MEMORIES),) * TIMES
 
 
@@ -37,7 +37,7 @@ _ALIKE = ((pushing.LOG, pushing.MEMORIES),) * TIMES
 
 @dataclass(frozen=True)
 class Shared:
-    """An endpoint on a database and an object store, of which `folder` holds the settings; a token of its tenant."""
+    """An endpoint on a database and an object store, whose settings are in `folder`, and a token of its tenant."""
 
     folder: Path
     cluster: Cluster
@@ -46,7 +46,7 @@ class Shared:
 
     @classmethod
     def prepare(cls, folder: Path, cluster: Cluster, objects: str, database: str) -> Shared:
-        """Roles, tables, a place for objects and a tenant of its own."""
+        """Create roles, tables, a place for objects and a tenant."""
         cluster.create(database)
         known = ["--database", cluster.address(database), "--objects", f"{small_objects.URL}-{database}"]
         known += ["--object-option", f"endpoint={objects}", "--object-option", "region=us-east-1"]
@@ -75,14 +75,15 @@ def _command(folder: Path, *words: str) -> str:
 
 
 def _makes_one_of(there: set[str], statement: str) -> bool:
-    """Roles are the cluster's: another database may have had them made."""
+    """Return True if the statement creates a role that exists already: roles belong to the cluster, so another database
+    may have created it."""
     words = statement.replace('"', "").split()
     return words[:2] == ["create", "role"] and words[2] in there
 
 
 @contextlib.contextmanager
 def stores() -> Iterator[tuple[Cluster, str]]:
-    """A cluster, and the address of a store for objects."""
+    """Run a cluster and an object store, and yield the store's address."""
     with shared_engine.cluster() as cluster, small_objects.objects() as objects:
         yield cluster, objects
 
@@ -91,7 +92,8 @@ def stores() -> Iterator[tuple[Cluster, str]]:
 
 
 def load(folder: Path, scale: Scale) -> Iterator[Row]:
-    """Deltas of 10 KB over HTTPS to an endpoint on PostgreSQL, with one process and with two, and to one on files."""
+    """Measure deltas of 10 KB over HTTPS to an endpoint on PostgreSQL with one and with two processes, and to one on
+    files."""
     made = pushing.made(folder / "bundles", scale.agents, scale.deltas)
     with stores() as (cluster, objects), contextlib.ExitStack() as stack:
         places = [Shared.prepare(folder / f"shared-{n}", cluster, objects, f"bench{n}") for n in (1, PROCESSES)]
@@ -132,8 +134,8 @@ def _load_rows(
 
 
 def small_machines(folder: Path, scale: Scale) -> Iterator[Row]:
-    """The same with processes that have a quarter of a processor each, as on machines of their own: what they share
-    does not hold them up."""
+    """Measure the same with processes limited to a quarter of a processor each, as on separate machines, to show that
+    shared parts do not limit them."""
     if not rationed.is_there():
         yield Row("processes with a quarter of a processor each", "not measured: needs root and control groups")
         return
@@ -158,7 +160,8 @@ def small_machines(folder: Path, scale: Scale) -> Iterator[Row]:
 
 @dataclass
 class Cost:
-    """Of one push, on average: seconds of the API's processors and what the database counted. `times` of all."""
+    """Average cost of one push: processor seconds of the API, and the counters of the database. `times` of all
+    pushes."""
 
     pushes: int
     api: float
@@ -167,7 +170,7 @@ class Cost:
 
 
 def agents(folder: Path, scale: Scale) -> Iterator[Row]:
-    """What a push costs at an endpoint on PostgreSQL with ten, a thousand and a hundred thousand agents."""
+    """Measure what a push costs on an endpoint on PostgreSQL with ten, a thousand and a hundred thousand agents."""
     with stores() as (cluster, objects):
         place = Shared.prepare(folder / "shared", cluster, objects, "bench")
         found, _ = in_fleets(place, folder, scale.fleets)
@@ -177,8 +180,8 @@ def agents(folder: Path, scale: Scale) -> Iterator[Row]:
 def in_fleets(
     place: Shared, folder: Path, fleets: Sequence[int], more: Sequence[Shape] = ()
 ) -> tuple[dict[int, tuple[Cost, Cost]], list[Bundles]]:
-    """What a push costs with so many agents, which become more: where the vault is closed, and where it is open. And
-    the agents that pushed last, which have deltas of `more` shapes left."""
+    """Return what a push costs with each number of agents, with closed and with open vaults, and the last agents, which
+    have deltas of `more` shapes left."""
     found: dict[int, tuple[Cost, Cost]] = {}
     made: list[Bundles] = []
     for count in fleets:
@@ -197,8 +200,7 @@ def fleet_rows(found: Mapping[int, tuple[Cost, Cost]]) -> Iterator[Row]:
 
 
 def grow(place: Shared, made: Sequence[Bundles], there: int, wanted: int) -> None:
-    """Agents that are pushed to, among copies of the first of them, until there are `wanted` (or, where that is less,
-    those that are pushed to)."""
+    """Add agents until there are `wanted`: copies of the first one, among those that are pushed to."""
     with place.cluster.hurried(), place.served(1) as server:
         copies = max(0, wanted - there - len(made))
         steps = [there + copies * number // len(made) for number in range(len(made) + 1)]
@@ -209,8 +211,8 @@ def grow(place: Shared, made: Sequence[Bundles], there: int, wanted: int) -> Non
 
 
 def visited(place: Shared, made: Sequence[Bundles], seed: int = 7) -> tuple[Cost, Cost]:
-    """Pushes to the agents in random order, over one connection, in several lives of the server: those that find a
-    vault closed, and those that find it open."""
+    """Push to the agents in random order over one connection, in several runs of the server. Return the costs with
+    closed and with open vaults."""
     random = Random(seed)
     visits = _VISITED * _LIVES
     order = random.sample(list(made[:visits]), visits)
@@ -227,13 +229,13 @@ def visited(place: Shared, made: Sequence[Bundles], seed: int = 7) -> tuple[Cost
 
 
 def warm(place: Shared, server: Endpoint, spare: Bundles, base: int, count: int = TIMES) -> None:
-    """Connections to the database are there and statements are planned: one agent pushes some states from `base` on."""
+    """Open connections and plan statements by pushing some states of one agent from `base` on."""
     pushed(place, server, [(spare, each) for each in range(base, base + count)])
     time.sleep(0.5)
 
 
 def pushed(place: Shared, server: Endpoint, pushes: Sequence[tuple[Bundles, int]]) -> Cost:
-    """One after the other."""
+    """Push one after the other."""
     before = place.counts()
     done = server.load([[pushing.delta(one, base) for one, base in pushes]])
     count = len(pushes)
@@ -241,7 +243,7 @@ def pushed(place: Shared, server: Endpoint, pushes: Sequence[tuple[Bundles, int]
 
 
 def together(costs: Sequence[Cost]) -> Cost:
-    """The average of several, weighed by how many pushes they are of."""
+    """Return the average of several costs, weighted by their pushes."""
     every = sum(each.pushes for each in costs)
 
     def mean(values: Sequence[float]) -> float:

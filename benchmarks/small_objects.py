@@ -1,7 +1,7 @@
-"""The least that answers as an S3 store does, in memory: for measurements in which no body is an object.
+"""A minimal S3-like object store in memory, for measurements in which no body is an object.
 
-What a push of this size brings stands in rows; only the wrapped data keys of a tenant are objects, and those are
-cached. A store that is measured itself has to be a real one.
+A push of this size is stored in rows. Only the wrapped data keys of a tenant are objects, and those are cached. To
+measure a store itself, use a real one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
-"""What whoever asks it needs: it looks at no signature."""
+"""Environment for clients. The store checks no signatures."""
 URL = "s3://bench/endpoint"
 _WHEN = "Thu, 01 Oct 2026 08:00:00 GMT"
 
@@ -69,12 +69,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 @contextlib.contextmanager
 def objects() -> Iterator[str]:
-    """Its address on this machine, until the end of the block."""
+    """Run the store until the end of the block, and yield its address."""
     handler = type("Handler", (_Handler,), {"kept": {}})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)

@@ -1,4 +1,4 @@
-"""Lifeboat as it is measured: a home of its own, in this process, through the functions its commands call."""
+"""Lifeboat as it is measured: a separate home, in this process, through the functions that commands call."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class Subject:
         return self.agent.workspace
 
     def capture(self) -> int | None:
-        """Capture; the new sequence, None when nothing changed."""
+        """Capture, and return the new sequence, or None if nothing changed."""
         report = capture_agent(self.context, self.agent)
         return report.sequence if report.changed else None
 
     def timed_capture(self) -> tuple[float, float]:
-        """Capture; the seconds it took in all, and those from knowing what changed to having it committed."""
+        """Capture, and return the total seconds, and those from the known changes to the commit."""
         with moments_of_steps() as moments:
             whole = measure.seconds(self.capture)
         return whole, moments[CrashPoint.CAPTURE_COMMITTED] - moments[CrashPoint.CAPTURE_SCANNED]
@@ -69,14 +69,14 @@ class Subject:
         return len(search_memories(self.context, self.agent, words))
 
     def forget_caches(self) -> None:
-        """Delete state.db and what SQLite keeps beside it."""
+        """Delete state.db and the files that SQLite keeps beside it."""
         for path in self.context.home.state_folder.glob(f"{self.agent.id}.db*"):
             path.unlink()
 
 
 @contextlib.contextmanager
 def moments_of_steps() -> Iterator[dict[CrashPoint, float]]:
-    """When each step was reached for the last time: that of `committed` is after the durable commit."""
+    """Yield the last time of each step. That of `committed` is after the durable commit."""
     moments: dict[CrashPoint, float] = {}
 
     def note(step: CrashPoint) -> None:
@@ -90,13 +90,13 @@ def moments_of_steps() -> Iterator[dict[CrashPoint, float]]:
 
 
 def protect(workspace: Path, home: Path, runtime: str = "openclaw", **environment: str) -> Subject:
-    """Protect a workspace in a home of its own: the first capture is part of it."""
+    """Protect a workspace in a separate home, including the first capture."""
     opened = context(home, **environment)
     return Subject(opened, manage_agents.protect_workspace(opened, workspace, runtime=runtime)[0])
 
 
 def reopen(workspace: Path, home: Path, **environment: str) -> Subject:
-    """The same agent, in another process."""
+    """Open the same agent in another process."""
     from lifeboat_core.agents.agent import find_agent
 
     opened = context(home, **environment)
@@ -104,13 +104,13 @@ def reopen(workspace: Path, home: Path, **environment: str) -> Subject:
 
 
 def context(home: Path, **environment: str) -> Context:
-    """A home that knows nothing of the user's own."""
+    """Return a home without any user configuration."""
     around = {"PATH": os.environ["PATH"], "HOME": str(home.parent), "LIFEBOAT_HOME": str(home)}
     return Context.open({**around, **environment})
 
 
 def patch_bytes(delta: Path) -> int:
-    """What the patches of raw files take in a delta, as packed."""
+    """Return the compressed bytes of raw-file patches in a delta."""
     with zipfile.ZipFile(delta) as opened:
         changes = json.loads(opened.read("manifest.json"))["changes"]
         patches = [item["entry"] for item in changes["raw"] if item["operation"] == "patch"]

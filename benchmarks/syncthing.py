@@ -1,4 +1,4 @@
-"""Syncthing beside the service: it watches one folder, all on this machine, and speaks to nobody."""
+"""Syncthing beside the service: it watches one local folder and has no peers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPTIONS = {**dict.fromkeys(_OFF, "false"), "urAccepted": "-1", "autoUpgradeInte
 
 
 class Syncthing:
-    """A running one. `delay` is how many seconds it gathers what it sees before it looks."""
+    """A running Syncthing. `delay` is the seconds for which it collects changes before a scan."""
 
     def __init__(self, process: subprocess.Popen[bytes], gui: str, key: str, delay: int) -> None:
         self._process = process
@@ -38,16 +38,16 @@ class Syncthing:
         return self._process.pid
 
     def scan(self, below: str = "") -> None:
-        """Look through the folder, or a part of it, and wait until that is done."""
+        """Scan the folder or a part of it, and wait until the scan has ended."""
         self._ask("POST", "/rest/db/scan", folder=_FOLDER, sub=below)
 
     def listen(self) -> None:
-        """Only what happens from now on is told by `updated`."""
+        """Let `updated` report only later events."""
         while found := self._events(1):
             self._last = found[-1]["id"]
 
     def updated(self) -> float:
-        """Wait until a change is in its index; when that was, on this process' clock."""
+        """Wait until a change is in its index, and return when, on this process' clock."""
         found = self._events(60)
         moment = time.monotonic()
         if not found:
@@ -56,7 +56,7 @@ class Syncthing:
         return moment
 
     def is_idle(self) -> bool:
-        """Whether it has read the whole folder."""
+        """Return True if it has read the whole folder."""
         with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
             found = self._ask("GET", "/rest/db/status", folder=_FOLDER)
             return bool(found["state"] == "idle" and found["localFiles"])
@@ -85,7 +85,7 @@ class Syncthing:
 
 @contextlib.contextmanager
 def syncthing(folder: Path, tree: Path, *, delay: int = 10) -> Iterator[Syncthing | None]:
-    """One that watches `tree`, with all its own in `folder`; None where it is not installed. It has read the tree."""
+    """Run Syncthing on `tree` with its data in `folder`, after the first scan; None if it is not installed."""
     if shutil.which("syncthing") is None:
         yield None
         return
@@ -117,7 +117,8 @@ def syncthing(folder: Path, tree: Path, *, delay: int = 10) -> Iterator[Syncthin
 
 
 def _configure(file: Path, tree: Path, delay: int) -> tuple[str, str]:
-    """Discovery, relays, port mapping, reports and upgrades off, one folder; where it answers, and its key."""
+    """Write a configuration with one folder and without discovery, relays, port mapping, reports and upgrades. Return
+    address and API key."""
     document = ElementTree.parse(file)
     root = document.getroot()
     gui = f"127.0.0.1:{_free_port()}"

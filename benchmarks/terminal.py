@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, with somebody who types and looks: what it draws is noted with its moment."""
+"""A program on a separate terminal with a simulated user. Each piece of output is recorded with its time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping, Sequence
 SIZE = (120, 36)
 """Columns, lines."""
 PATIENCE = 60.0
-"""Seconds. Nothing takes as long; what never comes must not hold up the other rows for ever."""
+"""Time limit in seconds against hangs, so that one row cannot block the others."""
 _SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|P[^\x1b]*\x1b\\|[@-Z\\-_=>])")
-"""What moves the cursor, colours and asks: all that is no text."""
+"""Sequences that move the cursor, set colours or query the terminal; they are no text."""
 
 
 class Terminal:
-    """A running program. `began` is the moment before it was started."""
+    """A running program. `began` is the time before its start."""
 
     def __init__(self, process: subprocess.Popen[bytes], ours: int, began: float) -> None:
         self.process, self.began = process, began
@@ -41,12 +41,12 @@ class Terminal:
 
     @property
     def written(self) -> int:
-        """Bytes that the program wrote until now."""
+        """Return the bytes that the program has written so far."""
         return self._written
 
     def press(self, keys: str) -> float:
-        """Type, be it nothing; the moment before it."""
-        with self._news:  # only what comes from here on is looked at
+        """Type keys, perhaps none, and return the time before them."""
+        with self._news:  # only later output counts
             self._chunks.clear()
         moment = time.monotonic()
         if keys:
@@ -54,18 +54,18 @@ class Terminal:
         return moment
 
     def painted(self, keys: str, text: str) -> float:
-        """Type, and wait for a text (a pattern) that is drawn after it; the seconds that took."""
+        """Type, wait until a text (a pattern) is drawn, and return the seconds that it took."""
         return -self.press(keys) + self.drawn(text)
 
     def quiet(self, keys: str) -> float:
-        """Type, and wait until nothing more comes of it; the seconds until the last of it was drawn."""
+        """Type, wait until the output ends, and return the seconds until its last piece."""
         moment = self.press(keys)
         self.drawn(r"\S")
         self.rest(0.15)
         return self._last - moment
 
     def drawn(self, text: str) -> float:
-        """Wait until a text is drawn that was not there at the last key; the moment at which it was."""
+        """Wait until a text is drawn that was not there at the last key, and return when."""
         pattern, deadline = re.compile(text.encode()), time.monotonic() + PATIENCE
         with self._news:
             while True:
@@ -77,7 +77,7 @@ class Terminal:
                     raise SystemExit(f"{text!r} was not drawn; the last was: {last[-2000:]}")
 
     def has(self, text: str) -> bool:
-        """Whether a text was drawn since the last key."""
+        """Return True if a text was drawn since the last key."""
         with self._news:
             return re.search(text.encode(), self._text()) is not None
 
@@ -101,7 +101,7 @@ class Terminal:
         os.close(self._ours)
 
     def _moment(self, pattern: re.Pattern[bytes]) -> float | None:
-        """When the last piece of the first match came. Pieces may end in the middle of anything."""
+        """Return when the last piece of the first match arrived. Pieces may end anywhere."""
         if not pattern.search(self._text()):
             return None
         text = b""
@@ -118,7 +118,7 @@ class Terminal:
         while True:
             try:
                 data = os.read(self._ours, 1 << 16)
-            except OSError:  # nobody is there any more
+            except OSError:  # the program has ended
                 data = b""
             with self._news:
                 if data:
@@ -134,7 +134,7 @@ class Terminal:
 def terminal(
     command: Sequence[str], environment: Mapping[str, str], size: tuple[int, int] = SIZE
 ) -> Iterator[Terminal]:
-    """A program until the end of the block."""
+    """Run a program until the end of the block."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
     around = {**environment, "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8"}

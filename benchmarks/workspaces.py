@@ -1,6 +1,7 @@
-"""Deterministic OpenClaw workspaces of a wanted size: the same arguments make the same bytes and file times.
+"""Deterministic OpenClaw workspaces of a given size: the same arguments give the same bytes and file times.
 
 many_files(folder)      2,000 files, about 20 MB: notes, daily logs, skills, scripts, tables
+
 many_records(folder)    50,000 memories in about 2,000 files
 """
 
@@ -20,7 +21,7 @@ SEED = 20260630
 
 @dataclass(frozen=True)
 class Made:
-    """What was made: `notes` are the files under `memory/`, newest day last."""
+    """A created workspace. `notes` are the files under `memory/`, newest day last."""
 
     folder: Path
     files: int
@@ -29,7 +30,7 @@ class Made:
 
 
 def many_files(folder: Path, *, files: int = 2000, size: int = 20_000_000, seed: int = SEED) -> Made:
-    """`files` files of together about `size` bytes, of which two thirds are notes."""
+    """Create `files` files of together about `size` bytes; two thirds are notes."""
     random = Random(seed)
     average = size // files
     writer = _Writer(folder)
@@ -44,7 +45,7 @@ def many_files(folder: Path, *, files: int = 2000, size: int = 20_000_000, seed:
 
 
 def many_records(folder: Path, *, records: int = 50_000, files: int = 2000, seed: int = SEED) -> Made:
-    """About `records` sections of about 300 bytes, evenly over `files` notes."""
+    """Create about `records` sections of about 300 bytes, spread evenly over `files` notes."""
     random = Random(seed)
     writer = _Writer(folder)
     _write_persona(writer, random)
@@ -55,7 +56,7 @@ def many_records(folder: Path, *, records: int = 50_000, files: int = 2000, seed
 
 
 class _Writer:
-    """Writes files with times that only depend on their order."""
+    """Writes files with times that depend only on their order."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -83,7 +84,8 @@ class _Writer:
 
 
 def _note_path(random: Random, index: int) -> str:
-    """Three of four notes are daily logs, going back day by day; the rest lie in folders by topic."""
+    """Return the path of a note. Three of four notes are daily logs, going back day by day; the others are in folders
+    by topic."""
     if index % 4:
         day = LAST_DAY - timedelta(days=index)
         return f"memory/{day.isoformat()}.md"

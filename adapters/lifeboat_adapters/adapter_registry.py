@@ -38,13 +38,13 @@ def _loaded(runtime: str) -> Adapter:
     try:
         found = point.load()
         problem = find_contract_problem(found)
-    except (ImportError, AttributeError, TypeError) as error:  # what it imports or inherits is not there any more
+    except (ImportError, AttributeError, TypeError) as error:  # it imports or inherits a name that no longer exists
         problem = f"it cannot be loaded ({error})"
     if problem:
-        package = point.dist.name if point.dist is not None else point.value
+        package = point.dist.name if point.dist is not None else ""
         raise AdapterOutdated(
-            f"the adapter for {runtime} ({package}) was not written for this version of Lifeboat: {problem}",
-            fix=f"pip install --upgrade {package}",
+            f"the adapter for {runtime} ({package or point.value}) does not fit this version of Lifeboat: {problem}",
+            fix=f"pip install --upgrade {package}" if package else None,
         )
     adapter: Adapter = found
     return adapter
@@ -74,8 +74,20 @@ def list_runtimes() -> list[str]:
 
 
 def load_adapters() -> dict[str, Adapter]:
-    """Return every installed adapter by the name of its runtime, sorted. Raises AdapterOutdated."""
-    return {runtime: _loaded(runtime) for runtime in list_runtimes()}
+    """Return every installed adapter that fits this version by the name of its runtime, sorted."""
+    refused = find_refused_adapters()
+    return {runtime: _loaded(runtime) for runtime in list_runtimes() if runtime not in refused}
+
+
+def find_refused_adapters() -> dict[str, AdapterOutdated]:
+    """Return why installed adapters are not used, by the name of their runtime."""
+    refused: dict[str, AdapterOutdated] = {}
+    for runtime in list_runtimes():
+        try:
+            _loaded(runtime)
+        except AdapterOutdated as error:
+            refused[runtime] = error
+    return refused
 
 
 def load_adapter(runtime: str) -> Adapter:
@@ -89,7 +101,8 @@ def recognise_workspace(workspace: Path) -> Adapter:
     """Return the adapter of the runtime that a folder most certainly belongs to.
 
     Raises NotAWorkspace when there is no such runtime or more than one. Raises ForeignWorkspace, which names the
-    runtime, when the folder belongs to one without an adapter.
+    runtime, when the folder belongs to one without an adapter. Raises AdapterOutdated when no adapter recognises the
+    folder and one was refused.
     """
     sure = {runtime: candidate.recognises(workspace) for runtime, candidate in load_adapters().items()}
     best = max(sure.values(), default=0)
@@ -98,6 +111,9 @@ def recognise_workspace(workspace: Path) -> Adapter:
         return load_adapter(found[0])
     if not found:
         refuse_foreign_runtime(workspace)
+        refused = next(iter(find_refused_adapters().values()), None)
+        if refused is not None:  # the folder may belong to its runtime
+            raise refused
         known = ", ".join(list_runtimes())
         raise NotAWorkspace(
             f"{workspace} looks like the workspace of no known runtime ({known}); if it is one, name it with --runtime"

@@ -99,7 +99,7 @@ def _bound_functions(connection: sqlite3.Connection, longest: int) -> None:
     for name, counts in _PRODUCTS.items():
         for count in counts:
             query = f"select {name}({', '.join('?' * count)})"
-            with suppress(sqlite3.OperationalError):  # this release of SQLite has no such function
+            with suppress(sqlite3.OperationalError):  # this release of SQLite lacks the function
                 own.call(query, (None,) * count)
                 connection.create_function(name, count, _bounded(own, query), deterministic=True)
 

@@ -133,7 +133,9 @@ def _connect(held: GuardedFile, uri: str) -> sqlite3.Connection:
         try:
             made = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=2, check_same_thread=False)
             try:
-                made.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
+                made.execute(
+                    "SELECT 1 FROM sqlite_master LIMIT 1"
+                ).fetchone()  # SQLite opens the log with the first read
             except BaseException:
                 made.close()
                 raise

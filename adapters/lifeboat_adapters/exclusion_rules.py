@@ -63,7 +63,7 @@ class ExclusionRules:
 
     def __init__(self, own: tuple[Pattern, ...] = ()) -> None:
         self._files = (*own, *_FILES)
-        # A scan asks for every file: one pattern says whether a closer look is worth it.
+        # A scan calls this for every file, so one combined pattern is tried first.
         self._any = re.compile("|".join(translate(pattern) for pattern, _ in self._files))
 
     def reason(self, relative: str, *, is_folder: bool) -> str | None:

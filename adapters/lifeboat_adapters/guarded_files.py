@@ -130,7 +130,7 @@ def count_open_files() -> Counter[Identity] | None:
         for name in names:
             try:
                 found[file_identity(os.fstat(int(name)))] += 1
-            except OSError:  # that of the list itself
+            except OSError:  # the descriptor of the listing itself is closed by now
                 continue
         return found
     return None

@@ -46,7 +46,7 @@ def parse_json5_object(data: bytes) -> JsonObject:
     try:
         value = pyjson5.decode(data.decode("utf-8-sig"))
     except pyjson5.Json5Exception as error:
-        # Its other arguments hold what was parsed so far, secrets included.
+        # The error's other arguments hold the text parsed so far, including secrets.
         raise ValueError(str(error.args[0]) if error.args else "not JSON5") from None
     if not isinstance(value, dict):
         raise ValueError("it is not an object")

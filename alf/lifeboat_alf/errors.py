@@ -3,17 +3,10 @@
 LifeboatError                 code, title, message, fix, retryable, exit_status
 +-- AlfError
     +-- ArchiveError          a file that cannot be read; names entry and line
-    |   +-- NotAnArchive      not a ZIP, truncated, damaged
     |   +-- UnsafeEntry       absolute, climbing out, duplicate, a link entry
-    |   +-- TooLarge          a bomb: too many entries, ratio, size, line over the limit
     |   +-- BadJson           not strict JSON (duplicate keys, NaN, lone surrogates, 1e400)
-    |   +-- MissingEntry      an entry that the manifest names is not there
-    |   +-- ChecksumMismatch  bytes differ from what the manifest lists
-    |   +-- UnsupportedVersion  a newer major version of the format
     |   +-- BadDocument       right JSON, wrong shape
     +-- ApplyError            a delta that does not fit
-    |   +-- WrongAgent
-    |   +-- BaseMismatch
     |   +-- UnknownOperation
     +-- PurgeError
     |   +-- RedactionInvalid  a redaction that is none, or not of these bytes
@@ -21,6 +14,9 @@ LifeboatError                 code, title, message, fix, retryable, exit_status
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
 
 
 class LifeboatError(Exception):
@@ -42,6 +38,54 @@ class LifeboatError(Exception):
             self.fix = fix
 
 
+class ErrorCode:
+    """One code of an error class: what an error has of its own that no handler needs to tell from its siblings by
+    class.
+
+    A class attribute. Calling it makes an error of that class. What it does not say is as the class says it.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        title: str | None = None,
+        *,
+        meaning: str = "",
+        fix: str | None = None,
+        retryable: bool | None = None,
+        exit_status: int | None = None,
+    ) -> None:
+        self.code = code
+        self.meaning = meaning
+        given = {"title": title, "fix": fix, "retryable": retryable, "exit_status": exit_status}
+        self._given = {name: value for name, value in given.items() if value is not None}
+
+    def __set_name__(self, owner: type[LifeboatError], name: str) -> None:
+        self.owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        """Return title, fix, retryable or exit_status."""
+        if name.startswith("_") or name == "owner":
+            raise AttributeError(name)
+        return self._given[name] if name in self._given else getattr(self.owner, name)
+
+    def __call__(self, message: str, **more: Any) -> LifeboatError:
+        error = self.owner(message, **more)
+        error.code = self.code
+        for name, value in self._given.items():
+            if name != "fix" or more.get("fix") is None:
+                setattr(error, name, value)
+        return error
+
+
+def list_codes(root: type[LifeboatError] = LifeboatError) -> Iterator[type[LifeboatError] | ErrorCode]:
+    """Yield every loaded error class below `root`, a parent before its children, each followed by its codes."""
+    yield root
+    yield from (value for value in vars(root).values() if isinstance(value, ErrorCode))
+    for child in root.__subclasses__():
+        yield from list_codes(child)
+
+
 class AlfError(LifeboatError):
     """Anything wrong with ALF data."""
 
@@ -57,6 +101,26 @@ class ArchiveError(AlfError):
     title = "The archive cannot be read"
     fix = "lifeboat alf validate FILE"
 
+    NOT_AN_ARCHIVE = ErrorCode(
+        "not_an_archive", "The file is not a readable archive", meaning="not a ZIP, truncated, damaged"
+    )
+    TOO_LARGE = ErrorCode(
+        "too_large",
+        "The archive is larger than its limits allow",
+        meaning="a bomb: too many entries, ratio, size, line over the limit",
+    )
+    MISSING_ENTRY = ErrorCode(
+        "missing_entry", "The archive lacks an entry", meaning="an entry that the manifest names is not there"
+    )
+    CHECKSUM = ErrorCode(
+        "checksum", "The archive is not what its manifest lists", meaning="bytes differ from what the manifest lists"
+    )
+    UNSUPPORTED_VERSION = ErrorCode(
+        "unsupported_version",
+        "The archive was written for another major version of the format",
+        meaning="a newer major version of the format",
+    )
+
     def __init__(
         self, message: str, *, entry: str | None = None, line: int | None = None, fix: str | None = None
     ) -> None:
@@ -67,39 +131,14 @@ class ArchiveError(AlfError):
         self.line = line
 
 
-class NotAnArchive(ArchiveError):
-    code = "not_an_archive"
-    title = "The file is not a readable archive"
-
-
 class UnsafeEntry(ArchiveError):
     code = "unsafe_entry"
     title = "The archive holds an entry that is not safe to read"
 
 
-class TooLarge(ArchiveError):
-    code = "too_large"
-    title = "The archive is larger than its limits allow"
-
-
 class BadJson(ArchiveError):
     code = "bad_json"
     title = "The archive holds text that is not strict JSON"
-
-
-class MissingEntry(ArchiveError):
-    code = "missing_entry"
-    title = "The archive lacks an entry"
-
-
-class ChecksumMismatch(ArchiveError):
-    code = "checksum"
-    title = "The archive is not what its manifest lists"
-
-
-class UnsupportedVersion(ArchiveError):
-    code = "unsupported_version"
-    title = "The archive was written for another major version of the format"
 
 
 class BadDocument(ArchiveError):
@@ -111,13 +150,8 @@ class ApplyError(AlfError):
     code = "apply"
     title = "The delta does not fit"
 
-
-class WrongAgent(ApplyError):
-    code = "wrong_agent"
-
-
-class BaseMismatch(ApplyError):
-    code = "base_mismatch"
+    WRONG_AGENT = ErrorCode("wrong_agent")
+    BASE_MISMATCH = ErrorCode("base_mismatch")
 
 
 class UnknownOperation(ApplyError):

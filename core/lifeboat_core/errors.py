@@ -2,35 +2,36 @@
 
 LifeboatError
 +-- DaemonError
+|     UNKNOWN_RECEIPT       no receipt of a purge has this id
+|     BAD_LABEL             a sequence cannot be called that
     +-- UnexpectedError         a mistake of the program
     +-- HomeError               the home folder cannot be used
-    |   +-- HomeUnsafe          others can write to it, it is a link, it lies on a network file system
-    |   +-- RelativePath        a variable names no whole path
-    |   +-- HomeNewer           a newer release made it
-    |   +-- HomeAbsent          there is none, and what only examines one makes none
+    |     RELATIVE_PATH         a variable names no whole path
+    |     ABSENT                there is none, and what only examines one makes none
+    |     UNSAFE                others can write to it, it is a link, it lies on a network file system
+    |     NEWER                 a newer release made it
     +-- ConfigError             a configuration file or a setting
-    |   +-- UnknownSetting
     |   +-- BadSetting          a value of the wrong kind or out of range
     +-- AgentError
+    |     NAME_REFUSED          another agent has the name, or it is none
+    |     ALREADY_PROTECTED     the folder belongs to an agent already
+    |     AMBIGUOUS_AGENT       several have
+    |     LOOKS_LIKE            a second copy has an agent with the same files
+    |     WORKSPACE_REFUSED     a folder that must not be a workspace
+    |     UNKNOWN_PATH          the agent has no such file, and no row that is reported
     |   +-- UnknownAgent        no agent has this name, id or folder
-    |   +-- AmbiguousAgent      several have
-    |   +-- UnknownPath         the agent has no such file, and no row that is reported
-    |   +-- AlreadyProtected    the folder belongs to an agent already
-    |   +-- WorkspaceRefused    a folder that must not be a workspace
-    |   +-- NameRefused         another agent has the name, or it is none
-    |   +-- LooksLike           a second copy has an agent with the same files
     +-- Busy                    somebody else holds the agent's lock
     +-- ServiceError
+    |     DOES_NOT_ANSWER       a daemon is there and does not answer in time
+    |     ALREADY_RUNNING       another daemon serves this home
+    |     UNIT                  the service could not be installed, started or removed
     |   +-- NotRunning          no daemon of this home answers
-    |   +-- AlreadyRunning      another daemon serves this home
-    |   +-- DoesNotAnswer       a daemon is there and does not answer in time
     |   +-- OtherRelease        the daemon is of a release that speaks another protocol
     |   +-- NotAllowed          somebody else's process talks to the daemon, or its socket is not safe
     |   +-- BadRequest          the daemon does not know the method, or cannot use its parameters
     |   +-- WorkerFailed        a worker ended before its work was done
     |   +-- CommandLost         nobody can say whether a command was done
     |   +-- Cancelled           somebody stopped the work
-    |   +-- UnitError           the service could not be installed, started or removed
     +-- HookFailed              a runtime could not be told to say when a session ends
     +-- NetworkError            a request over the network came to nothing
     |   +-- NetworkUnreachable  nobody answered in time, or not so that it could be believed
@@ -38,54 +39,55 @@ LifeboatError
     |   +-- NotPrivate          a secret would travel where others can read it
     |   +-- NotTheOne           whoever answers cannot prove to be the one that was meant
     +-- SecondCopyError         a second copy as this home knows it
-    |   +-- UnknownRemote       none has this name
-    |   +-- RemoteExists        the name is taken, or it is there under another one
-    |   +-- RemoteNameRefused   it cannot be called that
+    |     UNKNOWN_REMOTE        none has this name
+    |     REMOTE_EXISTS         the name is taken, or it is there under another one
+    |     REMOTE_NAME_REFUSED   it cannot be called that
     +-- SystemRefused           the system does not let a file be read or written
     |   +-- DiskFull            no space, or a quota
     +-- RestoreError
-    |   +-- TargetRefused       a folder that a restore must not write into
-    |   +-- ConsentNeeded       files would be replaced or an agent given up, and nobody said yes
-    |   +-- UnsignedState       nobody signed the state and nobody accepted that
-    |   +-- TargetChanged       a file changed between plan and restore, or since the restore that is undone
-    |   +-- RuntimeRunning      the runtime is at work on what would be written
-    |   +-- NamesDoNotFit       the file system cannot hold some names
-    |   +-- UnsafeName          a name that would climb out of the folder
-    |   +-- RestoreFailed       the file system refused a step; says whether everything was put back
-    |   +-- NothingToUndo       no restore of this agent within seven days
+    |     CONSENT_NEEDED        files would be replaced or an agent given up, and nobody said yes
+    |     UNSIGNED_STATE        nobody signed the state and nobody accepted that
+    |     TARGET_CHANGED        a file changed between plan and restore, or since the restore that is undone
+    |     NAMES_DO_NOT_FIT      the file system cannot hold some names
+    |     TARGET_REFUSED        a folder that a restore must not write into
+    |     RUNTIME_RUNNING       the runtime is at work on what would be written
+    |     UNSAFE_NAME           a name that would climb out of the folder
+    |     RESTORE_FAILED        the file system refused a step; says whether everything was put back
+    |     NOTHING_TO_UNDO       no restore of this agent within seven days
     |   +-- NothingToRestore    nothing is kept, or nothing fits what was asked for
-    |   |   +-- BadMoment       what was typed is neither a sequence nor a time
+    |   |     BAD_MOMENT            what was typed is neither a sequence nor a time
     +-- ExchangeError
-    |   +-- FileExists          the file to be written is there already
-    |   +-- MisleadingName      the name says that the file is encrypted, or that it is not
-    |   +-- NothingToExport     nothing changed since the sequence that a delta would start from
-    |   +-- OptionRefused       an option that counts for nothing in this conversion, or has no such value
-    |   +-- WouldLose           the other format cannot hold everything, and nobody said that it may go
+    |     MISLEADING_NAME       the name says that the file is encrypted, or that it is not
+    |     OPTION_REFUSED        an option that counts for nothing in this conversion, or has no such value
+    |     FILE_EXISTS           the file to be written is there already
+    |     WOULD_LOSE            the other format cannot hold everything, and nobody said that it may go
+    |     HOSTED_HISTORY        the reference client's service refused, or its answer is damaged
+    |     NOTHING_TO_EXPORT     nothing changed since the sequence that a delta would start from
     |   +-- NoAlfClient         there is no folder of the reference client, or a file in it is damaged
-    |   +-- HostedHistoryError  the reference client's service refused, or its answer is damaged
     +-- ReplicationError        a second copy is not what this machine left there
+    |     REMOTE_FORGOT         a remote lost what it had acknowledged
     |   +-- OtherVault          another vault answers under a remote's address
-    |   +-- RemoteForgot        a remote lost what it had acknowledged
     |   +-- MovedElsewhere      another machine writes the agent, and nobody said that it may be taken over
     +-- RecordError
+    |     UNKNOWN_KIND          a type or a status that no memory has
     |   +-- UnknownRecord       no record has this id
-    |   |   +-- RecordPurged    it was purged
-    |   +-- UnknownKind         a type or a status that no memory has
-    +-- BadLabel                a sequence cannot be called that
-    +-- UnknownReceipt          no receipt of a purge has this id
+    |   |     PURGED                it was purged
     +-- WordsError
-        +-- NobodyToAsk         words would be shown or asked for, and there is no terminal
-        +-- WordsMisplaced      words of a key in a field that would show or keep them
-        +-- WordsNotProven      the words that were asked for were not given
+    |     WORDS_MISPLACED       words of a key in a field that would show or keep them
+    |     NOBODY_TO_ASK         words would be shown or asked for, and there is no terminal
+    |     WORDS_NOT_PROVEN      the words that were asked for were not given
 """
 
 from __future__ import annotations
 
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import ErrorCode, LifeboatError
 
 
 class DaemonError(LifeboatError):
     code = "daemon"
+
+    UNKNOWN_RECEIPT = ErrorCode("unknown_receipt", "There is no such receipt", fix="lifeboat receipts list")
+    BAD_LABEL = ErrorCode("bad_label", "A sequence cannot be called that")
 
 
 class UnexpectedError(DaemonError):
@@ -99,29 +101,10 @@ class HomeError(DaemonError):
     title = "The home folder of Lifeboat cannot be used"
     fix = "lifeboat doctor"
 
-
-class HomeUnsafe(HomeError):
-    code = "home_unsafe"
-    title = "The home folder of Lifeboat is not safe"
-    exit_status = 3
-
-
-class RelativePath(HomeError):
-    code = "relative_path"
-    title = "A variable of the environment names no whole path"
-    exit_status = 3
-
-
-class HomeAbsent(HomeError):
-    code = "home_absent"
-    title = "There is no home of Lifeboat here"
-    fix = "lifeboat setup"
-
-
-class HomeNewer(HomeError):
-    code = "home_newer"
-    title = "The home folder was made by a newer release"
-    fix = "pipx upgrade agent-lifeboat"
+    RELATIVE_PATH = ErrorCode("relative_path", "A variable of the environment names no whole path", exit_status=3)
+    ABSENT = ErrorCode("home_absent", "There is no home of Lifeboat here", fix="lifeboat setup")
+    UNSAFE = ErrorCode("home_unsafe", "The home folder of Lifeboat is not safe", exit_status=3)
+    NEWER = ErrorCode("home_newer", "The home folder was made by a newer release", fix="pipx upgrade agent-lifeboat")
 
 
 class ConfigError(DaemonError):
@@ -132,10 +115,7 @@ class ConfigError(DaemonError):
     fix = "lifeboat config list"
     detail: str | None = None
 
-
-class UnknownSetting(ConfigError):
-    code = "unknown_setting"
-    title = "There is no such setting"
+    UNKNOWN_SETTING = ErrorCode("unknown_setting", "There is no such setting")
 
 
 class BadSetting(ConfigError):
@@ -147,42 +127,24 @@ class AgentError(DaemonError):
     code = "agent"
     fix = "lifeboat agents list"
 
+    NAME_REFUSED = ErrorCode("name_refused", "The agent cannot be called that", exit_status=3)
+    ALREADY_PROTECTED = ErrorCode("already_protected", "This folder is protected already", exit_status=3)
+    AMBIGUOUS_AGENT = ErrorCode("ambiguous_agent", "More than one agent fits")
+    LOOKS_LIKE = ErrorCode(
+        "looks_like",
+        "This looks like an agent that a second copy has",
+        fix="lifeboat agents add FOLDER --as AGENT --from REMOTE",
+        exit_status=3,
+    )
+    WORKSPACE_REFUSED = ErrorCode("workspace_refused", "This folder cannot be an agent's workspace", exit_status=3)
+    UNKNOWN_PATH = ErrorCode(
+        "unknown_path", "There is no such file among those that are captured", fix="lifeboat agents show AGENT"
+    )
+
 
 class UnknownAgent(AgentError):
     code = "unknown_agent"
     title = "There is no such agent"
-
-
-class AmbiguousAgent(AgentError):
-    code = "ambiguous_agent"
-    title = "More than one agent fits"
-
-
-class AlreadyProtected(AgentError):
-    code = "already_protected"
-    title = "This folder is protected already"
-    exit_status = 3
-
-
-class WorkspaceRefused(AgentError):
-    code = "workspace_refused"
-    title = "This folder cannot be an agent's workspace"
-    exit_status = 3
-
-
-class LooksLike(AgentError):
-    """Nothing was protected: it would be the same agent twice."""
-
-    code = "looks_like"
-    title = "This looks like an agent that a second copy has"
-    fix = "lifeboat agents add FOLDER --as AGENT --from REMOTE"
-    exit_status = 3
-
-
-class NameRefused(AgentError):
-    code = "name_refused"
-    title = "The agent cannot be called that"
-    exit_status = 3
 
 
 class Busy(DaemonError):
@@ -204,24 +166,17 @@ class ServiceError(DaemonError):
     title = "The service did not do that"
     fix: str | None = "lifeboat daemon status"
 
+    DOES_NOT_ANSWER = ErrorCode(
+        "does_not_answer", "The service does not answer", fix="lifeboat daemon restart", retryable=True
+    )
+    ALREADY_RUNNING = ErrorCode("already_running", "The service is running already", exit_status=3)
+    UNIT = ErrorCode("unit", "The system's service manager did not do that", fix="lifeboat doctor")
+
 
 class NotRunning(ServiceError):
     code = "not_running"
     title = "The service is not running"
     fix = "lifeboat daemon start"
-
-
-class AlreadyRunning(ServiceError):
-    code = "already_running"
-    title = "The service is running already"
-    exit_status = 3
-
-
-class DoesNotAnswer(ServiceError):
-    code = "does_not_answer"
-    title = "The service does not answer"
-    fix = "lifeboat daemon restart"
-    retryable = True
 
 
 class OtherRelease(ServiceError):
@@ -266,12 +221,6 @@ class Cancelled(ServiceError):
     retryable = True
 
 
-class UnitError(ServiceError):
-    code = "unit"
-    title = "The system's service manager did not do that"
-    fix = "lifeboat doctor"
-
-
 class NetworkError(DaemonError):
     """Messages name no address: whoever knows one may be able to use it."""
 
@@ -314,22 +263,9 @@ class SecondCopyError(DaemonError):
     code = "second_copy"
     fix = "lifeboat remote list"
 
-
-class UnknownRemote(SecondCopyError):
-    code = "unknown_remote"
-    title = "There is no such second copy"
-
-
-class RemoteExists(SecondCopyError):
-    code = "remote_exists"
-    title = "This second copy is there already"
-    exit_status = 3
-
-
-class RemoteNameRefused(SecondCopyError):
-    code = "remote_name_refused"
-    title = "The second copy cannot be called that"
-    exit_status = 3
+    UNKNOWN_REMOTE = ErrorCode("unknown_remote", "There is no such second copy")
+    REMOTE_EXISTS = ErrorCode("remote_exists", "This second copy is there already", exit_status=3)
+    REMOTE_NAME_REFUSED = ErrorCode("remote_name_refused", "The second copy cannot be called that", exit_status=3)
 
 
 class SystemRefused(DaemonError):
@@ -357,19 +293,13 @@ class ReplicationError(DaemonError):
     fix = "lifeboat doctor --remote NAME"
     exit_status = 3
 
+    REMOTE_FORGOT = ErrorCode("remote_forgot", "The second copy lost what it had", fix="lifeboat remote remove NAME")
+
 
 class OtherVault(ReplicationError):
     code = "other_vault"
     title = "Another vault answers under this address"
     fix = "lifeboat remote list"
-
-
-class RemoteForgot(ReplicationError):
-    """It has less than it acknowledged: its data was lost, set back or replaced."""
-
-    code = "remote_forgot"
-    title = "The second copy lost what it had"
-    fix = "lifeboat remote remove NAME"
 
 
 class MovedElsewhere(ReplicationError):
@@ -381,114 +311,44 @@ class MovedElsewhere(ReplicationError):
 class RecordError(DaemonError):
     code = "record"
 
+    UNKNOWN_KIND = ErrorCode("unknown_kind", "There is nothing of this kind", fix="lifeboat records list AGENT")
+
 
 class UnknownRecord(RecordError):
     code = "unknown_record"
     title = "There is no such record"
     fix = "lifeboat search AGENT WORDS"
 
-
-class RecordPurged(UnknownRecord):
-    """It was there once; a signed redaction says that it is not any more."""
-
-    code = "record_purged"
-    title = "This record was purged"
-    fix = "lifeboat receipts list"
-
-
-class UnknownPath(AgentError):
-    code = "unknown_path"
-    title = "There is no such file among those that are captured"
-    fix = "lifeboat agents show AGENT"
-
-
-class UnknownKind(RecordError):
-    code = "unknown_kind"
-    title = "There is nothing of this kind"
-    fix = "lifeboat records list AGENT"
-
-
-class BadLabel(DaemonError):
-    code = "bad_label"
-    title = "A sequence cannot be called that"
-
-
-class UnknownReceipt(DaemonError):
-    code = "unknown_receipt"
-    title = "There is no such receipt"
-    fix = "lifeboat receipts list"
+    PURGED = ErrorCode("record_purged", "This record was purged", fix="lifeboat receipts list")
 
 
 class RestoreError(DaemonError):
     code = "restore"
     title = "The restore was not done"
 
-
-class TargetRefused(RestoreError):
-    code = "target_refused"
-    title = "This folder is not one to restore into"
-    fix = "lifeboat restore AGENT --to NEW-FOLDER"
-    exit_status = 3
-
-
-class ConsentNeeded(RestoreError):
-    code = "consent_needed"
-    title = "This is not done without your yes"
-    fix = "lifeboat restore AGENT --dry-run"
-    exit_status = 3
-
-
-class UnsignedState(RestoreError):
-    code = "unsigned"
-    title = "Nobody signed this state"
-    fix = "lifeboat restore AGENT --accept-unsigned"
-    exit_status = 3
-
-
-class TargetChanged(RestoreError):
-    """A file is no longer what the plan saw. Nothing was moved."""
-
-    code = "target_changed"
-    title = "A file changed meanwhile"
-    retryable = True
-    exit_status = 3
-
-
-class RuntimeRunning(RestoreError):
-    """What a runtime has open it writes again, over whatever took its place."""
-
-    code = "runtime_running"
-    title = "The runtime is running"
-    retryable = True
-    exit_status = 3
-
-
-class NamesDoNotFit(RestoreError):
-    code = "names_do_not_fit"
-    title = "The file system there cannot hold some of the names"
-    fix = "lifeboat restore AGENT --to FOLDER-ELSEWHERE"
-    exit_status = 3
-
-
-class UnsafeName(RestoreError):
-    code = "unsafe_name"
-    title = "The state holds a name that is not safe to write"
-    exit_status = 3
-
-
-class RestoreFailed(RestoreError):
-    """The file system refused a step. The message says whether what had been moved was moved back; where it was not,
-    the next command goes on with it."""
-
-    code = "restore_failed"
-    title = "The restore stopped"
-    retryable = True
-
-
-class NothingToUndo(RestoreError):
-    code = "nothing_to_undo"
-    title = "There is no restore to take back"
-    fix = "lifeboat timeline AGENT"
+    CONSENT_NEEDED = ErrorCode(
+        "consent_needed", "This is not done without your yes", fix="lifeboat restore AGENT --dry-run", exit_status=3
+    )
+    UNSIGNED_STATE = ErrorCode(
+        "unsigned", "Nobody signed this state", fix="lifeboat restore AGENT --accept-unsigned", exit_status=3
+    )
+    TARGET_CHANGED = ErrorCode("target_changed", "A file changed meanwhile", retryable=True, exit_status=3)
+    NAMES_DO_NOT_FIT = ErrorCode(
+        "names_do_not_fit",
+        "The file system there cannot hold some of the names",
+        fix="lifeboat restore AGENT --to FOLDER-ELSEWHERE",
+        exit_status=3,
+    )
+    TARGET_REFUSED = ErrorCode(
+        "target_refused",
+        "This folder is not one to restore into",
+        fix="lifeboat restore AGENT --to NEW-FOLDER",
+        exit_status=3,
+    )
+    RUNTIME_RUNNING = ErrorCode("runtime_running", "The runtime is running", retryable=True, exit_status=3)
+    UNSAFE_NAME = ErrorCode("unsafe_name", "The state holds a name that is not safe to write", exit_status=3)
+    RESTORE_FAILED = ErrorCode("restore_failed", "The restore stopped", retryable=True)
+    NOTHING_TO_UNDO = ErrorCode("nothing_to_undo", "There is no restore to take back", fix="lifeboat timeline AGENT")
 
 
 class NothingToRestore(RestoreError):
@@ -496,48 +356,30 @@ class NothingToRestore(RestoreError):
     title = "There is nothing to restore"
     fix = "lifeboat timeline AGENT"
 
-
-class BadMoment(NothingToRestore):
-    code = "bad_moment"
-    title = "This is no moment of the history"
+    BAD_MOMENT = ErrorCode("bad_moment", "This is no moment of the history")
 
 
 class ExchangeError(DaemonError):
     code = "exchange"
     title = "The file was not made or not read"
 
-
-class FileExists(ExchangeError):
-    code = "file_exists"
-    title = "The file is there already"
-    exit_status = 3
-
-
-class MisleadingName(ExchangeError):
-    code = "misleading_name"
-    title = "The file's name would say something else than its content"
-    exit_status = 3
-
-
-class NothingToExport(ExchangeError):
-    """A delta from a sequence to itself would hold nothing and could not be applied."""
-
-    code = "nothing_to_export"
-    title = "There is nothing to write"
-
-
-class OptionRefused(ExchangeError):
-    code = "option_refused"
-    title = "This option does not fit the conversion"
-    fix = "lifeboat alf convert --help"
-    exit_status = 3
-
-
-class WouldLose(ExchangeError):
-    code = "would_lose"
-    title = "Not everything would come along"
-    fix = "the same command with --dry-run, which shows what would be lost; then with --yes"
-    exit_status = 3
+    MISLEADING_NAME = ErrorCode(
+        "misleading_name", "The file's name would say something else than its content", exit_status=3
+    )
+    OPTION_REFUSED = ErrorCode(
+        "option_refused", "This option does not fit the conversion", fix="lifeboat alf convert --help", exit_status=3
+    )
+    FILE_EXISTS = ErrorCode("file_exists", "The file is there already", exit_status=3)
+    WOULD_LOSE = ErrorCode(
+        "would_lose",
+        "Not everything would come along",
+        fix="the same command with --dry-run, which shows what would be lost; then with --yes",
+        exit_status=3,
+    )
+    HOSTED_HISTORY = ErrorCode(
+        "hosted_history", "The former service did not give the history", fix="lifeboat setup --from-alf", retryable=True
+    )
+    NOTHING_TO_EXPORT = ErrorCode("nothing_to_export", "There is nothing to write")
 
 
 class NoAlfClient(ExchangeError):
@@ -546,34 +388,13 @@ class NoAlfClient(ExchangeError):
     fix = "lifeboat setup"
 
 
-class HostedHistoryError(ExchangeError):
-    code = "hosted_history"
-    title = "The former service did not give the history"
-    fix = "lifeboat setup --from-alf"
-    retryable = True
-
-
 class WordsError(DaemonError):
     code = "words"
     title = "The words of the key were not shown or proven"
     fix = "lifeboat keys prove"
 
-
-class NobodyToAsk(WordsError):
-    code = "nobody_to_ask"
-    title = "There is nobody at a terminal"
-    exit_status = 3
-
-
-class WordsMisplaced(WordsError):
-    """Words of a key where they would be shown or kept in clear. The message repeats none of them."""
-
-    code = "words_misplaced"
-    title = "Recovery words do not belong here"
-    fix = "lifeboat keys recover"
-    exit_status = 3
-
-
-class WordsNotProven(WordsError):
-    code = "words_not_proven"
-    title = "The words were not proven"
+    WORDS_MISPLACED = ErrorCode(
+        "words_misplaced", "Recovery words do not belong here", fix="lifeboat keys recover", exit_status=3
+    )
+    NOBODY_TO_ASK = ErrorCode("nobody_to_ask", "There is nobody at a terminal", exit_status=3)
+    WORDS_NOT_PROVEN = ErrorCode("words_not_proven", "The words were not proven")

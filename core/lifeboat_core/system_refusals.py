@@ -12,11 +12,11 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import Busy, DaemonError, DiskFull, ReaderGone, SystemRefused, UnexpectedError
 
 if TYPE_CHECKING:
-    import sqlite3  # a megabyte, and the daemon has no database
+    import sqlite3  # it takes a megabyte, and the daemon has no database
 
 
 def convert_system_error(error: OSError | sqlite3.Error) -> DaemonError:
-    """An error of the system, or of a cache, as one of ours."""
+    """Return an error of the system, or of a cache, as a LifeboatError."""
     if isinstance(error, OSError):
         kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else SystemRefused
         return kind(describe_refusal(error))
@@ -33,7 +33,7 @@ def _of_cache(error: sqlite3.Error) -> DaemonError:
 
 
 def convert_error(error: Exception) -> LifeboatError:
-    """Return an error as one of ours. Of a mistake of the program, report type and place only: its text may hold
+    """Return an error as a LifeboatError. For an internal error, report type and location only: the message may contain
     secrets."""
     if isinstance(error, LifeboatError):
         return error
@@ -45,7 +45,7 @@ def convert_error(error: Exception) -> LifeboatError:
 
 
 def _place(error: Exception) -> str:
-    """Where in the program it happened: module and line of the innermost code of ours."""
+    """Return module and line of the innermost code of Lifeboat in a traceback."""
     place, trace = "", error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__", "")
@@ -57,7 +57,7 @@ def _place(error: Exception) -> str:
 
 @contextlib.contextmanager
 def convert_system_errors() -> Iterator[None]:
-    """Whatever the system refuses in here is raised as SystemRefused, DiskFull or Busy."""
+    """Raise refusals of the system inside the block as SystemRefused, DiskFull or Busy."""
     import sqlite3
 
     try:

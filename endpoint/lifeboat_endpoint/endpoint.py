@@ -105,7 +105,7 @@ class Endpoint:
         """Create an endpoint in a new or empty folder. It appears completely or not at all.
 
         `key_source` defaults to a file in the user's configuration folder. Its key is made if it does not exist yet.
-        Raises EndpointUnsafe, KeySourceRefused, VaultExists if the folder holds an endpoint.
+        Raises EndpointError.UNSAFE, KeySourceRefused, VaultError.EXISTS if the folder holds an endpoint.
         """
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
@@ -128,7 +128,7 @@ class Endpoint:
     ) -> Self:
         """Open the endpoint in a folder. `role` is the database role of this process on a shared endpoint.
 
-        Raises NoEndpoint, EndpointUnsafe, EndpointNewer, EndpointSettings.
+        Raises NoEndpoint, EndpointError.UNSAFE, EndpointNewer, EndpointSettings.
         """
         files, clock = files or SystemFiles(), clock or SystemClock()
         folder = Path(os.path.realpath(folder))
@@ -169,12 +169,12 @@ class Endpoint:
     def add_tenant(self, name: str, *, key_source: str | None = None, quota: int | None = None) -> Tenant:
         """Add a tenant with a data key of its own.
 
-        The keys are written before the row. Keys without a row belong to no tenant and are swept. Raises TenantExists,
-        KeySourceRefused, KeyRevoked.
+        The keys are written before the row. Keys without a row belong to no tenant and are swept. Raises
+        EndpointError.TENANT_EXISTS, KeySourceRefused, KeyRevoked.
         """
         with contextlib.suppress(errors.UnknownTenant):
             self.control.tenant(name)
-            raise errors.TenantExists(f"{name!r} is the name of a tenant already")
+            raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is the name of a tenant already")
         if key_source is not None:
             key_source_registry.make_key(key_source, outside=self.folder)
         tenant_id = ids.make_id(times.to_text(self.clock.now()))
@@ -213,6 +213,7 @@ class Endpoint:
         found = spaces.get(tenant_id)
         if found is None:
             found = spaces[tenant_id] = self._opened(self.control.tenant(tenant_id))
+            # The least recently used space is the first one.
             if len(spaces) > _MOST_SPACES:
                 spaces.popitem(last=False)[1].close()
         spaces.move_to_end(tenant_id)
@@ -271,7 +272,7 @@ class Endpoint:
         """Return the key that signs receipts of purges, and make it on first use.
 
         It is a file on an endpoint of files, and a wrapped secret that all processes share on a shared endpoint. Raises
-        EndpointUnsafe, KeyRevoked, KeySourceRefused.
+        EndpointError.UNSAFE, KeyRevoked, KeySourceRefused.
         """
         with self._guard:
             if self._signing is None:
@@ -291,7 +292,7 @@ class Endpoint:
         try:
             return EndpointKey.load(self.folder / SIGNING, self.files)
         except KeysError as error:
-            raise errors.EndpointUnsafe(error.message, fix=error.fix) from error
+            raise errors.EndpointError.UNSAFE(error.message, fix=error.fix) from error
 
     def _shared_signing_key(self) -> EndpointKey:
         source = key_source_registry.open_key_source(self.key_source, outside=self.folder)
@@ -316,6 +317,7 @@ class Endpoint:
         note = self.control.get(KEY_SOURCE) if self.engine.shared else None
         if note is None:
             return begin
+        # Follow a note once: the former source has to be asked whether it vouches for the new one.
         known = (begin, json_codec.encode_json(note))
         if known not in self._followed:
             opened = partial(key_source_registry.open_key_source, outside=self.folder)
@@ -375,6 +377,7 @@ def _make(folder: Path, found: EndpointConfig, files: FileOperations, clock: Clo
     """Make the files of a new endpoint. endpoint.json is written last: without it there is no endpoint."""
     key_source_registry.open_key_source(found.key_source, outside=folder)
     files.make_folders(folder / TENANTS, 0o700)
+    # An attempt that ends before endpoint.json is written is repeated by the next `create`.
     create_control(folder / CONTROL, clock)
     key_source_registry.make_key(found.key_source, outside=folder)
     write_atomic(files, folder / FILE, endpoint_config.encode_config(found))
@@ -383,24 +386,28 @@ def _make(folder: Path, found: EndpointConfig, files: FileOperations, clock: Clo
 def _check_empty(folder: Path, files: FileOperations) -> None:
     names = {entry.name for entry in files.scan(folder)}
     if FILE in names:
-        raise errors.VaultExists(f"{folder} holds an endpoint", fix=f"lifeboat endpoint tenant list --data {folder}")
+        raise errors.VaultError.EXISTS(
+            f"{folder} holds an endpoint", fix=f"lifeboat endpoint tenant list --data {folder}"
+        )
     foreign = sorted(name for name in names if not name.startswith(_BEGUN) and name not in (TENANTS, LOCK, _OF_A_DISK))
     if foreign:
-        raise errors.EndpointUnsafe(f"{folder} holds {foreign[0]}, which is no endpoint's: name an empty or new folder")
+        raise errors.EndpointError.UNSAFE(
+            f"{folder} holds {foreign[0]}, which is no endpoint's: name an empty or new folder"
+        )
     files.set_mode(folder, 0o700)
 
 
 def _check_safe(folder: Path, files: FileOperations) -> None:
-    """Raise EndpointUnsafe if other users could change the data."""
+    """Raise EndpointError.UNSAFE if other users could change the data."""
     found = files.lstat(folder)
     if not stat.S_ISDIR(found.st_mode):
-        raise errors.EndpointUnsafe(f"{folder} is not a folder")
+        raise errors.EndpointError.UNSAFE(f"{folder} is not a folder")
     if os.name != "posix":
         return
     if found.st_uid != os.geteuid():
-        raise errors.EndpointUnsafe(f"{folder} belongs to another user: give the command as that user")
+        raise errors.EndpointError.UNSAFE(f"{folder} belongs to another user: give the command as that user")
     if found.st_mode & _WRITABLE_BY_OTHERS:
-        raise errors.EndpointUnsafe(f"others can write to {folder}", fix=f"chmod 700 {folder}")
+        raise errors.EndpointError.UNSAFE(f"others can write to {folder}", fix=f"chmod 700 {folder}")
 
 
 @contextlib.contextmanager

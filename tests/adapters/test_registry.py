@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 
 from lifeboat_adapters import adapter_registry
-from lifeboat_adapters.errors import NotAWorkspace, UnknownRuntime
+from lifeboat_adapters.errors import AdapterOutdated, NotAWorkspace, UnknownRuntime
 from support.adapters import openclaw_workspaces as workspaces
 from support.patience import patience
 
@@ -44,3 +46,55 @@ assert adapter_registry.load_adapter({runtime!r}).runtime == {runtime!r}
 sys.exit(any(name.startswith("lifeboat_adapters.{other}") for name in sys.modules))
 """
     assert subprocess.run([sys.executable, "-c", program], check=False, timeout=patience()).returncode == 0
+
+
+# Adapters for an earlier contract -----------------------------------------------------------------------------------
+
+_EARLIER = "support.adapters.earlier_adapters"
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Install an adapter for the runtime `notebook` beside the real ones."""
+    points = dict(adapter_registry._points())
+
+    def installed(value: str) -> None:
+        points["notebook"] = EntryPoint("notebook", value, adapter_registry.GROUP)
+        monkeypatch.setattr(adapter_registry, "_points", lambda: points)
+
+    return installed
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (f"{_EARLIER}:WITHOUT_BASE", "no lifeboat_adapters.contract.Adapter"),
+        (f"{_EARLIER}:HALF_MOVED", "secrets belong to its credentials now"),
+        (f"{_EARLIER}:WITHOUT_GROUP", "its databases are no lifeboat_adapters.contract.DatabaseSupport"),
+        (f"{_EARLIER}:ABSENT", "cannot be loaded"),
+        ("lifeboat_adapters.base:ADAPTER", "cannot be loaded"),
+    ],
+)
+def test_an_adapter_for_an_earlier_contract_is_refused(
+    install: Callable[[str], None], value: str, problem: str
+) -> None:
+    install(value)
+    with pytest.raises(AdapterOutdated, match=problem) as caught:
+        adapter_registry.load_adapter("notebook")
+    assert "notebook" in caught.value.message
+
+
+def test_a_refused_adapter_hides_no_other(install: Callable[[str], None]) -> None:
+    install(f"{_EARLIER}:HALF_MOVED")
+    assert "openclaw" in adapter_registry.load_adapters()
+    assert list(adapter_registry.find_refused_adapters()) == ["notebook"]
+
+
+def test_a_folder_that_may_belong_to_a_refused_adapter_names_it(install: Callable[[str], None], tmp_path: Path) -> None:
+    install(f"{_EARLIER}:HALF_MOVED")
+    with pytest.raises(AdapterOutdated):
+        adapter_registry.recognise_workspace(tmp_path)
+
+
+def test_the_adapters_of_lifeboat_are_not_refused() -> None:
+    assert adapter_registry.find_refused_adapters() == {}

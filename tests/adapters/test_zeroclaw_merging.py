@@ -1,4 +1,4 @@
-"""`zeroclaw_config.toml` and `auth-profiles.json` of an archive merged into an installation's. Every key is
+"""`config.toml` and `auth-profiles.json` of an archive merged into an installation's. Every key is
 invented."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lifeboat_adapters.contract import MergedHomeFile
 from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
 from lifeboat_adapters.zeroclaw.restore import toml_editing, zeroclaw_config_merging
-from lifeboat_adapters.zeroclaw.restore.converted_config import RETIRED
+from lifeboat_adapters.zeroclaw.restore.config_schema import RETIRED
 from lifeboat_adapters.zeroclaw.restore.zeroclaw_config_merging import ZeroClawMergeTarget
 
 NOW = "2026-11-20T12:00:00.000Z"

@@ -14,20 +14,12 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.snapshot_manifest import entries_checksum
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.deltas.state_diff import diff_states
-from lifeboat_alf.errors import (
-    ApplyError,
-    BadDocument,
-    BaseMismatch,
-    ChecksumMismatch,
-    MissingEntry,
-    NotAnArchive,
-    UnknownOperation,
-    WrongAgent,
-)
+from lifeboat_alf.errors import ApplyError, ArchiveError, BadDocument, UnknownOperation
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states import merkle
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
+from support.alf.raising import raises_code
 from support.alf.random_states import Script, applied, archive, assert_same, body, delta_bytes, two_states
 
 
@@ -166,13 +158,13 @@ def pair():
 
 def test_a_delta_of_another_agent_is_refused(pair):
     other = MemoryState("019a0000-0000-7000-8000-00000000beef")
-    with pytest.raises(WrongAgent):
+    with raises_code(ApplyError.WRONG_AGENT):
         applied(other, pair[2])
 
 
 def test_a_delta_on_another_sequence_is_refused(pair):
     _, b, data = pair
-    with pytest.raises(BaseMismatch):
+    with raises_code(ApplyError.BASE_MISMATCH):
         applied(b, data)
 
 
@@ -181,7 +173,7 @@ def test_a_patch_for_other_bytes_is_refused():
     a = MemoryState().put("raw/openclaw/a.md", text)
     data = delta_bytes(a, a.copy().put("raw/openclaw/a.md", text + b"More."))
     other = MemoryState().put("raw/openclaw/a.md", text + b"Other.")
-    with pytest.raises(BaseMismatch):
+    with raises_code(ApplyError.BASE_MISMATCH):
         applied(other, data)
 
 
@@ -191,21 +183,21 @@ def test_a_patch_for_bytes_that_the_base_has_not_is_refused():
     data = delta_bytes(a, a.copy().put("raw/openclaw/a.md", text + b"More."))
     entry = a.entry("raw/openclaw/a.md")
     described = MemoryState().put_absent("raw/openclaw/a.md", entry.size, entry.sha256, entry.leaf)
-    with pytest.raises(BaseMismatch):
+    with raises_code(ApplyError.BASE_MISMATCH):
         applied(described, data)
 
 
 def test_a_changed_byte_is_found(pair):
     a, _, data = pair
-    with pytest.raises(ChecksumMismatch):
+    with raises_code(ArchiveError.CHECKSUM):
         applied(a, rebuilt(data, **{"raw/openclaw/SOUL.md": b"# Soul\n\nEvil.\n"}))
 
 
 def test_an_entry_that_is_not_listed_or_missing_is_found(pair):
     a, _, data = pair
-    with pytest.raises(ChecksumMismatch):
+    with raises_code(ArchiveError.CHECKSUM):
         applied(a, rebuilt(data, extra=b"x"))
-    with pytest.raises(MissingEntry):
+    with raises_code(ArchiveError.MISSING_ENTRY):
         applied(a, rebuilt(data, **{"raw/openclaw/SOUL.md": None}))
 
 
@@ -269,5 +261,5 @@ def test_leaves_that_do_not_match_the_items_are_refused(pair):
 def test_every_truncation_is_a_named_error(pair):
     a, _, data = pair
     for length in range(0, len(data), 97):
-        with pytest.raises(NotAnArchive):
+        with raises_code(ArchiveError.NOT_AN_ARCHIVE):
             applied(a, data[:length])

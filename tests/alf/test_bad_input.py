@@ -12,19 +12,10 @@ from hypothesis import strategies as st
 
 from lifeboat_alf.archive.zip_container import ContainerLimits
 from lifeboat_alf.common import json_codec
-from lifeboat_alf.errors import (
-    AlfError,
-    ArchiveError,
-    BadDocument,
-    BadJson,
-    MissingEntry,
-    NotAnArchive,
-    TooLarge,
-    UnsafeEntry,
-    UnsupportedVersion,
-)
+from lifeboat_alf.errors import AlfError, ArchiveError, BadDocument, BadJson, UnsafeEntry
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, MemoryState, make_full_state, make_identity, make_record
+from support.alf.raising import raises_code
 
 FILE = "memory/partitions/2026-Q4.jsonl"
 LINE = json_codec.encode_json(make_record("Likes tea."))
@@ -121,7 +112,7 @@ def test_a_record_without_id_is_named_with_its_line(line):
 
 
 def test_a_line_over_the_limit_is_named():
-    with pytest.raises(TooLarge) as caught:
+    with raises_code(ArchiveError.TOO_LARGE) as caught:
         read_whole(archive(manifest(2), [LINE, LINE + b" " * 9000]), ContainerLimits(line=9000))
     assert (caught.value.entry, caught.value.line) == (FILE, 2)
 
@@ -143,7 +134,7 @@ def test_an_id_that_stands_twice_is_refused():
 
 @pytest.mark.parametrize("version", ["2.0.0", "0.3.0", "latest", None])
 def test_another_major_version_is_refused(version):
-    with pytest.raises(UnsupportedVersion):
+    with raises_code(ArchiveError.UNSUPPORTED_VERSION):
         read_whole(archive(manifest(alf_version=version)))
 
 
@@ -151,7 +142,7 @@ def test_a_zip_without_manifest_is_refused_by_name():
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         file.writestr("hello.txt", b"hi")
-    with pytest.raises(MissingEntry, match=r"manifest\.json"):
+    with raises_code(ArchiveError.MISSING_ENTRY, match=r"manifest\.json"):
         read_whole(out)
 
 
@@ -197,7 +188,7 @@ def test_a_document_cannot_name_a_path_that_an_entry_could_not_have(name, docume
 
 
 def test_a_file_that_only_a_document_speaks_of_is_missing():
-    with pytest.raises(MissingEntry, match=r"raw/openclaw/gone\.sh"):
+    with raises_code(ArchiveError.MISSING_ENTRY, match=r"raw/openclaw/gone\.sh"):
         read_whole(archive(**{"lifeboat/files.json": b'{"raw/openclaw/gone.sh": {"executable": true}}'}))
 
 
@@ -290,6 +281,6 @@ def test_any_bytes_in_any_entry_are_a_typed_error(name, body):
 def test_a_file_that_is_no_zip_at_all_is_refused(tmp_path):
     path = tmp_path / "notes.alf"
     path.write_text("just text\n" * 100)
-    with pytest.raises(NotAnArchive):
+    with raises_code(ArchiveError.NOT_AN_ARCHIVE):
         SnapshotReader(path)
     assert list(tmp_path.iterdir()) == [path]

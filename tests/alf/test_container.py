@@ -14,14 +14,8 @@ from hypothesis import strategies as st
 
 from lifeboat_alf.archive import deflate
 from lifeboat_alf.archive.zip_container import ArchiveReader, ArchiveWriter, ContainerLimits
-from lifeboat_alf.errors import (
-    ArchiveError,
-    ChecksumMismatch,
-    MissingEntry,
-    NotAnArchive,
-    TooLarge,
-    UnsafeEntry,
-)
+from lifeboat_alf.errors import ArchiveError, UnsafeEntry
+from support.alf.raising import raises_code
 
 
 def written(entries: dict[str, bytes], level: int = 6) -> bytes:
@@ -97,7 +91,7 @@ def test_lines_come_with_their_number_and_without_newline():
 def test_a_line_over_the_limit_is_named_and_one_at_the_limit_passes():
     data = written({"a": b"x" * 10 + b"\n" + b"y" * 11 + b"\n"})
     assert list(reader(data, ContainerLimits(line=11)).lines("a"))[1] == (2, b"y" * 11)
-    with pytest.raises(TooLarge) as caught:
+    with raises_code(ArchiveError.TOO_LARGE) as caught:
         list(reader(data, ContainerLimits(line=10)).lines("a"))
     assert (caught.value.entry, caught.value.line) == ("a", 2)
 
@@ -158,7 +152,7 @@ def test_other_compression_is_refused_by_name(method):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
         archive.writestr("a", b"x" * 100)
-    with pytest.raises(NotAnArchive, match="compression") as caught:
+    with raises_code(ArchiveError.NOT_AN_ARCHIVE, match="compression") as caught:
         reader(out.getvalue())
     assert caught.value.entry == "a"
 
@@ -166,16 +160,16 @@ def test_other_compression_is_refused_by_name(method):
 def test_an_encrypted_entry_is_refused_by_name():
     data = bytearray(written({"a": b"x"}))
     data[data.index(b"PK\x01\x02") + 8] |= 1
-    with pytest.raises(NotAnArchive, match="encrypted"):
+    with raises_code(ArchiveError.NOT_AN_ARCHIVE, match="encrypted"):
         reader(bytes(data))
 
 
 def test_too_many_entries_too_large_ones_and_too_much_in_all_are_refused():
     data = written({"a": b"x" * 100, "b": b"y" * 100})
     for limits in (ContainerLimits(entries=1), ContainerLimits(entry_size=99), ContainerLimits(total_size=199)):
-        with pytest.raises(TooLarge):
+        with raises_code(ArchiveError.TOO_LARGE):
             reader(data, limits)
-    with pytest.raises(TooLarge):
+    with raises_code(ArchiveError.TOO_LARGE):
         reader(data).read("a", max_bytes=99)
 
 
@@ -183,7 +177,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked():
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bomb", bytes(20 << 20))
-    with pytest.raises(TooLarge, match="times"):
+    with raises_code(ArchiveError.TOO_LARGE, match="times"):
         reader(out.getvalue())
 
 
@@ -207,35 +201,35 @@ def test_more_data_than_declared_is_noticed():
     short = deflate.compute_crc32(b"x" * 10, 0)
     data[table + 16 : table + 20] = short.to_bytes(4, "little")
     data[table + 24 : table + 28] = (10).to_bytes(4, "little")
-    with pytest.raises(NotAnArchive, match="more bytes than it declares"):
+    with raises_code(ArchiveError.NOT_AN_ARCHIVE, match="more bytes than it declares"):
         reader(bytes(data)).read("a")
 
 
 def test_a_digest_that_is_expected_is_proven_at_the_end():
     archive = reader(written({"a": b"text"}))
     archive.expect({"a": "00" * 32})
-    with pytest.raises(ChecksumMismatch) as caught:
+    with raises_code(ArchiveError.CHECKSUM) as caught:
         archive.read("a")
     assert caught.value.entry == "a"
-    with pytest.raises(ChecksumMismatch):
+    with raises_code(ArchiveError.CHECKSUM):
         archive.drain("a")
 
 
 def test_an_empty_entry_is_proven_too():
     archive = reader(written({"a": b""}))
     archive.expect({"a": "00" * 32})
-    with pytest.raises(ChecksumMismatch):
+    with raises_code(ArchiveError.CHECKSUM):
         archive.read("a")
 
 
 def test_a_missing_entry_is_named():
-    with pytest.raises(MissingEntry, match=r"nope\.json"):
+    with raises_code(ArchiveError.MISSING_ENTRY, match=r"nope\.json"):
         reader(written({"a": b""})).read("nope.json")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"hello world" * 100])
 def test_what_is_no_zip_is_refused(data):
-    with pytest.raises(NotAnArchive):
+    with raises_code(ArchiveError.NOT_AN_ARCHIVE):
         reader(data)
 
 
@@ -323,7 +317,7 @@ def test_an_archive_that_was_not_closed_is_none():
         writer.add("../b", b"2")
     del writer
     gc.collect()
-    with pytest.raises(NotAnArchive):
+    with raises_code(ArchiveError.NOT_AN_ARCHIVE):
         reader(out.getvalue())
 
 
@@ -332,6 +326,6 @@ def test_an_archive_that_was_not_closed_is_none():
 )
 def test_the_writer_holds_the_limits_of_the_reader(limits):
     writer = ArchiveWriter(io.BytesIO(), limits=limits)
-    with pytest.raises(TooLarge):
+    with raises_code(ArchiveError.TOO_LARGE):
         for name in ("a", "b"):
             writer.add(name, b"12")

@@ -15,12 +15,13 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_writer import DeltaReader, write_delta
 from lifeboat_alf.deltas.state_diff import diff_states
-from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation, UnsupportedVersion
+from lifeboat_alf.errors import ArchiveError, BadDocument, UnknownOperation
 from lifeboat_alf.memory import effective_view, memory_records
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, MemoryState
 from support.alf.published_schemas import validate_as_published
+from support.alf.raising import raises_code
 
 WORDS = """
     the of agent memory review deploy staging garden letter Lisbon river kitchen always before because quarterly
@@ -173,7 +174,7 @@ def test_record_lines_keep_their_bytes_and_the_operation_stands_first():
 
 def test_a_newer_major_version_is_refused():
     data = foreign([], alf_version="2.0.0")
-    with pytest.raises(UnsupportedVersion):
+    with raises_code(ArchiveError.UNSUPPORTED_VERSION):
         DeltaReader(io.BytesIO(data))
 
 
@@ -181,7 +182,7 @@ def test_a_bundle_without_a_manifest_is_refused():
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         file.writestr(archive_layout.DELTA_RECORDS, b"")
-    with pytest.raises(MissingEntry):
+    with raises_code(ArchiveError.MISSING_ENTRY):
         DeltaReader(out)
 
 

@@ -19,7 +19,7 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.deltas.state_diff import diff_states
-from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, SignatureError
+from lifeboat_alf.errors import ApplyError, BadDocument, SignatureError
 from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states import merkle
@@ -29,6 +29,7 @@ from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_alf.validation.validate_file import validate_archive
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
+from support.alf.raising import raises_code
 from support.alf.random_states import (
     Script,
     applied,
@@ -75,7 +76,8 @@ def test_a_delta_of_before_the_purge_reads_as_it_does_now_on_a_purged_archive(st
     b.redact(purge)
     try:
         found = applied(a, old)
-    except BaseMismatch:
+    except ApplyError as refused:
+        assert refused.code == ApplyError.BASE_MISMATCH.code
         return
     assert (list(found.records()), list(found.gone())) == (list(b.records()), list(b.gone()))
     assert merkle.state_digest(found, check_bodies=False) == b.sequence.digest
@@ -221,7 +223,7 @@ def test_a_patch_fits_a_base_that_was_not_purged_when_the_delta_brings_the_purge
 def test_a_patch_from_before_the_purge_is_refused_on_what_it_left(story):
     b = story.b.copy().put(NOTE, f"{LONG}{PIN}\nOne more line.\n".encode())
     old = delta_bytes(story.b, b)
-    with pytest.raises(BaseMismatch, match="purge"):
+    with raises_code(ApplyError.BASE_MISMATCH, match="purge"):
         applied(story.b.redact(story.purge), old).body(NOTE)
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from lifeboat_alf.archive import snapshot_manifest
 from lifeboat_alf.archive.snapshot_manifest import ManifestContents
-from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, UnsupportedVersion
+from lifeboat_alf.errors import ArchiveError, BadDocument
 from lifeboat_alf.states.agent_state import Sequence
 from lifeboat_alf.testing.sample_states import AGENT_ID, TIME, make_head
+from support.alf.raising import raises_code
 
 SEQUENCE = Sequence(AGENT_ID, 7, 6, 1, TIME, b"")
 
@@ -27,7 +28,7 @@ def test_a_draft_version_is_read_with_a_warning():
 
 @pytest.mark.parametrize("version", ["2.0.0", "0.9.0", "10.0.0", "1.0", "one", "", None, 1, "1.0.0 "])
 def test_other_versions_are_refused(version):
-    with pytest.raises(UnsupportedVersion) as caught:
+    with raises_code(ArchiveError.UNSUPPORTED_VERSION) as caught:
         snapshot_manifest.check_version(version)
     assert caught.value.entry == "manifest.json"
 
@@ -167,11 +168,11 @@ def test_the_entry_map_is_held_against_checksum_and_names():
     document = built()
     names = [*document["entries"], "manifest.json"]
     assert snapshot_manifest.check_entries(document, names) == document["entries"]
-    with pytest.raises(MissingEntry, match=r"identity\.json"):
+    with raises_code(ArchiveError.MISSING_ENTRY, match=r"identity\.json"):
         snapshot_manifest.check_entries(document, ["memory/partitions/2026-Q4.jsonl"])
-    with pytest.raises(ChecksumMismatch, match=r"smuggled\.md"):
+    with raises_code(ArchiveError.CHECKSUM, match=r"smuggled\.md"):
         snapshot_manifest.check_entries(document, [*names, "smuggled.md"])
-    with pytest.raises(ChecksumMismatch):
+    with raises_code(ArchiveError.CHECKSUM):
         snapshot_manifest.check_entries({**document, "checksum": "sha256:00"}, names)
     for entries in ([], {"a": 1}):
         with pytest.raises(BadDocument):

@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from lifeboat_alf.archive.snapshot_manifest import entries_checksum
 from lifeboat_alf.archive.zip_container import ArchiveWriter
 from lifeboat_alf.common import json_codec
-from lifeboat_alf.errors import BadDocument, SignatureError, TooLarge
+from lifeboat_alf.errors import ArchiveError, BadDocument, SignatureError
 from lifeboat_alf.snapshot import SnapshotReader, snapshot_writer, write_snapshot
 from lifeboat_alf.states import merkle
 from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Leaf, State
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState, make_full_state, make_record
 from support.alf.published_schemas import validate_as_published
+from support.alf.raising import raises_code
 
 
 def written(state: State, **options) -> bytes:
@@ -225,7 +226,7 @@ def test_a_line_over_the_limit_is_refused_when_written(monkeypatch):
     monkeypatch.setattr(snapshot_writer, "LINE_LIMIT", 300)
     state = MemoryState()
     state.add(make_record("x" * 400))
-    with pytest.raises(TooLarge) as caught:
+    with raises_code(ArchiveError.TOO_LARGE) as caught:
         written(state)
     assert (caught.value.entry, caught.value.line) == ("memory/partitions/2026-Q4.jsonl", 1)
 

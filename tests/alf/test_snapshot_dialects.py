@@ -9,10 +9,11 @@ import zipfile
 import pytest
 
 from lifeboat_alf.common import json_codec
-from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry
+from lifeboat_alf.errors import ArchiveError, BadDocument
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent
 from lifeboat_alf.testing.sample_states import AGENT_ID, make_credentials, make_identity, make_principals
+from support.alf.raising import raises_code
 
 # As the reference writes a line: its key order, nanoseconds, a v5 id, numbers and an escape not chosen here.
 LINE = (
@@ -183,7 +184,7 @@ def test_two_identities_are_refused():
 def test_an_entry_that_the_manifest_names_must_be_there(name):
     bodies = entries()
     del bodies[name]
-    with pytest.raises(MissingEntry) as caught:
+    with raises_code(ArchiveError.MISSING_ENTRY) as caught:
         read(bodies)
     assert caught.value.entry == name
 
@@ -257,10 +258,10 @@ def test_an_artifact_that_is_only_listed_has_no_bytes():
 
 def test_an_artifact_is_held_against_its_hash_when_read():
     wrong = attachment(hash={"algorithm": "sha256", "value": "00" * 32})
-    with read(with_attachments(wrong)) as found, pytest.raises(ChecksumMismatch) as caught:
+    with read(with_attachments(wrong)) as found, raises_code(ArchiveError.CHECKSUM) as caught:
         found.body("artifacts/shares.csv")
     assert caught.value.entry == "artifacts/shares.csv"
-    with pytest.raises(ChecksumMismatch, match="size"):
+    with raises_code(ArchiveError.CHECKSUM, match="size"):
         read(with_attachments(attachment(size_bytes=9)))
 
 
@@ -273,7 +274,7 @@ def test_an_index_that_names_unknown_files_is_warned_about():
 def test_a_partition_is_held_against_its_checksum():
     document = manifest()
     document["layers"]["memory"]["partitions"][0]["checksum"] = "sha256:" + "00" * 32
-    with read(entries(document)) as found, pytest.raises(ChecksumMismatch):
+    with read(entries(document)) as found, raises_code(ArchiveError.CHECKSUM):
         list(found.records())
 
 

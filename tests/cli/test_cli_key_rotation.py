@@ -14,7 +14,7 @@ from lifeboat_cli import program
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, restore_agent
 from lifeboat_core.verify import samples_and_drills
-from lifeboat_keys.errors import KeysError, NoKey, OtherKey, StoreReadOnly, UnknownMachine
+from lifeboat_keys.errors import KeysError, NoKey, OtherKey
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -141,11 +141,11 @@ def test_a_file_that_holds_one_key_is_refused(home: Protected, tmp_path: Path, m
     file.write_bytes((home.context.home.keys_folder / "user.key").read_bytes())
     file.chmod(0o600)
     monkeypatch.setenv("LIFEBOAT_KEY_FILE", str(file))
-    assert _refused(tmp_path) == StoreReadOnly.code
+    assert _refused(tmp_path) == KeysError.STORE_READ_ONLY.code
 
 
 def test_an_unknown_machine_is_refused(home: Protected, tmp_path: Path) -> None:
-    assert _refused(tmp_path, "--lost", "phone", expect=1) == UnknownMachine.code
+    assert _refused(tmp_path, "--lost", "phone", expect=1) == KeysError.UNKNOWN_MACHINE.code
 
 
 def test_the_key_that_is_in_force_is_not_taken_again(home: Protected, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_cli.doctor import check_permissions as permissions
 from lifeboat_cli.doctor import check_service as service
 from lifeboat_cli.doctor import check_versions as versions
-from lifeboat_core.errors import DoesNotAnswer
+from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_daemon import units
@@ -101,7 +101,7 @@ def test_a_daemon_that_runs_and_one_that_does_not_answer_are_told_apart(
 ) -> None:
     standing(monkeypatch, DaemonState(True, 4242, read_release(), "2026-11-22T09:00:00Z", 60))
     assert found(context)[0] == ("daemon", DoctorLevel.OK, None)
-    standing(monkeypatch, DaemonState(True, 4242, problem=DoesNotAnswer("nothing came")))
+    standing(monkeypatch, DaemonState(True, 4242, problem=ServiceError.DOES_NOT_ANSWER("nothing came")))
     assert found(context)[0] == ("daemon", DoctorLevel.ERROR, "lifeboat daemon restart")
 
 

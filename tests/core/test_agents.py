@@ -11,14 +11,8 @@ from lifeboat_alf.common import ids
 from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.errors import (
-    AlreadyProtected,
-    AmbiguousAgent,
-    ConfigError,
-    NameRefused,
-    UnknownAgent,
-    WorkspaceRefused,
-)
+from lifeboat_core.errors import AgentError, ConfigError, UnknownAgent
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 
 
@@ -62,14 +56,14 @@ def test_a_mistyped_name_gets_the_nearest_one(ada: Protected) -> None:
 def test_a_beginning_of_several_ids_is_refused(ada: Protected) -> None:
     other = f"{ada.agent.id[:24]}000000000000"
     manage_agents.save_agent(ada.context, Agent(other, "bea", "openclaw", ada.folder / "bea"))
-    with pytest.raises(AmbiguousAgent):
+    with raises_code(AgentError.AMBIGUOUS_AGENT):
         manage_agents.find_agent(ada.context, ada.agent.id[:13])
 
 
 def test_one_workspace_has_one_agent(ada: Protected, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(ada.workspace)
     for folder in (ada.workspace, tmp_path / "link"):
-        with pytest.raises(AlreadyProtected, match="ada"):
+        with raises_code(AgentError.ALREADY_PROTECTED, match="ada"):
             manage_agents.protect_workspace(ada.context, folder)
 
 
@@ -77,20 +71,20 @@ def test_folders_that_hold_each_other_are_refused(ada: Protected) -> None:
     workspace(ada.workspace / "skills" / "inner")
     (ada.state_dir / "SOUL.md").write_text("# Soul\n")
     for folder in (ada.workspace / "skills" / "inner", ada.state_dir):
-        with pytest.raises(AlreadyProtected):
+        with raises_code(AgentError.ALREADY_PROTECTED):
             manage_agents.protect_workspace(ada.context, folder)
 
 
 def test_the_home_of_lifeboat_is_no_workspace(ada: Protected) -> None:
     for folder in (ada.context.home.folder, ada.context.home.vault_folder(ada.agent.id)):
-        with pytest.raises(WorkspaceRefused, match="home of Lifeboat"):
+        with raises_code(AgentError.WORKSPACE_REFUSED, match="home of Lifeboat"):
             manage_agents.protect_workspace(ada.context, folder)
 
 
 def test_a_folder_that_holds_the_home_is_no_workspace(tmp_path: Path) -> None:
     ada = Protected(tmp_path)
     (tmp_path / "SOUL.md").write_text("# Soul\n")
-    with pytest.raises(WorkspaceRefused, match="home of Lifeboat"):
+    with raises_code(AgentError.WORKSPACE_REFUSED, match="home of Lifeboat"):
         manage_agents.protect_workspace(ada.context, tmp_path)
 
 
@@ -98,7 +92,7 @@ def test_the_root_and_a_home_folder_are_no_workspaces(tmp_path: Path) -> None:
     ada = Protected(tmp_path)
     user = workspace(tmp_path / "user")
     for folder in (Path("/"), user):
-        with pytest.raises(WorkspaceRefused):
+        with raises_code(AgentError.WORKSPACE_REFUSED):
             manage_agents.check_workspace(ada.context, folder)
 
 
@@ -335,5 +329,5 @@ def test_an_agent_gets_a_name_that_can_be_typed_whatever_it_calls_itself(ada: Pr
 
 
 def test_a_name_that_would_be_an_option_is_refused(ada: Protected) -> None:
-    with pytest.raises(NameRefused):
+    with raises_code(AgentError.NAME_REFUSED):
         manage_agents.rename_agent(ada.context, ada.agent, "--all")

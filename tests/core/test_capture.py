@@ -1,4 +1,4 @@
-"""Capture: what a change of a workspace becomes."""
+"""Captures of changes of a workspace."""
 
 from __future__ import annotations
 
@@ -158,7 +158,8 @@ def test_a_growing_log_is_taken_up_to_its_last_whole_line(tmp_path: Path, monkey
 
 
 def _append_while_reading(monkeypatch: pytest.MonkeyPatch, file: Path, more: bytes) -> Callable[[], int]:
-    """Append to a file between the two looks at its stat: the last two of four, the first two are those of opening."""
+    """Append to a file between the two stats of its content: the last two of four, because the first two belong to
+    opening."""
     from lifeboat_adapters.stable_reads import file_reading
 
     seen = []
@@ -277,7 +278,7 @@ def test_a_full_read_sees_what_the_stat_hides(ada: Protected) -> None:
 
 
 class Stopped(BaseException):
-    """The process ends here."""
+    """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize("step", [step for step in CrashPoint if step.value.startswith("capture.")])

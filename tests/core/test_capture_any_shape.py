@@ -1,4 +1,4 @@
-"""An archive with documents and memories of a wrong shape comes in, is captured and searched, and comes out."""
+"""Import, capture, search and export an archive with documents and memories of a wrong shape."""
 
 from __future__ import annotations
 

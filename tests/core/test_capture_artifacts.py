@@ -1,4 +1,4 @@
-"""Files beside the memory: by size, within limits, and with the memories that name them."""
+"""Artifacts in captures: by size, within limits, and with the memories that name them."""
 
 from __future__ import annotations
 

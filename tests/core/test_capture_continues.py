@@ -1,4 +1,4 @@
-"""An agent that came with an archive goes on: what it remembers is not made again."""
+"""Captures of an agent that came with an archive do not make its memories again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEA, BOAT = "## Tea\n\nLikes green tea in the morning.\n\n", "## Boat\n\nThe red
 
 @pytest.fixture
 def migrated(tmp_path: Path) -> Protected:
-    """Two memories of another runtime, and a workspace that was written from them."""
+    """Return a workspace that was written from two memories of another runtime."""
     ada = Protected(tmp_path)
     agent = Agent(ids.make_id(ada.context.now()), "ada", "openclaw", ada.workspace)
     context = ada.context

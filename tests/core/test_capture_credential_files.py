@@ -1,4 +1,4 @@
-"""Files that programs make to hold credentials are cut; tokens of known issuers are reported wherever they stand."""
+"""Files that programs make for credentials are cut; tokens of known issuers are reported in any file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials of OpenClaw through captures: each is sealed once and whole, and not again while it stays the same."""
+"""Credentials of OpenClaw in captures: each is sealed once and completely, and not again while it is unchanged."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def whole(ada: Protected, path: str) -> bytes:
 
 
 def in_home(ada: Protected, *values: str) -> list[str]:
-    """Which of these values stand in clear in any file that Lifeboat has written."""
+    """Return which of these values are in clear in any file that Lifeboat has written."""
     held = [file.read_bytes() for file in ada.context.home.folder.rglob("*") if file.is_file()]
     return [value for value in values if any(value.encode() in data for data in held)]
 

@@ -1,4 +1,4 @@
-"""Which rows of a runtime's databases a capture takes, and what it says when one is not there."""
+"""Which rows of a runtime's databases a capture reads, and what it reports when one is missing."""
 
 from __future__ import annotations
 

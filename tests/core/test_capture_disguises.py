@@ -1,4 +1,4 @@
-"""A known secret is cut out of what is captured in every disguise that was tried, and comes back byte for byte."""
+"""A known secret is cut out of captures in every encoding, and comes back byte for byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cannot be read or is not there is no deletion."""
+"""What cannot be read or is missing is not captured as a deletion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.leases import leased, needs_leases
 
 
 class Refuses(SystemFiles):
-    """A file system that refuses what `refused` says."""
+    """A file system that refuses the operations in `refused`."""
 
     def __init__(self) -> None:
         self.refused: Callable[[str], bool] = lambda path: False
@@ -85,7 +85,7 @@ def test_an_unreadable_file_keeps_its_last_version_and_the_rest_goes_on(refusing
 
 
 class Mounted(SystemFiles):
-    """`memory/` is another file system while `mounted`, and an empty folder else."""
+    """Makes `memory/` another file system while `mounted`, else an empty folder."""
 
     mounted = True
 
@@ -161,7 +161,7 @@ def test_another_folder_in_its_place_is_captured_when_the_user_accepts_it(ada: P
 
 @needs_leases
 def test_a_file_on_which_the_agent_has_a_lease_is_named_and_the_rest_goes_on(ada: Protected) -> None:
-    """Whoever opens such a file waits up to 45 seconds for it: an agent with many of them could stop every capture."""
+    """Opening such a file blocks up to 45 seconds, so an agent with many of them could stop every capture."""
     ada.write("memory/held.md", "first\n")
     ada.write("memory/other.md", "first\n")
     ada.capture()

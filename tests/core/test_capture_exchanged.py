@@ -1,5 +1,5 @@
-"""An agent exchanges a folder of its workspace for a link while a capture is at work: nothing outside is read, and
-nothing counts as removed."""
+"""An agent exchanges a folder of its workspace for a link during a capture: nothing outside is read, and nothing counts
+as removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("one.md", "two.md", "inner/three.md")
 
 
 class Jail:
-    """An agent whose folder `notes` can change places with a link to a folder outside that has the same names."""
+    """An agent whose folder `notes` can be exchanged for a link to an outside folder with the same names."""
 
     def __init__(self, folder: Path) -> None:
         self.files = ExchangingFiles(folder / "openclaw" / "workspace")
@@ -50,7 +50,7 @@ class Jail:
             self.ada.write(f"{'swap' if self.notes.is_symlink() else 'notes'}/{name}", f"{word} {name}\n")
 
     def check(self) -> None:
-        """Nothing of outside is kept, in any sequence or body."""
+        """Assert that nothing from outside is in any sequence or body."""
         for found in self.ada.kept().values():
             assert OUTSIDE.encode() not in b"".join(each for each in found if isinstance(each, bytes))
 
@@ -78,7 +78,7 @@ def test_nothing_outside_is_captured_while_the_agent_exchanges_a_folder_again_an
 
 
 def test_nothing_outside_is_captured_whenever_the_agent_exchanges_a_folder(jail: Jail) -> None:
-    """Once before each operation of a capture, and again at the end of it."""
+    """Exchange once before each operation of a capture, and again at its end."""
     jail.change("0")
     jail.ada.capture()
     assert jail.files.count > 8
@@ -112,7 +112,7 @@ def test_a_folder_that_became_a_link_meanwhile_is_named_and_nothing_of_it_counts
 
 
 def test_a_workspace_that_another_folder_took_the_place_of_is_read_to_its_end(jail: Jail, tmp_path: Path) -> None:
-    """The root is held: its files are read wherever it was moved to."""
+    """The root is held open, so its files are read wherever it was moved."""
 
     def open_regular(path: StrPath) -> int:
         if os.fspath(path).endswith("notes/one.md") and not (tmp_path / "moved").exists():
@@ -156,7 +156,7 @@ def test_nothing_outside_is_captured_beside_a_process_that_exchanges_a_folder_al
 
 
 def test_a_verification_compares_nothing_outside(jail: Jail, tmp_path: Path) -> None:
-    """A file behind a link is not the one that was captured, whatever its size and time."""
+    """A file behind a link is not the captured one, even with the same size and time."""
     (jail.outside / "one.md").write_text("FIRST ONE.MD\n"[:13])
     mtime_ns = (jail.notes / "one.md").stat().st_mtime_ns
     os.utime(jail.outside / "one.md", ns=(mtime_ns, mtime_ns))

@@ -1,4 +1,4 @@
-"""No print of a value that can be guessed is kept, and such a value is sealed again only when its file changed."""
+"""No print of a guessable value is kept, and such a value is sealed again only when its file changed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def _age(file: Path, seconds: int = 60) -> None:
-    """Set the time back, so that the file is not read again for its youth."""
+    """Set the time back, so that the file is not read again for being recent."""
     before = file.stat().st_mtime_ns - seconds * 1_000_000_000
     os.utime(file, ns=(before, before))
 
@@ -37,7 +37,7 @@ def _memory(made: Protected) -> str:
 
 
 def _tried(made: Protected, value: str) -> bool:
-    """Whether the print of any text that a thief can make of a value stands in the memory."""
+    """Return whether the stored memory has the print of any text that an attacker can derive from a value."""
     key = bytes.fromhex(made.context.keys().fingerprint(f"prints of {made.agent.id}".encode()))
     texts = [value, f"raw/openclaw/.env\n{value}", f"artifacts/.env\n{value}"]
     prints = {hashlib.blake2b(text.encode(), key=key, digest_size=24).hexdigest() for text in texts}

@@ -1,4 +1,4 @@
-"""Hard links in a workspace: a file of several names is captured like any other, one of another user is not."""
+"""Hard links in a workspace: a file with several names is captured, unless it belongs to another user."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 def give_away(ada: Protected) -> None:
-    """The agent has another user id than the user whose Lifeboat captures it."""
+    """Give a file to another user id than that of the capturing user."""
     for place in (ada.workspace, *ada.workspace.rglob("*")):
         os.chown(place, OTHER, OTHER)
 
@@ -104,7 +104,7 @@ def test_a_file_of_another_user_that_takes_the_place_of_one_while_it_is_captured
 
 @as_root
 def test_a_file_of_another_user_with_one_name_is_captured(ada: Protected) -> None:
-    """It was made in the workspace: a container writes as another user."""
+    """It was made in the workspace, as a container with another user id does."""
     give_away(ada)
     ada.write("notes/two.md", "# Two\n")
     assert ada.capture().left_out == {}

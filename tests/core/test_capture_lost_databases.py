@@ -1,5 +1,5 @@
-"""A database of the runtime that is gone or empty says nothing about the rows that were captured from it, and rows that
-a restore did not write are no deletion."""
+"""A missing or empty database of the runtime does not delete captured rows, and neither do rows that a restore did not
+write."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ INTENTS, PROFILES = f"{DB}agent/standing_intents.jsonl", f"{DB}auth/profiles.jso
 
 
 class Juniper:
-    """The agent `main` of a state folder, with transcripts."""
+    """The agent `main` in a state directory, with transcripts."""
 
     def __init__(self, folder: Path) -> None:
         self.state: StateFolder = make_state_dir(folder / "user/.openclaw")

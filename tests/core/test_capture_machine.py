@@ -1,4 +1,4 @@
-"""Any order of edits, renames, deletions, look-aways and lost caches: the vault has what the workspace has."""
+"""After any order of edits, renames, deletions, skipped captures and lost caches, the vault equals the workspace."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ texts = st.lists(st.sampled_from(SECTIONS), max_size=5).map("".join)
 
 
 class Workspace(RuleBasedStateMachine):
-    """Edits between captures; every capture is compared with the disk."""
+    """Edits between captures. Every capture is compared with the disk."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Memories through captures: what keeps its identity, what is new, what is gone."""
+"""Memories in captures: what keeps its identity, what is new, what is removed."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_late_arrival_does_not_open_a_sealed_quarter(ada: Protected) -> None:
 
 @pytest.fixture
 def winter(tmp_path: Path) -> Protected:
-    """An agent with a memory in a sealed quarter."""
+    """Return an agent with a memory in a sealed quarter."""
     made = Protected(tmp_path)
     made.write("memory/2026-02-03.md", "# Day\n\nSnow on the deck.\n\n## Harbour\n\nThe crane is broken.\n")
     made.add()
@@ -166,7 +166,8 @@ def test_an_edit_of_a_sealed_memory_appends_a_successor(winter: Protected) -> No
 
 
 def test_an_insertion_behind_a_sealed_memory_appends_nothing_but_itself(winter: Protected, tmp_path: Path) -> None:
-    """The blank line before a new heading belongs to the section above; a sealed memory gets no successor for it."""
+    """The blank line before a new heading belongs to the section above, but the sealed memory gets no
+    successor for it."""
     before = winter.memories()["## Harbour\n\nThe crane is broken.\n"]
     winter.write("memory/2026-02-03.md", winter.read("memory/2026-02-03.md") + "\n## Later\n\nThe crane is gone.\n")
     assert dict(winter.capture().records) == {"created": 1}

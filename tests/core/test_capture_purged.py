@@ -1,4 +1,4 @@
-"""What was purged and still lies in the live workspace stays out of every capture, and nothing else does."""
+"""Purged text that is still in the live workspace is kept out of every capture, and nothing else is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.memory.embeddings import StateVectors
 from lifeboat_alf.states import entry_metas
 from lifeboat_core.agents import path_coverage
-from lifeboat_core.errors import RecordPurged
+from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.health.status_gathering import gather_status
 from lifeboat_core.memories import edit_records
 from lifeboat_core.memories.memory_search import search_memories
@@ -18,6 +18,7 @@ from lifeboat_core.purge import keep_out
 from lifeboat_core.purge.keep_out import KeepOut
 from lifeboat_core.restore import RestoreOptions, restore_agent
 from support.adapters.zeroclaw_installs import packed
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.core.purged_here import holding, purge
 from support.core.zeroclaw_protected import ProtectedClaw
@@ -118,7 +119,7 @@ def test_a_purged_memory_is_not_found_again(ada: Protected) -> None:
 def test_a_purged_record_says_that_it_was_purged(ada: Protected) -> None:
     purged = id_of(ada, "passport")
     purge(ada, purged)
-    with pytest.raises(RecordPurged):
+    with raises_code(UnknownRecord.PURGED):
         edit_records.show_records(ada.context, ada.agent, [purged])
 
 
@@ -260,7 +261,7 @@ BOTH = f"Use {KEY} with the passport C01X00T47, then wait.\n"
 
 @pytest.fixture
 def mia(tmp_path: Path) -> Protected:
-    """With a line that holds a known secret and what is going to be purged."""
+    """Return an agent with a line that has a known secret and text to purge."""
     made = Protected(tmp_path, config=CONFIG)
     made.add()
     made.write("notes.txt", f"one\n{BOTH}two\n")

@@ -1,4 +1,4 @@
-"""Reading a file: its bytes belong to one moment, and no limit is one byte off."""
+"""Reading a file: its bytes belong to one moment, and limits are exact."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.aged_files import age_files
 
 
 class WrittenWithinATick(SystemFiles):
-    """Another program writes as many bytes before each open, so that no stat shows it: both times are put back."""
+    """Lets another program write before each open and restore both times, so that no stat shows it."""
 
     def __init__(self, path: Path, versions: list[bytes]) -> None:
         self._path, self._versions = path, versions
@@ -27,7 +27,7 @@ class WrittenWithinATick(SystemFiles):
 
 @pytest.fixture
 def clock_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every write falls into the same tick of the file system."""
+    """Let every write fall into the same tick of the file system."""
     key_of = file_reading.key_of
     monkeypatch.setattr(file_reading, "key_of", lambda found: key_of(found)._replace(ctime_ns=0))
     monkeypatch.setattr(file_reading, "_is_fresh", lambda key: True)

@@ -1,4 +1,4 @@
-"""Rows of a memory database become memories, and every change of a row the change that it is."""
+"""Rows of a memory database become memories, and each change of a row becomes the matching change of its memory."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from support.core.zeroclaw_protected import ProtectedClaw
 from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"
-"""In the period that is still open."""
+"""A time in the open period."""
 
 
 @pytest.fixture
 def ada(prepared_folders: PreparedFolders) -> ProtectedClaw:
-    """With two memories of the period that has not ended."""
+    """Return an agent with two memories in the open period."""
     return prepared_folders.restore("agent with two rows", _agent_with_two_rows)
 
 
@@ -91,7 +91,7 @@ def test_bookkeeping_of_a_row_appends_nothing_to_an_ended_period(tmp_path: Path)
 
 
 def test_a_row_of_an_ended_period_with_another_id_has_a_successor(tmp_path: Path) -> None:
-    """A restore writes rows under their ids, so the id that the database has now has to be in the newest record."""
+    """A restore writes rows under their ids, so the newest record must have the present id."""
     ada = ProtectedClaw(tmp_path)
     ada.install.remember("tea", "Likes green tea", created_at="2026-02-10T08:00:00+00:00")
     ada.add()

@@ -1,4 +1,5 @@
-"""Rows of an agent that came from elsewhere: what a restore wrote is known again, what it did not write is no loss."""
+"""Rows of an agent that came from elsewhere: rows that a restore wrote are recognised, rows that it did not write are
+not a loss."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ LATELY = "2026-11-10T08:00:00+00:00"
 
 
 def write(install: Install, record: dict[str, Any]) -> None:
-    """The row that a restore writes for a memory."""
+    """Write the row that a restore writes for a memory."""
     row = brain_records.row_of_memory(record, record["id"])
     install.remember(alias="default", **{name: value for name, value in row.items() if name != "agent_id"})
 
 
 @pytest.fixture
 def moved(tmp_path: Path) -> ProtectedClaw:
-    """An agent of OpenClaw, with two notes, that lives in ZeroClaw from now on; its rows are not written yet."""
+    """Return an OpenClaw agent with two notes that lives in ZeroClaw now, before its rows are written."""
     former = Protected(tmp_path)
     former.add()
     ada = ProtectedClaw(tmp_path, install=make_install(tmp_path / "zeroclaw"))
@@ -156,7 +157,7 @@ def test_a_capture_that_is_ended_half_way_is_made_up_for(tmp_path: Path, step: C
 
 
 class Server:
-    """A store behind a server: rows in this process."""
+    """A store behind a server, with its rows in this process."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, Any]] = {}

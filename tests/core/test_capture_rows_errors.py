@@ -1,4 +1,4 @@
-"""A memory database that cannot be read is no deletion; nothing is left beside it, whoever uses it."""
+"""A memory database that cannot be read is not a deletion, and nothing is left beside it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def another_schema(database: Path) -> None:
 
 
 def without_its_log(database: Path) -> None:
-    """As a crash and a careless copy leave it: a log, and nothing that says how far it counts."""
+    """Leave a log without its index, as a crash and a careless copy do."""
     Path(f"{database}-wal").write_bytes(b"\0" * 4096)
 
 

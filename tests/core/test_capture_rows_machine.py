@@ -1,4 +1,4 @@
-"""Any order of inserts, edits, deletions and lost caches: the vault has the rows that the database has."""
+"""After any order of inserts, edits, deletions and lost caches, the vault has the rows of the database."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ changes = st.sampled_from([(name, value) for name, values in COLUMNS.items() for
 
 
 class Database(RuleBasedStateMachine):
-    """Changes of rows between captures; every capture is compared with the database."""
+    """Changes of rows between captures. Every capture is compared with the database."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A secret in a row stands nowhere in the home, and the row is a memory all the same."""
+"""A secret in a row is nowhere in the home, and the row is still a memory."""
 
 from __future__ import annotations
 

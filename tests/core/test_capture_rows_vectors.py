@@ -1,4 +1,4 @@
-"""Vectors of rows are carried when it is known what computed them, and read only where something changed."""
+"""Vectors of rows are captured when their model is known, and read only where something changed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _agent_with_two_vectors(folder: Path) -> ProtectedClaw:
 
 
 def vectors(ada: ProtectedClaw, model: str = MODEL) -> dict[str, bytes]:
-    """The vectors of visible memories, by text."""
+    """Return the vectors of visible memories, by text."""
     with ada.context.vault(ada.agent.id) as vault:
         found = StateVectors(vault.state())
         every = {text: found.packed(record["id"], model) for text, record in ada.memories().items()}
@@ -47,7 +47,7 @@ def vectors(ada: ProtectedClaw, model: str = MODEL) -> dict[str, bytes]:
 
 @pytest.fixture
 def read_vectors(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Lengths of the vectors that leave a runtime's database, whoever asks for them."""
+    """Record the lengths of vectors that are read from a runtime's database."""
     found: list[int] = []
     connect = sqlite3.connect
 

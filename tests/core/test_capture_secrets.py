@@ -1,4 +1,4 @@
-"""Secrets through captures: nothing known stays in clear, nothing unchanged is sealed again."""
+"""Secrets in captures: no known secret stays in clear, and nothing unchanged is sealed again."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def test_keeping_a_secret_file_unread_keeps_its_credentials(ada: Protected) -> N
     ],
 )
 def test_a_former_secret_that_is_no_single_word_stays_cut(tmp_path: Path, secret: str) -> None:
-    """Its source holds another one now, and every file is read again: the copy in a note is known by its print."""
+    """Its source has another value now and every file is read again, so the copy in a note is found by its print."""
     ada = Protected(tmp_path, config=json.dumps({"gateway": {"auth": {"password": secret}}}))
     ada.write("MEMORY.md", f"# Memory\n\n## Door\n\nIt opens with={secret}, or it does not.\n")
     ada.write("data.json", json.dumps({"said": [secret]}))

@@ -1,4 +1,4 @@
-"""Databases of the agent's own: each capture has one committed state of them, and leaves no trace beside them."""
+"""The agent's own databases: each capture has one committed state of them, and leaves nothing beside them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def paths_of(ada: Protected) -> list[str]:
 
 
 def beside(database: Path) -> dict[str, tuple[int, int, int]]:
-    """The files of a database with what a write into them changes."""
+    """Return the files of a database that a write into it changes."""
     found = {path.name: path.stat() for path in database.parent.glob(f"{database.name}*")}
     return {name: (each.st_size, each.st_mtime_ns, each.st_ino) for name, each in found.items()}
 
@@ -207,7 +207,7 @@ def test_a_log_larger_than_a_file_may_be_is_named(database: Path, tmp_path: Path
 
 
 class Interrupting(SystemFiles):
-    """Lets a program go on as soon as the database was copied and its log was not."""
+    """Lets a program continue after the database was copied and before its log is."""
 
     def __init__(self, writer: object) -> None:
         self.steps = [lambda: writer.run("pragma wal_checkpoint(restart)", many(5))]  # type: ignore[attr-defined]
@@ -300,8 +300,8 @@ def test_a_link_beside_what_is_named_like_a_log_hinders_no_capture(ada: Protecte
 
 
 def leave_journal(database: Path, super_journal: Path) -> None:
-    """Leave what a transaction of several databases leaves that was cut off: a journal that takes this database back to
-    what it is now, and names the file whose removal would have committed the transaction."""
+    """Leave the journal of an interrupted transaction of several databases: it rolls this database back to its present
+    state, and names the file whose removal would have committed the transaction."""
     body, magic, nonce = database.read_bytes(), bytes.fromhex("d9d505f920a163d7"), 12345
     size = int.from_bytes(body[16:18], "big")
     page = body[:size]
@@ -314,7 +314,7 @@ def leave_journal(database: Path, super_journal: Path) -> None:
 
 
 def with_changed_header(database: Path) -> bytes:
-    """Write a page as a transaction would, and return what stood there before."""
+    """Write a page as a transaction would; return what was there before."""
     before = database.read_bytes()
     database.write_bytes(before[:60] + b"\1" + before[61:])  # the user version
     return before
@@ -352,7 +352,7 @@ def test_a_transaction_of_several_databases_is_committed_once_its_super_journal_
 
 
 def _make_costly(path: Path, letters: int) -> None:
-    """A database whose check computes so many letters for each of 200 rows."""
+    """Make a database whose check computes this many letters for each of 200 rows."""
     column = f"b int not null as (length(hex(zeroblob({letters} + a))))"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("create table t(a)")

@@ -1,4 +1,4 @@
-"""Databases that are many files: one state of all of them, or the one before."""
+"""Databases that are many files: one state of all of them, or the former one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DUCK = ("facts.duckdb", "facts.duckdb.wal")
 
 
 class Watched(SystemFiles):
-    """Calls a function when a file of some name is read, once."""
+    """Calls a function once, when a file of some name is read."""
 
     def __init__(self) -> None:
         self.when: dict[str, object] = {}

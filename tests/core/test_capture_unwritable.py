@@ -1,4 +1,4 @@
-"""Captures whose caches cannot be written, and failures that nothing could be written about."""
+"""Captures whose caches cannot be written, and failures that could not be stored."""
 
 from __future__ import annotations
 

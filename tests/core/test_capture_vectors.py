@@ -29,7 +29,7 @@ def packed(*numbers: float) -> bytes:
 
 
 def where(state: MemoryState, record_id: str) -> list[str]:
-    """The indexes of a state that list a record."""
+    """Return the indexes of a state that list a record."""
     listed = StateVectors(state).indexes.items()
     return [path for path, groups in listed if any(record_id in group.records for group in groups)]
 
@@ -41,7 +41,7 @@ def begin(state: MemoryState, model: VectorModel | None = MODEL, **options: Any)
 
 
 def commit(state: MemoryState, changes: VectorChanges) -> set[str]:
-    """Make the state what the overlay says; the paths that changed."""
+    """Make the overlay the new state; return the changed paths."""
     for path in changes.overlay.puts:
         body = changes.overlay.read(path)
         if body is None:

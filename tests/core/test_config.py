@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_core.errors import BadSetting, ConfigError, UnknownSetting
+from lifeboat_core.errors import BadSetting, ConfigError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.settings import config_file
 from lifeboat_core.settings.settings_table import SETTINGS
+from support.alf.raising import raises_code
 
 FILES = SystemFiles()
 
@@ -84,7 +85,7 @@ def test_values_out_of_range_are_refused(name: str, written: object) -> None:
 
 
 def test_an_unknown_setting_is_refused_by_name(home: Home) -> None:
-    with pytest.raises(UnknownSetting, match="cadense"):
+    with raises_code(ConfigError.UNKNOWN_SETTING, match="cadense"):
         config_file.write_config(home, FILES, "cadense", 5)
 
 

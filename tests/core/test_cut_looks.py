@@ -1,4 +1,4 @@
-"""`lifeboat agents cut`: what is only reported as a secret is cut from then on, by the command of the doctor."""
+"""`lifeboat agents cut` cuts what was only reported as a secret, with the command that `doctor` names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from lifeboat_cli.doctor import check_exposed_secrets as exposed_secrets
 from lifeboat_cli.doctor import check_lookalikes as doctor_lookalikes
 from lifeboat_core.capture import secret_cutter, secret_lookalikes
 from lifeboat_core.capture.lookalike_cuts import CutLookalikes, cut_lookalikes, uncut_lookalikes
-from lifeboat_core.errors import UnknownPath
+from lifeboat_core.errors import AgentError
 from lifeboat_keys.signed import credential_sealing
+from support.alf.raising import raises_code
 from support.cli.cli_client import run
 from support.core.protected import MEMORY, Protected
 from support.credential_files import samples
@@ -124,7 +125,7 @@ def test_of_a_file_in_which_nothing_is_reported_what_comes_later_is_cut(ada: Pro
 
 
 def test_a_file_that_is_not_captured_is_refused(ada: Protected) -> None:
-    with pytest.raises(UnknownPath) as refused:
+    with raises_code(AgentError.UNKNOWN_PATH) as refused:
         _cut(ada, "memory/no\nsuch.md")
     assert "\n" not in refused.value.message
 
@@ -144,7 +145,7 @@ def test_the_command_says_what_it_cut_and_how_to_purge_the_past(
 
 
 def test_what_was_cut_for_its_look_is_cut_by_a_machine_that_was_not_told(ada: Protected) -> None:
-    """As after an adoption: the decision lies in the vault of the machine where the user took it."""
+    """After an adoption the decision is only in the vault of the machine where the user took it."""
     ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/x\n")
     ada.capture()
     _cut(ada, "memory/note.md")
@@ -248,7 +249,7 @@ def test_a_file_is_not_cut_for_its_look_because_one_of_the_same_name_is(ada: Pro
         ada.write(f"{folder}/note.md", f"Once it was {KEY}.\n")
     ada.capture()
     _cut(ada, "home/note.md")
-    with pytest.raises(UnknownPath, match="is not cut for its look"):
+    with raises_code(AgentError.UNKNOWN_PATH, match="is not cut for its look"):
         uncut_lookalikes(ada.context, ada.agent, ["work/note.md"])
     ada.write("work/note.md", f"Now it is {TOKEN}.\n")
     ada.capture()
@@ -256,7 +257,7 @@ def test_a_file_is_not_cut_for_its_look_because_one_of_the_same_name_is(ada: Pro
 
 
 def test_what_an_earlier_release_cut_is_known_by_the_name_of_its_file(ada: Protected) -> None:
-    """It wrote the name without its folder into labels and prints."""
+    """That release wrote the name without its folder into labels and prints."""
     ada.write("memory/note.md", f"Once it was {KEY}.\n")
     ada.capture()
     with pytest.MonkeyPatch.context() as former:
@@ -282,7 +283,7 @@ def test_it_can_be_cut_again(ada: Protected) -> None:
 
 
 def test_a_file_that_is_not_cut_for_its_look_is_refused(ada: Protected) -> None:
-    with pytest.raises(UnknownPath, match="is not cut for its look"):
+    with raises_code(AgentError.UNKNOWN_PATH, match="is not cut for its look"):
         uncut_lookalikes(ada.context, ada.agent, ["MEMORY.md"])
 
 

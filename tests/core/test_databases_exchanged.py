@@ -1,5 +1,5 @@
-"""An agent puts a link in the place of the folder with its memory database: nothing of another database is captured,
-and none is replaced by a restore."""
+"""An agent replaces the folder of its memory database by a link: no other database is captured, and a restore replaces
+none."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_database_behind_a_link_in_the_workspace_is_not_replaced_by_a_restore(
 
 
 def test_a_database_is_not_made_behind_a_link_in_the_workspace(jail: Jail) -> None:
-    """Where none is behind it, either."""
+    """This also holds if there is no database behind the link."""
     for path in jail.outside.iterdir():
         path.unlink()
     jail.before = everything_in(jail.outside)
@@ -92,7 +92,7 @@ def test_a_database_is_not_made_behind_a_link_in_the_workspace(jail: Jail) -> No
 def test_no_row_outside_is_captured_and_none_written_while_the_folder_is_exchanged(
     jail: Jail, every: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before SQLite opens something, each time or now and then."""
+    """Exchange before SQLite opens something, each time or randomly."""
     connect, count = sqlite3.connect, 0
 
     def exchanged(*arguments: Any, **options: Any) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""Archives that are encrypted as a whole: read wherever plain ones are, and never written in clear by accident."""
+"""Encrypted archives are read like plain ones, and never written in clear by accident."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def delta(openclaw: StateFolder, sealed: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def elsewhere(openclaw: StateFolder, sealed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """From now on commands run on a machine with another key."""
+    """Run the following commands on a machine with another key."""
     monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "elsewhere"))
     Context.open().keys().ensure()
     return tmp_path / "elsewhere"
@@ -65,7 +65,7 @@ def type_passphrase(monkeypatch: pytest.MonkeyPatch, text: str = PASSPHRASE) -> 
 
 
 def plain_of(sealed: Path) -> bytes:
-    """As another program opens it."""
+    """Decrypt as another program does."""
     key = Context.open().keys().user_key()
     return bytes(
         pyrage.decrypt(sealed.read_bytes(), [pyrage.x25519.Identity.from_str(age_encryption.age_identity_of(key))])
@@ -238,7 +238,7 @@ def test_every_damage_is_named(openclaw: StateFolder, tmp_path: Path, damage: ob
 
 
 def _named_files(sealed: Path) -> set[Path]:
-    """The files of the home once an archive was opened in it, which keeps second copies of keys' documents."""
+    """Return the files of the home after an archive was opened in it, which stores copies of key documents."""
     with open_archive(Context.open(), sealed):
         pass
     return _named_files_now()

@@ -1,4 +1,4 @@
-"""Agents as files: export, deltas, import."""
+"""Exporting and importing agents, with deltas."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from lifeboat_cli.demo.tree_comparison import Tree, list_differences, read_tree
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents import manage_agents as registry
 from lifeboat_core.capture.capture_run import capture_agent
-from lifeboat_core.errors import AlreadyProtected, ExchangeError, FileExists, UnsignedState
+from lifeboat_core.errors import AgentError, ExchangeError, RestoreError
 from lifeboat_core.exchange import export_agent, import_archive
 from lifeboat_core.exchange.agent_export import ExportOptions
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, restore_agent
+from support.alf.raising import raises_code
 from support.core.harbour import Harbour, harbour
 from support.flushes import Flushes, flushes
 
@@ -37,7 +38,7 @@ def ada(tmp_path: Path) -> Harbour:
 
 
 LARGE = "photographs/harbour-1911.raw"
-"""Too large to travel in an archive: described there, kept in the vault."""
+"""Too large for an archive: described there, stored in the vault."""
 
 
 def without_large(tree: Tree) -> Tree:
@@ -109,7 +110,7 @@ def test_a_threshold_moves_artifacts_between_the_tiers_of_that_export_only(ada: 
 
 def test_a_file_is_not_replaced_unless_forced(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
-    with pytest.raises(FileExists) as refused:
+    with raises_code(ExchangeError.FILE_EXISTS) as refused:
         exported(ada, path)
     assert refused.value.exit_status == 3
     exported(ada, path, force=True)
@@ -170,14 +171,14 @@ def test_another_users_archive_needs_to_be_accepted(ada: Harbour, tmp_path: Path
 
 def test_an_unsigned_archive_needs_to_be_accepted(ada: Harbour, tmp_path: Path) -> None:
     path = _foreign(tmp_path)
-    with pytest.raises(UnsignedState):
+    with raises_code(RestoreError.UNSIGNED_STATE):
         import_archive(ada.context, path, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert len(agents.list_agents(ada.context)) == 1
 
 
 def _foreign(tmp_path: Path) -> Path:
-    """An archive with what OpenClaw has no place for: links, lineage, a roster, unknown fields."""
+    """Make an archive with what OpenClaw has no place for: links, lineage, a roster, unknown fields."""
     state = MemoryState()
     text = b"# Memory\n\nLikes tea.\n"
     first = state.add(make_record("# Memory\n\nLikes tea.\n", **{"source": _source(2)}, x_unknown={"kept": True}))
@@ -245,7 +246,7 @@ def test_an_agent_that_is_known_comes_in_as_a_copy(ada: Harbour, tmp_path: Path)
 
 def test_an_import_into_a_protected_workspace_is_refused(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
-    with pytest.raises(AlreadyProtected):
+    with pytest.raises(AgentError.ALREADY_PROTECTED):
         import_archive(ada.context, path, ada.workspace, RestoreOptions(yes=True))
 
 

@@ -1,4 +1,4 @@
-"""Credentials out of files alone: a base snapshot, its deltas, and the 24 words on a machine that has nothing else."""
+"""Restore credentials from files alone: a snapshot, its deltas, and the 24 words on a new machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPORT = "export"
 
 @dataclass
 class History:
-    """An agent that is exported now and then: a snapshot, then a delta since the last file if anything changed."""
+    """An agent that is exported repeatedly: a snapshot, then a delta whenever something changed."""
 
     machine: Machine
     base: Path | None = None
@@ -79,7 +79,7 @@ class History:
             self.deltas.append(delta)
 
     def arrived(self, folder: Path) -> Path:
-        """The workspace on a machine that has the files and the words of the key in force."""
+        """Return the workspace on a machine that has the files and the words of the present key."""
         other = Machine(folder)
         other.learn_words_of(self.machine)
         assert self.base is not None
@@ -109,7 +109,7 @@ def test_files_and_words_bring_every_credential_back(before: list[str], after: l
 
 @pytest.fixture
 def history(tmp_path: Path) -> History:
-    """A base without a credential, and a delta that brings the first one."""
+    """Return a base without a credential, and a delta that brings the first one."""
     made = History(Machine(tmp_path / "laptop"))
     made.machine.add(name="ada")
     for step in (EXPORT, "credential", EXPORT):
@@ -118,7 +118,7 @@ def history(tmp_path: Path) -> History:
 
 
 def without_keys(history: History) -> Path:
-    """The delta as an earlier version wrote it."""
+    """Return the delta as an earlier version wrote it."""
     (delta,) = history.deltas
     return archive_files.edit(delta, delta.with_name("old.alf-delta"), {archive_layout.KEYS: None})
 

@@ -73,8 +73,8 @@ def test_an_exported_state_is_one_of_the_agents_history(ada: Machine, how: str, 
 
 @pytest.fixture
 def twin(ada: Machine) -> tuple[Path, Path]:
-    """A signed sequence 1 that the agent's history has otherwise, as earlier versions exported it, and the delta since
-    sequence 1 of that history."""
+    """Make a signed sequence 1 that differs from the one in the agent's history, as earlier versions exported it, and
+    the delta since sequence 1 of that history."""
     home = ada.context.home.folder
     shutil.copytree(home, ada.folder / "kept")
     ada.write("diary.md", "Was never kept.\n")
@@ -98,7 +98,7 @@ def test_a_delta_from_another_state_of_the_same_number_is_refused(ada: Machine, 
 
 
 def test_a_delta_that_does_not_fit_its_base_names_what_helps(ada: Machine, twin: tuple[Path, Path]) -> None:
-    """The record that it changes is in another state of the base's number."""
+    """The record that it changes is in another state with the base's number."""
     base, _ = twin
     remember(ada, "Likes the sea.")
     ada.capture()

@@ -1,4 +1,4 @@
-"""The guard: what looks like an accident is held, and captured all the same."""
+"""Losses that look like an accident are held, and captured all the same."""
 
 from __future__ import annotations
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_core.errors import UnknownKind
+from lifeboat_core.errors import RecordError
 from lifeboat_core.memories import edit_records, history_search
 from lifeboat_core.memories.history_search import fold_text
 from lifeboat_core.memories.memory_search import MemoryFilters
+from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 from support.core.purged_here import purge
 
@@ -118,7 +119,7 @@ def test_filters_are_about_memories(ada: Protected) -> None:
     assert spans(ada, "lamp", memory_type="episodic") == []
     assert len(spans(ada, "snow", memory_type="episodic", namespace="default", identity_version=1)) == 1
     assert spans(ada, "snow", tag="nothing") == spans(ada, "snow", memory_type="semantic") == []
-    with pytest.raises(UnknownKind):
+    with raises_code(RecordError.UNKNOWN_KIND):
         find(ada, "snow", memory_type="nonsense")
 
 

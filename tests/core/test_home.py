@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_core.errors import HomeError, HomeNewer, HomeUnsafe
+from lifeboat_core.errors import HomeError
 from lifeboat_core.home import lifeboat_home as homes
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.processes.installed_release import read_release
+from support.alf.raising import raises_code
 
 FILES = SystemFiles()
 
@@ -44,7 +45,7 @@ def test_a_home_keeps_its_id(tmp_path: Path) -> None:
 def test_a_home_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     home = at(tmp_path / "home").open(FILES)
     home.folder.chmod(0o770)
-    with pytest.raises(HomeUnsafe, match="others can write"):
+    with raises_code(HomeError.UNSAFE, match="others can write"):
         home.open(FILES)
 
 
@@ -58,14 +59,14 @@ def test_a_home_that_others_can_only_read_is_closed(tmp_path: Path) -> None:
 def test_a_link_is_refused(tmp_path: Path) -> None:
     at(tmp_path / "home").open(FILES)
     (tmp_path / "link").symlink_to(tmp_path / "home")
-    with pytest.raises(HomeUnsafe, match="symbolic link"):
+    with raises_code(HomeError.UNSAFE, match="symbolic link"):
         at(tmp_path / "link").open(FILES)
 
 
 def test_a_folder_with_something_else_in_it_is_refused_untouched(tmp_path: Path) -> None:
     (tmp_path / "letters").write_text("dear")
     tmp_path.chmod(0o755)
-    with pytest.raises(HomeUnsafe, match="not Lifeboat's"):
+    with raises_code(HomeError.UNSAFE, match="not Lifeboat's"):
         at(tmp_path).open(FILES)
     assert os.listdir(tmp_path) == ["letters"]
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
@@ -73,20 +74,20 @@ def test_a_folder_with_something_else_in_it_is_refused_untouched(tmp_path: Path)
 
 def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
-    with pytest.raises(HomeUnsafe):
+    with raises_code(HomeError.UNSAFE):
         at(tmp_path / "home").open(FILES)
 
 
 def test_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(homes, "find_file_system", lambda folder: "nfs4")
-    with pytest.raises(HomeUnsafe, match="network"):
+    with raises_code(HomeError.UNSAFE, match="network"):
         at(tmp_path / "home").open(FILES)
 
 
 def test_a_newer_layout_is_refused_by_name(tmp_path: Path) -> None:
     home = at(tmp_path / "home").open(FILES)
     (home.folder / "version").write_text("99\n")
-    with pytest.raises(HomeNewer, match="99"):
+    with raises_code(HomeError.NEWER, match="99"):
         home.open(FILES)
 
 
@@ -122,6 +123,6 @@ def test_a_newer_home_is_not_touched_before_it_is_refused(tmp_path: Path) -> Non
     home = at(tmp_path / "home").open(FILES)
     home.run_folder.rmdir()
     (home.folder / "version").write_text("99\n")
-    with pytest.raises(HomeNewer):
+    with raises_code(HomeError.NEWER):
         home.open(FILES)
     assert not home.run_folder.exists()

@@ -1,4 +1,4 @@
-"""`.lifeboatignore`: the common part of gitignore."""
+"""`.lifeboatignore` follows the common part of gitignore."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CASES = [
 
 
 def ignored(text: str, path: str) -> bool:
-    """A path as the scan sees it: folders first."""
+    """Return whether a path is ignored as the scan checks it: folders first."""
     rules = parse_ignore_file(text)
     parts = path.split("/")
     folders = ["/".join(parts[:end]) for end in range(1, len(parts))]

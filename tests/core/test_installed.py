@@ -1,4 +1,4 @@
-"""A runtime that cannot be found is no deletion, and a workspace that was emptied on purpose is none either."""
+"""A runtime that cannot be located is not a deletion, and neither is a workspace that was emptied on purpose."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOME = "raw/openclaw-home/"
 
 
 class Juniper:
-    """The agent `main` of a state folder with a configuration, secrets, skills and databases; her workspace lies
+    """The agent `main` in a state directory with a configuration, secrets, skills and databases; her workspace is
     elsewhere."""
 
     def __init__(self, folder: Path) -> None:
@@ -52,7 +52,7 @@ class Juniper:
         return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id))
 
     def home(self) -> dict[str, bytes]:
-        """What is held of the runtime's home, rows of databases too."""
+        """Return what is captured of the state directory, including rows of databases."""
         with self.context.vault(self.agent.id) as vault:
             state = vault.state()
             return {entry.path: state.body(entry.path) for entry in state.entries(HOME)}
@@ -95,7 +95,7 @@ def test_a_configuration_that_does_not_parse_is_no_deletion(juniper: Juniper, te
 
 
 def lose(juniper: Juniper) -> None:
-    """The state folder goes away as a whole, the workspace stays where it is."""
+    """Remove the state directory; the workspace stays."""
     juniper.state.folder.rename(juniper.folder / "aside")
 
 

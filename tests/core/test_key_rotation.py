@@ -17,11 +17,12 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.home.user_key_rotation import RotationReport
 from lifeboat_core.restore.restore_options import RestoreOptions
 from lifeboat_core.verify import samples_and_drills
-from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised, UnknownMachine, WrongAgentKey
+from lifeboat_keys.errors import DeviceRevoked, KeysError, SignedByCompromised, UnsealError
 from lifeboat_keys.home import device_registry
 from lifeboat_keys.pairs.agent_pair import pair_id
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import credential_sealing
+from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -147,7 +148,7 @@ def test_the_newest_state_is_sealed_to_pairs_that_the_thief_cannot_open(ada: Pro
     assert [one["id"] for one in after] == sorted(one["id"] for one in before)
     assert all(credential_sealing.unseal_credential(one, stolen) for one in before)
     for one in after:
-        with pytest.raises(WrongAgentKey):
+        with raises_code(UnsealError.WRONG_AGENT_KEY):
             credential_sealing.unseal_credential(one, stolen)
         assert ada.context.keys().open(one)
 
@@ -278,13 +279,13 @@ def test_a_lost_machine_is_refused_fenced_and_named(ada: Protected, laptop: Cont
 
 
 def test_an_unknown_machine_lists_those_that_are_known(ada: Protected, laptop: Context) -> None:
-    with pytest.raises(UnknownMachine, match="laptop"):
+    with raises_code(KeysError.UNKNOWN_MACHINE, match="laptop"):
         user_key_rotation.find_lost_machine(ada.context, "phone")
 
 
 def test_this_machine_cannot_report_itself_as_lost(ada: Protected) -> None:
     own = ada.context.keys().device.public.hex()[:16]
-    with pytest.raises(UnknownMachine, match="this machine"):
+    with raises_code(KeysError.UNKNOWN_MACHINE, match="this machine"):
         user_key_rotation.find_lost_machine(ada.context, own)
 
 

@@ -1,4 +1,5 @@
-"""Which capability needs which credential: decided from what skills say, written on both, kept where it was brought."""
+"""Links of capabilities with credentials: derived from skills, written on both sides, kept if an archive
+brought them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What merely looks like a secret: kept as it is, counted by status, named by the doctor, until it is gone."""
+"""Lookalikes of secrets are captured unchanged, counted by `status`, and named by `doctor` until they are gone."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_alf.seams.system_clock import SystemClock
 from lifeboat_core import migrations
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.errors import Busy, DiskFull, HomeError, HomeNewer
+from lifeboat_core.errors import Busy, DiskFull, HomeError
 from lifeboat_core.home import lifeboat_home as homes
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import LAYOUT_VERSION
@@ -28,6 +28,7 @@ from lifeboat_core.migrations import HomeMigration, home_backups
 from lifeboat_core.migrations.home_backups import BackupArea
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_vault.vault import Vault
+from support.alf.raising import raises_code
 from support.cli.cli_client import run
 from support.endpoint import kept_home
 from support.failing_files import WRITES, FailingFiles
@@ -172,7 +173,7 @@ def test_a_newer_home_is_refused_with_the_release_that_made_it(old: Path) -> Non
     (old / "version").write_text("7\n")
     (old / "release").write_text("3.1.4\n")
     before = files_of(old)
-    with pytest.raises(HomeNewer, match=r"layout 7 of release 3\.1\.4") as caught:
+    with raises_code(HomeError.NEWER, match=r"layout 7 of release 3\.1\.4") as caught:
         opened(old)
     assert caught.value.fix == "pipx upgrade agent-lifeboat"
     assert files_of(old) == before
@@ -182,7 +183,7 @@ def test_what_stands_in_place_of_a_release_is_not_repeated(old: Path) -> None:
     opened(old)
     (old / "version").write_text("7\n")
     (old / "release").write_text("\x1b[31mnonsense\n")
-    with pytest.raises(HomeNewer) as caught:
+    with raises_code(HomeError.NEWER) as caught:
         opened(old)
     assert "nonsense" not in caught.value.message
 

@@ -14,12 +14,13 @@ import pytest
 
 from lifeboat_cli.program import program, run_command
 from lifeboat_cli.setup import setup_questions
-from lifeboat_core.errors import BadSetting, WordsMisplaced
+from lifeboat_core.errors import BadSetting, WordsError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.machine.typed_folders import parse_existing_folder, parse_whole_path
 from lifeboat_core.texts import misplaced_words
 from lifeboat_keys.recovery import bip39_words
+from support.alf.raising import raises_code
 
 PHRASE = bip39_words.to_words(bytes(range(32)))
 TEXT = " ".join(PHRASE)
@@ -290,7 +291,7 @@ def test_a_variable_with_them_is_refused(
     assert run_command(["status", "--json"]) == 3
     said = "".join(capsys.readouterr())
     assert '"code": "words_misplaced"' in said and f"unset {name}" in said and TEXT not in said
-    with pytest.raises(WordsMisplaced):
+    with raises_code(WordsError.WORDS_MISPLACED):
         Home.locate({name: TEXT})
 
 
@@ -306,4 +307,4 @@ def test_a_remote_in_a_file_names_a_whole_path(
     path = _edited(context, "remote")
     path.write_text(re.sub(r'url = ".*"', f'url = "{url}"', path.read_text()))
     assert run_command(["remote", "list", "--json"]) in (0, 1)
-    assert "no whole path" in capsys.readouterr().out
+    assert "not the address of a folder" in capsys.readouterr().out

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.errors import RelativePath
+from lifeboat_core.errors import HomeError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.settings import settings_table
+from support.alf.raising import raises_code
 from support.patience import patience
 
 OWN = ["LIFEBOAT_HOME", "LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE_FILE", "LIFEBOAT_ENDPOINT_DATA"]
@@ -24,7 +25,7 @@ RELATIVE = ["home", "./home", "../home", "~no-such-user-here/home"]
 @pytest.mark.parametrize("value", RELATIVE)
 @pytest.mark.parametrize("name", [*OWN, "XDG_DATA_HOME"])
 def test_a_relative_path_in_a_variable_is_refused(name: str, value: str) -> None:
-    with pytest.raises(RelativePath) as refused:
+    with raises_code(HomeError.RELATIVE_PATH) as refused:
         Home.locate({name: value})
     assert refused.value.message.startswith(f"{name} is {value}, ")
     assert refused.value.fix == f"export {name}={shlex.quote(os.path.abspath(value))}"

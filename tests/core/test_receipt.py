@@ -1,4 +1,4 @@
-"""The receipt of a restore: every thing that the archive holds once, and counts that add up."""
+"""The receipt of a restore lists every thing in the archive once, and its counts add up."""
 
 from __future__ import annotations
 

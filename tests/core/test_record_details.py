@@ -12,10 +12,11 @@ from lifeboat_alf.memory import memory_records as lines
 from lifeboat_alf.memory import record_lifecycle
 from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
 from lifeboat_alf.states.agent_state import Record, State
-from lifeboat_core.errors import RecordPurged
+from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.memories import edit_records, record_listing
 from lifeboat_core.memories.edit_records import commit_changes
 from lifeboat_core.memories.record_listing import RecordPageRequest
+from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 from support.core.purged_here import purge
 
@@ -155,7 +156,7 @@ def test_nothing_of_what_was_purged_is_told(ada: Protected) -> None:
     purge(ada, snow)
     (found,) = about(ada, ada.memories()[boat]["id"])["links"]
     assert (found["target"], found["state"], found["snippet"]) == (None, "purged", "")
-    with pytest.raises(RecordPurged):
+    with raises_code(UnknownRecord.PURGED):
         about(ada, snow)
     for status in ("active", "deleted"):
         assert "Snow" not in str(

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_core.errors import UnknownKind, UnknownRecord
+from lifeboat_core.errors import RecordError, UnknownRecord
 from lifeboat_core.memories import edit_records, memory_search, record_listing
 from lifeboat_core.memories.memory_search import MemoryFilters
 from lifeboat_core.memories.record_listing import RecordPageRequest
 from lifeboat_core.state.state_db import delete_cache
+from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
@@ -123,11 +124,11 @@ def test_going_on_after_what_is_not_there_is_refused(ada: Protected) -> None:
 
 
 def test_a_type_or_a_status_that_is_none_is_refused_with_those_that_there_are(ada: Protected) -> None:
-    with pytest.raises(UnknownKind, match="episodic, preference, procedural, semantic and summary"):
+    with raises_code(RecordError.UNKNOWN_KIND, match="episodic, preference, procedural, semantic and summary"):
         page(ada, filters=MemoryFilters(memory_type="nonsense"))
-    with pytest.raises(UnknownKind, match="active, archived and deleted"):
+    with raises_code(RecordError.UNKNOWN_KIND, match="active, archived and deleted"):
         page(ada, status="nonsense")
-    with pytest.raises(UnknownKind):
+    with raises_code(RecordError.UNKNOWN_KIND):
         memory_search.search_memories(ada.context, ada.agent, "fog", MemoryFilters(memory_type="nonsense"))
 
 

@@ -1,5 +1,5 @@
-"""Purges after the user's key was replaced: what stands at second copies counts for machines that trust only the new
-key, and nothing of it has to be taken on trust."""
+"""Purges after the user's key was replaced: remotes are valid for machines that trust only the new key, without
+trusting anything unverified."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from support.core.purged import TEXT, leaks_below, owner_token, purge, request
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 LEARNED = 1
-"""The sequence in which it learned the text."""
+"""The sequence in which the agent learned the text."""
 BOTH = pytest.mark.parametrize("name", ["home", "stick"])
 
 
@@ -38,7 +38,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningEndpoi
 
 
 def laptop_in(folder: Path, endpoint: RunningEndpoint) -> Machine:
-    """Its agent learned the text and went on; an endpoint and a sealed folder have all of it."""
+    """Return a laptop whose agent learned the text and went on; an endpoint and a sealed folder have everything."""
     made = Machine(folder / "laptop")
     made.add(name=f"ada-{ids.make_id(made.context.now())[-12:]}")
     made.add_remote("home", endpoint.url, token=endpoint.token)
@@ -58,7 +58,7 @@ def push(machine: Machine) -> None:
 
 
 def purged(machine: Machine, endpoint: RunningEndpoint, **options: Any) -> str:
-    """Done at both; the id of the purge."""
+    """Purge at both remotes; return the id of the purge."""
     done = purge(machine, request(workspace=True, **options), {"home": owner_token(endpoint)})
     assert [each.state for each in done.remotes] == ["done", "done"]
     return done.receipt
@@ -74,7 +74,7 @@ def rotate(machine: Machine, *, compromised: bool = True) -> None:
 
 
 def elsewhere(folder: Path, machine: Machine, words_of: UserKey | None = None) -> Machine:
-    """A new machine, on which the words of now were typed, with the same second copies."""
+    """Return a new machine with the present recovery words and the same remotes."""
     made = Machine(folder)
     made.context.keys().install(words_of or UserKey.from_words(machine.context.keys().user_key().words()))
     made.context.keys().ensure()
@@ -90,7 +90,7 @@ def listed(machine: Machine, name: str, trusted: TrustedKeys | None) -> listed_r
 
 
 def only_now(machine: Machine) -> TrustedKeys:
-    """What a machine trusts that knows nothing of former keys."""
+    """Return the trusted keys of a machine that knows no former key."""
     return TrustedKeys(machine.context.keys().public)
 
 
@@ -107,7 +107,7 @@ class Rotated:
 
 @pytest.fixture(scope="module")
 def rotated(tmp_path_factory: pytest.TempPathFactory, endpoint: RunningEndpoint) -> Rotated:
-    """It purged the text, replaced its key, which others may have, and went on."""
+    """Return a machine that purged the text, replaced its key, which others may have, and went on."""
     folder = tmp_path_factory.mktemp("rotated")
     laptop = laptop_in(folder, endpoint)
     receipt = purged(laptop, endpoint)

@@ -1,4 +1,5 @@
-"""Kinds of remotes: one of another package works, and nothing outside of a kind looks at the scheme of an address."""
+"""Kinds of remotes: a kind of another package works, and no code outside of a kind looks at the scheme of an
+address."""
 
 from __future__ import annotations
 

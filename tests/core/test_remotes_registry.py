@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.errors import BadSetting, ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
+from lifeboat_core.errors import BadSetting, ConfigError, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_access, remote_kinds, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_vault.errors import JoinInvalid
+from lifeboat_vault.errors import RemoteError
+from support.alf.raising import raises_code
 
 PIN = "ab" * 32
 TOKEN = "lb_abcdefgh_only-ada-knows"
@@ -105,18 +106,18 @@ def test_a_token_in_an_address_is_a_problem_that_does_not_repeat_it(context: Con
     "name", ["", "..", "a/b", ".hidden", "a b", "x" * 65, "con", "Local", "home.token", "a\n", "Ä"]
 )
 def test_a_name_that_is_no_name_of_a_file_everywhere_is_refused(context: Context, name: str) -> None:
-    with pytest.raises(RemoteNameRefused):
+    with raises_code(SecondCopyError.REMOTE_NAME_REFUSED):
         remote_registry.save_remote(context, RemoteConfig(name, "https://boat.example.com"))
 
 
 def test_names_that_differ_in_capitals_alone_are_the_same(context: Context) -> None:
     remote_registry.save_remote(context, HOME)
-    with pytest.raises(RemoteExists):
+    with raises_code(SecondCopyError.REMOTE_EXISTS):
         remote_registry.refuse_taken_name(context, "Home")
 
 
 def test_a_name_that_nobody_has_is_unknown(context: Context) -> None:
-    with pytest.raises(UnknownRemote):
+    with raises_code(SecondCopyError.UNKNOWN_REMOTE):
         remote_registry.find_remote(context, "home")
 
 
@@ -186,7 +187,7 @@ def test_a_join_line_over_plain_http_to_another_machine_is_refused() -> None:
 
 
 def test_a_join_line_that_was_cut_off_is_refused_without_repeating_it() -> None:
-    with pytest.raises(JoinInvalid) as caught:
+    with raises_code(RemoteError.JOIN_INVALID) as caught:
         remote_access.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com/?pin=abc")
     assert TOKEN not in str(caught.value)
 

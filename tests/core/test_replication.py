@@ -15,7 +15,7 @@ from lifeboat_cli import program
 from lifeboat_cli.doctor import DoctorLevel
 from lifeboat_cli.doctor import check_copies as copies
 from lifeboat_core.agents import agent_sync, manage_agents
-from lifeboat_core.errors import BadRequest, Cancelled, UnknownRemote
+from lifeboat_core.errors import BadRequest, Cancelled, SecondCopyError
 from lifeboat_core.health import status_gathering
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions
@@ -32,6 +32,7 @@ from lifeboat_daemon.work.operations import push, verify_remote
 from lifeboat_daemon.work.worker_loop import RunningJob
 from lifeboat_vault.errors import RemoteRefused
 from lifeboat_vault.remote.remote_contract import RemoteVerification
+from support.alf.raising import raises_code
 from support.cli.cli_client import run
 from support.core.machines import Machine, there
 from support.daemon.serving import serving
@@ -100,7 +101,7 @@ def test_a_remote_that_refuses_a_new_agent_is_an_error(ada: Machine, monkeypatch
 def test_a_push_is_for_one_remote_that_is_known(ada: Machine) -> None:
     with pytest.raises(BadRequest):
         push.run(work(ada, remote=7))
-    with pytest.raises(UnknownRemote):
+    with raises_code(SecondCopyError.UNKNOWN_REMOTE):
         push.run(work(ada, remote="office"))
 
 

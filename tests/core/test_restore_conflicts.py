@@ -1,4 +1,4 @@
-"""States that hold names which no folder can hold beside each other, as earlier releases captured them."""
+"""States with names that no folder can hold side by side, as earlier releases captured them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credentials of an OpenClaw agent back where they belong: files, merged files, stores that only OpenClaw writes."""
+"""Restore credentials of an OpenClaw agent: files, merged files, stores that only OpenClaw writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core import exchange
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.capture_run import capture_agent
-from lifeboat_core.errors import TargetRefused
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.processes import runtime_programs
 from lifeboat_core.restore import (
     RestoreOptions,
@@ -33,6 +33,7 @@ from lifeboat_core.restore import (
 from lifeboat_core.restore.plan_diffs import describe_plan
 from lifeboat_core.state.state_documents import load_credentials
 from lifeboat_keys.errors import NoKey
+from support.alf.raising import raises_code
 from support.core.credentialed import (
     ACCESS,
     API_KEY,
@@ -204,7 +205,7 @@ def test_the_key_of_another_user_opens_nothing_and_each_credential_is_named(arch
 
 def test_a_folder_of_the_runtime_inside_the_workspace_is_refused(first: Machine, archive: Path, tmp_path: Path) -> None:
     second = second_machine(tmp_path / "second", first)
-    with pytest.raises(TargetRefused):
+    with raises_code(RestoreError.TARGET_REFUSED):
         _imported(second, archive, state_dir=second.workspace / "state")
 
 
@@ -444,7 +445,7 @@ def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
 
 
 def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
-    """Wait a second for the command that hangs, and long enough for all others."""
+    """Wait one second for the command that hangs, and long enough for all others."""
     real = runtime_programs.run_program
 
     def run(command: Any, **options: Any) -> runtime_programs.ProgramResult:
@@ -453,9 +454,7 @@ def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
             **{**options, "timeout_seconds": 1 if any(word.startswith(hanging) for word in command) else patience()},
         )
 
-    from lifeboat_core.restore import runtime_steps
-
-    monkeypatch.setattr(runtime_steps.give_credentials, "__defaults__", (run,))
+    monkeypatch.setattr(runtime_programs, "run_program", run)
 
 
 def test_a_command_that_does_not_end_is_not_followed_by_others_that_would_not_either(

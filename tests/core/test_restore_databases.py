@@ -1,4 +1,4 @@
-"""A restore that writes a database of the runtime: planned, staged, moved and taken back like a file."""
+"""A restore plans, stages, moves and undoes a database of the runtime like a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lifeboat_alf.testing.sample_states import AGENT_ID, MemoryState, make_ident
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents import withheld_items
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.errors import RestoreFailed, RuntimeRunning, TargetChanged
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import (
     RestoreOptions,
@@ -31,6 +31,7 @@ from lifeboat_core.restore import (
     recover_restores,
     undo_restore,
 )
+from support.alf.raising import raises_code
 from support.core.plain_runtime import RUNTIME, PlainAdapter, PlainPlacement, plain_context
 from support.killing import killed_at
 
@@ -38,7 +39,7 @@ ROWS = f"raw/{RUNTIME}-home/db/jobs/jobs.jsonl"
 
 
 class Shelves(PlainAdapter):
-    """A runtime that keeps words in `store.db` of its own folder, which lies beside the workspace."""
+    """A runtime that keeps words in `store.db` of its state directory, which is beside the workspace."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -132,7 +133,7 @@ def restored(context: Context, target: Path, state: MemoryState | None = None, *
 
 @pytest.fixture
 def old(context: Context, tmp_path: Path) -> Path:
-    """A workspace with a store beside it, which has a log."""
+    """Return a workspace with a store beside it that has a log."""
     workspace = tmp_path / "there" / "ada"
     workspace.mkdir(parents=True)
     (workspace / "SOUL.md").write_text("# Old\n")
@@ -145,7 +146,7 @@ def old(context: Context, tmp_path: Path) -> Path:
 
 
 def protect(context: Context, workspace: Path) -> None:
-    """The agent of the state lives in a workspace; nothing was captured."""
+    """Let the agent of the state live in a workspace, without a capture."""
     context.keys().ensure()
     context.create_vault(AGENT_ID).close()
     agents.save_agent(context, Agent(AGENT_ID, "ada", RUNTIME, workspace, watched=False))
@@ -208,7 +209,7 @@ def test_a_log_that_grew_meanwhile_stops_the_restore(context: Context, old: Path
     made = plan_restore(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
     (old.parent / ".shelves" / "store.db-wal").write_bytes(b"a longer log")
     before = files_of(old.parent)
-    with pytest.raises(TargetChanged):
+    with raises_code(RestoreError.TARGET_CHANGED):
         carry_out_plan(context, made)
     assert files_of(old.parent) == before
 
@@ -216,7 +217,7 @@ def test_a_log_that_grew_meanwhile_stops_the_restore(context: Context, old: Path
 def test_nothing_is_written_while_the_runtime_runs(context: Context, shelves: Shelves, old: Path) -> None:
     before = files_of(old.parent)
     shelves.at_work = "shelves daemon, process 17"
-    with pytest.raises(RuntimeRunning, match="process 17") as raised:
+    with raises_code(RestoreError.RUNTIME_RUNNING, match="process 17") as raised:
         restored(context, old, yes=True)
     assert raised.value.exit_status == 3
     assert raised.value.fix
@@ -229,7 +230,7 @@ def test_a_runtime_that_starts_while_files_are_staged_stops_the_restore(
     before = files_of(old.parent)
     made = plan_restore(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
     shelves.at_work = "shelves daemon, process 17"
-    with pytest.raises(RuntimeRunning):
+    with raises_code(RestoreError.RUNTIME_RUNNING):
         carry_out_plan(context, made)
     assert files_of(old.parent) == before
 
@@ -245,7 +246,7 @@ def test_undo_waits_until_the_runtime_is_stopped(context: Context, shelves: Shel
     restored(context, old, yes=True)
     after = files_of(old.parent)
     shelves.at_work = "shelves daemon, process 17"
-    with pytest.raises(RuntimeRunning):
+    with raises_code(RestoreError.RUNTIME_RUNNING):
         undo_restore(context)
     assert files_of(old.parent) == after
 
@@ -258,7 +259,7 @@ def test_a_disk_that_is_full_while_the_database_is_written_changes_nothing(
 ) -> None:
     before = files_of(old.parent)
     shelves.problem = problem
-    with pytest.raises(RestoreFailed):
+    with raises_code(RestoreError.RESTORE_FAILED):
         restored(context, old, yes=True)
     assert files_of(old.parent) == before
     assert [path for path in old.parent.rglob("*lifeboat*") if path.is_file()] == []
@@ -266,7 +267,7 @@ def test_a_disk_that_is_full_while_the_database_is_written_changes_nothing(
 
 def test_a_restore_that_fails_leaves_no_home_behind(context: Context, shelves: Shelves, tmp_path: Path) -> None:
     shelves.problem = OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(RestoreFailed):
+    with raises_code(RestoreError.RESTORE_FAILED):
         restored(context, tmp_path / "new" / "ada")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == []
 

@@ -1,4 +1,4 @@
-"""What a restore does to each name."""
+"""The decisions of a restore about each name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""An agent exchanges a folder of its workspace for a link while a restore or an undo is at work: nothing outside is
-written, and nothing is lost."""
+"""An agent exchanges a folder of its workspace for a link during a restore or an undo: nothing outside is written, and
+nothing is lost."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from lifeboat_alf.seams import held_folder
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_cli.restore.restore_commands import restore_exit_status
-from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
 from lifeboat_core.restore.restore_staging import FileStager
 from lifeboat_core.restore.restore_undo import undo_restore
 from lifeboat_core.restore.wanted_contents import DATABASE, WantedFile
 from lifeboat_vault.vault.state_inventory import ProvenState
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.exchanging import CHANGES, ExchangingFiles, everything_in, exchange, needs_exchange
 
@@ -32,7 +33,7 @@ NAMES = ("one.md", "two.md")
 
 
 class Jail:
-    """An agent whose folder `notes` can change places with a link to a folder outside that has the same names."""
+    """An agent whose folder `notes` can be exchanged for a link to an outside folder with the same names."""
 
     def __init__(self, folder: Path, files: ExchangingFiles) -> None:
         self.files = files
@@ -67,7 +68,7 @@ class Jail:
         exchange(self.notes, self.link)
 
     def settle(self) -> None:
-        """The agent stops, and its folder has its name again."""
+        """Stop the agent, and give its folder the former name."""
         self.files.heal()
         if self.notes.is_symlink():
             self.exchange()
@@ -80,7 +81,7 @@ class Jail:
         undo_restore(self.ada.context, self.ada.agent, force=True)
 
     def texts(self) -> set[str]:
-        """All that the agent had, wherever it is now."""
+        """Return everything that the agent had, wherever it is now."""
         return {path.read_text() for path in self.ada.state_dir.rglob("*.md") if path.is_file()}
 
 
@@ -112,7 +113,7 @@ def test_no_byte_outside_is_written_while_the_agent_exchanges_a_folder_again_and
 
 
 def test_no_byte_outside_is_written_whenever_the_agent_exchanges_a_folder(jail: Jail) -> None:
-    """Once before each operation that changes something, of a restore and of undos of it in turn."""
+    """Exchange once before each writing operation, of a restore and of its undo."""
     had, jail.files.counted = jail.texts(), CHANGES
     jail.restore()
     assert jail.files.count > 20
@@ -131,7 +132,7 @@ def test_a_restore_that_meets_a_link_names_the_command_that_takes_it_away(jail: 
             jail.exchange()
 
     jail.files.before = before
-    with pytest.raises(RestoreFailed, match="a link stands in its path") as caught:
+    with raises_code(RestoreError.RESTORE_FAILED, match="a link stands in its path") as caught:
         jail.restore()
     assert caught.value.fix == f"mv {jail.notes} {jail.notes}.aside"
     jail.files.heal()
@@ -166,7 +167,7 @@ def test_an_undo_says_what_was_moved_away_and_not_what_was_before(jail: Jail, tm
 
 
 def test_every_restored_file_stands_as_restored_or_is_named(jail: Jail, tmp_path: Path) -> None:
-    """The agent exchanges a folder for another real one, once, before each operation of a restore in turn."""
+    """Exchange a folder for another real one, once before each operation of a restore."""
     first = {"one.md": "first one.md\n", "two.md": "first two.md\n", "gone.md": "was there at first\n"}
     other, named, ended = tmp_path / "other", 0, 0
     (other / "inner").mkdir(parents=True)
@@ -204,7 +205,7 @@ def _text_of(path: Path) -> str | None:
 
 
 class NoRoomBeside(ExchangingFiles):
-    """A workspace that is a mount of its own: staging and undo folders lie in it, where the agent can exchange them."""
+    """A workspace that is a mount: staging and undo folders are in it, where the agent can exchange them."""
 
     def replace(self, source: StrPath, target: StrPath) -> None:
         inside = [os.fspath(path).startswith(f"{self.below}/workspace/") for path in (source, target)]

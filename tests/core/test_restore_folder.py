@@ -1,4 +1,4 @@
-"""A restore into a new or empty folder."""
+"""Restores into a new or empty folder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ from lifeboat_adapters.contract import NextStep, RenderedFile
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_alf.testing.sample_states import MemoryState, make_identity, make_record
-from lifeboat_core.errors import (
-    NamesDoNotFit,
-    NothingToRestore,
-    RestoreFailed,
-    TargetRefused,
-    UnsafeName,
-    UnsignedState,
-)
+from lifeboat_core.errors import NothingToRestore, RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import (
     RestoreAction,
@@ -31,6 +24,7 @@ from lifeboat_core.restore import (
     read_restore_origin,
     recover_restores,
 )
+from support.alf.raising import raises_code
 from support.core.plain_runtime import PlainAdapter, plain_context
 
 RAW = "raw/openclaw/"
@@ -124,7 +118,7 @@ def test_where_a_copy_came_from_is_remembered_outside_of_it(context: Context, tm
 def test_an_unsigned_state_needs_to_be_accepted_and_says_what_could_run(context: Context, tmp_path: Path) -> None:
     made = plan_restore(context, sample(), tmp_path / "ada", RestoreOptions())
     assert any(line.startswith("run.sh") for line in made.executable)
-    with pytest.raises(UnsignedState, match=r"run\.sh") as refused:
+    with raises_code(RestoreError.UNSIGNED_STATE, match=r"run\.sh") as refused:
         carry_out_plan(context, made)
     assert refused.value.exit_status == 3
     assert not (tmp_path / "ada").exists()
@@ -137,7 +131,7 @@ def test_a_script_hidden_under_another_name_is_listed(context: Context, tmp_path
 
 
 class Tampered(MemoryState):
-    """A state whose SOUL.md was edited behind its leaf."""
+    """A state whose SOUL.md does not match its leaf."""
 
     def body(self, path: str) -> bytes:
         body = super().body(path)
@@ -177,7 +171,7 @@ def test_a_link_out_of_the_workspace_is_reported_and_not_made(context: Context, 
 @pytest.mark.parametrize("link", ["/etc", ".", "memory"])
 def test_a_file_behind_a_link_of_the_same_state_is_refused(context: Context, tmp_path: Path, link: str) -> None:
     state = sample().put(f"{RAW}a", b"", type="link", target=link).put(f"{RAW}a/x.md", b"x")
-    with pytest.raises(UnsafeName):
+    with raises_code(RestoreError.UNSAFE_NAME):
         restored(context, state, tmp_path / "ada")
 
 
@@ -254,7 +248,7 @@ def test_a_glob_that_fits_nothing_is_an_error(context: Context, tmp_path: Path) 
 
 def test_names_that_do_not_fit_are_refused_before_anything_is_written(context: Context, tmp_path: Path) -> None:
     state = sample().put(f"{RAW}{'x' * 300}.md", b"long")
-    with pytest.raises(NamesDoNotFit, match="longer than 255"):
+    with raises_code(RestoreError.NAMES_DO_NOT_FIT, match="longer than 255"):
         restored(context, state, tmp_path / "in" / "ada")
     assert not (tmp_path / "in").exists()
 
@@ -284,7 +278,7 @@ class Full(SystemFiles):
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     files = Full(3)
     context = plain_context(tmp_path, files=files)
-    with pytest.raises(RestoreFailed, match="No space"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="No space"):
         restored(context, sample(), tmp_path / "in" / "ada")
     assert files.fired
     assert os.listdir(tmp_path / "in") == []
@@ -294,13 +288,13 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.parametrize("place", ["/", "/etc/ada", "/usr/local/ada", "/tmp", "/home/robin", "user", ".", "home/vault"])
 def test_dangerous_folders_are_refused(context: Context, tmp_path: Path, place: str) -> None:
     (tmp_path / "user").mkdir(exist_ok=True)
-    with pytest.raises(TargetRefused):
+    with raises_code(RestoreError.TARGET_REFUSED):
         plan_restore(context, sample(), tmp_path / place, RestoreOptions())
 
 
 def test_a_link_to_a_dangerous_folder_is_refused(context: Context, tmp_path: Path) -> None:
     (tmp_path / "harmless").symlink_to("/etc")
-    with pytest.raises(TargetRefused):
+    with raises_code(RestoreError.TARGET_REFUSED):
         plan_restore(context, sample(), tmp_path / "harmless" / "ada", RestoreOptions())
 
 

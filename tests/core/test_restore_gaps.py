@@ -1,4 +1,4 @@
-"""Files whose credentials cannot be put back: they come back with a gap, which no capture takes for an edit."""
+"""Files whose credentials cannot be restored are written with a gap, which no capture takes for an edit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Protected:
 
 @pytest.fixture
 def locked(ada: Protected) -> Iterator[pytest.MonkeyPatch]:
-    """No key at hand, until `undo`."""
+    """Make the key unavailable until `undo`."""
     with pytest.MonkeyPatch.context() as patch:
 
         def no_key(self: HomeKeys) -> None:

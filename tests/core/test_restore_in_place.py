@@ -1,4 +1,4 @@
-"""A restore into the agent's own workspace, and taking it back."""
+"""Restores into the agent's own workspace, and their undo."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
 from lifeboat_cli.demo.demo_workspace import FAKE_KEY
 from lifeboat_cli.demo.tree_comparison import find_files_holding, list_differences, read_tree
 from lifeboat_core.agents import agent as agents
-from lifeboat_core.errors import ConsentNeeded, NothingToUndo, RestoreFailed, TargetChanged, TargetRefused
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import (
     RestoreAction,
     RestoreOptions,
@@ -31,6 +31,7 @@ from lifeboat_core.restore import (
 )
 from lifeboat_core.restore import restore_target as targets
 from lifeboat_core.restore.restore_options import RestoreOptions as Options
+from support.alf.raising import raises_code
 from support.core import invariants
 from support.core.harbour import Harbour, harbour, harbour_after_a_day
 from support.deep_folders import DEEPER_THAN_A_PATH, DEEPER_THAN_THE_STACK, nest, removed_afterwards
@@ -85,7 +86,7 @@ def test_the_state_before_it_is_captured_and_pinned(ada: Harbour) -> None:
 
 
 def test_it_needs_a_yes(ada: Harbour) -> None:
-    with pytest.raises(ConsentNeeded) as refused:
+    with raises_code(RestoreError.CONSENT_NEEDED) as refused:
         restore_agent(ada.context, ada.agent, RestoreOptions(at=0))
     assert refused.value.exit_status == 3
     assert list_differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
@@ -113,7 +114,7 @@ def test_a_file_that_changes_between_plan_and_restore_stops_it(ada: Harbour) -> 
     with open_plan(ada.context, ada.agent, None, options(0)) as made:
         (ada.workspace / "MEMORY.md").write_text("the agent is at work\n")
         before = read_tree(ada.workspace)
-        with pytest.raises(TargetChanged, match=r"MEMORY\.md"):
+        with raises_code(RestoreError.TARGET_CHANGED, match=r"MEMORY\.md"):
             carry_out_plan(ada.context, made)
     assert list_differences(before, read_tree(ada.workspace)) == []
     assert recover_restores(ada.context) == []
@@ -152,7 +153,7 @@ def test_undo_takes_it_back_and_undo_again_does_it_again(ada: Harbour) -> None:
 
 
 def test_undo_brings_a_file_back_whose_name_is_not_utf_8(ada: Harbour) -> None:
-    """Nothing else is moved: what a journal says of such a name begins with no path that anything else has."""
+    """Nothing else is moved, so no other path of the journal names its folder."""
     before = ada.head
     odd = Path(os.fsdecode(os.fsencode(ada.workspace) + b"/caf\xe9.md"))
     odd.write_text("one")
@@ -181,7 +182,7 @@ def test_undo_refuses_when_something_was_written_since(ada: Harbour) -> None:
     newest = ada.head
     restore_agent(ada.context, ada.agent, options(0))
     (ada.workspace / "MEMORY.md").write_text("work of an afternoon\n")
-    with pytest.raises(TargetChanged, match=r"MEMORY\.md") as refused:
+    with raises_code(RestoreError.TARGET_CHANGED, match=r"MEMORY\.md") as refused:
         undo_restore(ada.context, ada.agent)
     assert "--force" in str(refused.value.fix)
     undo_restore(ada.context, ada.agent, force=True)
@@ -200,12 +201,12 @@ def test_undo_brings_folders_back_and_takes_them_away(ada: Harbour) -> None:
 
 
 def test_there_is_nothing_to_undo_at_first(ada: Harbour) -> None:
-    with pytest.raises(NothingToUndo):
+    with raises_code(RestoreError.NOTHING_TO_UNDO):
         undo_restore(ada.context, ada.agent)
 
 
 class Later(invariants.Stopped):
-    """A clock some time later, with the machine on all the while."""
+    """A clock that is later by some time, with the machine running."""
 
     def __init__(self, start: datetime, later: timedelta) -> None:
         super().__init__(start + later)
@@ -218,7 +219,7 @@ class Later(invariants.Stopped):
 def test_after_seven_days_the_undo_folder_goes(ada: Harbour) -> None:
     restore_agent(ada.context, ada.agent, options(0))
     later = replace(ada.context, clock=Later(ada.context.clock.now(), timedelta(days=8)))
-    with pytest.raises(NothingToUndo):
+    with raises_code(RestoreError.NOTHING_TO_UNDO):
         undo_restore(later, ada.agent)
     assert recover_restores(later) == []
     assert undo_folders(ada) == []
@@ -228,7 +229,7 @@ def test_after_seven_days_the_undo_folder_goes(ada: Harbour) -> None:
 def test_folders_without_end_in_the_place_of_a_file_stop_neither_a_restore_nor_what_follows(
     ada: Harbour, depth: int
 ) -> None:
-    """Those that no path can name may hold anything: they stay, and are named."""
+    """Folders too deep to name may hold anything, so they stay and are reported."""
     later = replace(ada.context, clock=Later(ada.context.clock.now(), timedelta(days=8)))
     (ada.workspace / "SOUL.md").unlink()
     with removed_afterwards(ada.workspace.parent):
@@ -271,7 +272,7 @@ def test_a_file_where_a_folder_was_and_the_other_way(ada: Harbour) -> None:
 
 
 class Refusing(SystemFiles):
-    """A file system that refuses a move into the workspace after a few."""
+    """A file system that refuses moves into the workspace after the first ones."""
 
     def __init__(self, workspace: Path, room: int) -> None:
         self.workspace, self.room, self.fired = workspace, room, False
@@ -288,7 +289,7 @@ class Refusing(SystemFiles):
 def test_a_move_that_the_file_system_refuses_puts_everything_back(ada: Harbour) -> None:
     files = Refusing(ada.workspace, 3)
     context = replace(ada.context, files=files)
-    with pytest.raises(RestoreFailed, match="busy"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="busy"):
         restore_agent(context, ada.agent, options(0))
     assert files.fired
     assert list_differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
@@ -296,7 +297,7 @@ def test_a_move_that_the_file_system_refuses_puts_everything_back(ada: Harbour) 
 
 
 class NoRoomBeside(SystemFiles):
-    """A workspace that is a mount of its own: nothing can be renamed into it from beside."""
+    """A workspace that is a mount, so that nothing can be renamed into it from beside."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -340,9 +341,9 @@ def test_another_agents_workspace_is_refused(ada: Harbour, tmp_path: Path) -> No
     other = harbour(tmp_path / "second")
     target = other.workspace
     agents.save_agent(ada.context, replace(other.agent, name="Other"))
-    with pytest.raises(TargetRefused, match="Other"):
+    with raises_code(RestoreError.TARGET_REFUSED, match="Other"):
         restore_agent(ada.context, ada.agent, options(to=target))
-    with pytest.raises(TargetRefused, match="Other"):
+    with raises_code(RestoreError.TARGET_REFUSED, match="Other"):
         restore_agent(ada.context, ada.agent, options(to=target / "memory"))
 
 
@@ -361,7 +362,7 @@ def test_secrets_come_back_only_with_the_key_and_the_wish(ada: Harbour) -> None:
 
 
 def test_a_plan_shows_no_secret_of_a_file_that_is_on_the_disk_now(ada: Harbour) -> None:
-    """The sequence to restore holds no secret in that file, and so nothing of it was cut there."""
+    """The sequence to restore has no secret in that file, so nothing was cut there."""
     note = ada.workspace / "AGENTS.md"
     note.write_text(f"{note.read_text()}\nThe key is {FAKE_KEY}.\n")
     with open_plan(ada.context, ada.agent, None, RestoreOptions(at=0)) as made:

@@ -1,4 +1,4 @@
-"""Moves of a journal: repeatable, undoable, and nothing is ever overwritten."""
+"""Moves of a journal can be repeated and undone, and overwrite nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
-from lifeboat_core.errors import TargetChanged
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import journal_moves
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.restore.restore_journal import (
@@ -22,6 +22,7 @@ from lifeboat_core.restore.restore_journal import (
     stat_path,
     text_to_path,
 )
+from support.alf.raising import raises_code
 from support.deep_folders import DEEPER_THAN_A_PATH, DEEPER_THAN_THE_STACK, nest, removed_afterwards
 
 FILES = SystemFiles()
@@ -98,13 +99,13 @@ def test_moving_back_restores_what_was_there(tmp_path: Path, workspace: Path) ->
 def test_a_target_that_changed_since_the_plan_stops_it(tmp_path: Path, workspace: Path) -> None:
     planned = soul(tmp_path)
     (workspace / "SOUL.md").write_bytes(b"changed")
-    with pytest.raises(TargetChanged, match=r"SOUL\.md"):
+    with raises_code(RestoreError.TARGET_CHANGED, match=r"SOUL\.md"):
         journal_moves.check_unchanged(FILES, [planned])
 
 
 def test_a_target_that_appeared_since_the_plan_stops_it(tmp_path: Path, workspace: Path) -> None:
     planned = replace(soul(tmp_path), seen=None)
-    with pytest.raises(TargetChanged):
+    with raises_code(RestoreError.TARGET_CHANGED):
         journal_moves.check_unchanged(FILES, [planned])
 
 
@@ -162,7 +163,7 @@ def test_an_empty_tree_is_removed_as_far_as_a_path_reaches(tmp_path: Path, depth
 
 
 class FlushedFileSystems(SystemFiles):
-    """Remembers what stood at a path whenever its file system was flushed."""
+    """Records what was at a path whenever its file system was flushed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""Names on disk: what may be written, and what a file system can hold."""
+"""Names on disk: which may be written, and which a file system can hold."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_core.errors import UnsafeName
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import disk_names
 from lifeboat_core.restore.restore_options import RestoreOptions
+from support.alf.raising import raises_code
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/.", "a\0b"])
 def test_a_name_that_climbs_out_is_refused(name: str) -> None:
-    with pytest.raises(UnsafeName):
+    with raises_code(RestoreError.UNSAFE_NAME):
         disk_names.name_of(f"raw/openclaw/{name}", {}, "raw/openclaw/")
 
 
 def test_a_name_that_climbs_out_in_its_raw_bytes_is_refused() -> None:
     meta = {"name_hex": b"../../.bashrc".hex()}
-    with pytest.raises(UnsafeName):
+    with raises_code(RestoreError.UNSAFE_NAME):
         disk_names.name_of("raw/openclaw/harmless", meta, "raw/openclaw/")
 
 
@@ -69,7 +70,7 @@ def test_case_twins_are_decided_by_the_file_system(tmp_path: Path) -> None:
 
 
 class OneCase(SystemFiles):
-    """A file system that has one case: every folder is made in lower case too."""
+    """A file system without case: every folder is made in lower case too."""
 
     def make_folders(self, path: os.PathLike[str] | str, mode: int = 0o777) -> None:
         super().make_folders(path, mode)

@@ -1,4 +1,4 @@
-"""Databases of the agent's own in a workspace that is restored: each comes with its log, or without any."""
+"""The agent's own databases in a restored workspace: each is written with its log, or without one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def ada(prepared_folders: PreparedFolders) -> Protected:
 
 @pytest.fixture
 def database(ada: Protected) -> Path:
-    """One with 40 rows, as the last capture has it."""
+    """Return a database with 40 rows, as the last capture has it."""
     path = ada.workspace / "orders.db"
     with writer_of(path) as writer:
         writer.run("pragma journal_mode=wal", TABLE, many(40), "pragma wal_checkpoint(truncate)")

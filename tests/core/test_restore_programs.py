@@ -1,4 +1,4 @@
-"""The program that is on this machine now is asked, whatever was remembered of the one that was here before."""
+"""A restore uses the runtime program that is installed now, not the remembered one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BESIDE_THE_CONFIGURATION = {
 
 
 class Lost:
-    """The agent `main` of a state folder in a layout, whose whole folder was lost after it was captured."""
+    """The agent `main` in a state directory of a layout, which was lost completely after a capture."""
 
     def __init__(self, folder: Path, layout: str) -> None:
         self.state = make_state_dir(folder / "user/.openclaw", layout=layout)
@@ -46,7 +46,7 @@ class Lost:
         shutil.rmtree(self.state.folder)
 
     def restored(self, version: str) -> dict[str, object]:
-        """The configuration after a restore in place, with a program of this release on PATH."""
+        """Return the configuration after a restore in place, with a program of this release on PATH."""
         fake = FakeOpenClaw.install(self.fake, version=version)
         report = restore_agent(self.context, self.agent, RestoreOptions(yes=True, finish=True, with_credentials=True))
         assert "not on PATH" not in str(report.to_json())

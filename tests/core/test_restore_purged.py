@@ -1,4 +1,4 @@
-"""States from which something was purged restore at every sequence, and bring nothing of it back."""
+"""States from which something was purged can be restored at every sequence, without it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pytest
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_core.agents import manage_agents
-from lifeboat_core.errors import NothingToUndo
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.exchange import export_agent, import_archive
 from lifeboat_core.purge import undo_folders
 from lifeboat_core.restore import RestoreOptions, restore_agent, undo_restore
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.verify import samples_and_drills
 from lifeboat_vault.vault import state_inventory as inventories
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.core.purged_here import purge
 from support.prepared_folders import PreparedFolders
@@ -28,7 +29,7 @@ CONFIG = '{"models":{"providers":{"x":{"apiKey":"sk-test-0123456789abcdefghij"}}
 
 @pytest.fixture
 def ada(prepared_folders: PreparedFolders) -> Protected:
-    """Three sequences; the second one brings the text, the third one more."""
+    """Return an agent with three sequences: the second has the text, the third more."""
     return prepared_folders.restore("agent with a text at three sequences", _agent_with_three_sequences)
 
 
@@ -110,7 +111,7 @@ def test_an_emptied_undo_folder_is_said(ada: Protected) -> None:
     restore_agent(ada.context, ada.agent, options(1))
     assert undo_folders.empty_undo_folders(ada.context, ada.agent) > 0
     assert undo_folders.list_undo_folders(ada.context, ada.agent) == []
-    with pytest.raises(NothingToUndo, match="purge"):
+    with raises_code(RestoreError.NOTHING_TO_UNDO, match="purge"):
         undo_restore(ada.context, ada.agent)
 
 
@@ -155,7 +156,7 @@ def test_secrets_come_back_into_what_is_left_of_a_file(tmp_path: Path) -> None:
 
 @pytest.fixture
 def chained(tmp_path: Path) -> Protected:
-    """A memory with three versions in periods that have ended: the middle one holds the text."""
+    """Return a memory with three versions in ended periods, of which the middle one has the text."""
     made = Protected(tmp_path)
     made.write(FILE, "# Day\n\n## Papers\n\nThe passport lies in the drawer by the window.\n")
     made.add()
@@ -167,7 +168,7 @@ def chained(tmp_path: Path) -> Protected:
 
 
 def chain(ada: Protected) -> list[str]:
-    """Ids of the versions, the oldest first."""
+    """Return the ids of the versions, the oldest first."""
     return [record["id"] for record in ada.records() if "passport" in record["content"]]
 
 

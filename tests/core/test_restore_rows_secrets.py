@@ -1,4 +1,4 @@
-"""A row with a secret in it comes back whole with its credential, and without it nothing is put in its place."""
+"""A row with a secret is restored completely with its credential, and not written without it."""
 
 from __future__ import annotations
 

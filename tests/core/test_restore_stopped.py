@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a restore: all old or all new, no lock held, nothing left over, and honest words."""
+"""Ctrl-C during a restore: all old or all new, no lock held, nothing left over, and a correct message."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def interruptible() -> None:
 
 @pytest.fixture
 def pressed(monkeypatch: pytest.MonkeyPatch) -> Callable[[CrashPoint], list[CrashPoint]]:
-    """Press Ctrl-C when a step is reached, once; the list says whether it was."""
+    """Press Ctrl-C when a crash point is reached, once; the list says whether it was."""
 
     def at(wanted: CrashPoint) -> list[CrashPoint]:
         met: list[CrashPoint] = []

@@ -1,4 +1,4 @@
-"""The rights and times of files and folders: all nine bits come back, and nothing becomes wider than it was."""
+"""Rights and times of files and folders: all nine bits are restored, and nothing gets wider rights than before."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fill(ada: Protected) -> None:
 
 
 def rights(folder: Path) -> dict[str, int]:
-    """The rights of a folder and of everything in it, by name."""
+    """Return the rights of a folder and of everything in it, by name."""
     paths = (path for path in folder.rglob("*") if ".lifeboat-" not in os.fspath(path))
     return {os.fspath(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in (folder, *paths)}
 
@@ -84,7 +84,7 @@ def test_a_workspace_that_went_comes_back_as_private_as_it_was(ada: Protected, t
 
 
 def fill_runtime_folder(ada: Protected) -> dict[str, int]:
-    """Write into the runtime's own folder what is captured of it. Return the rights of all that comes back."""
+    """Write the captured files of the state directory; return the rights of everything that is restored."""
     ada.write_config("{}")
     for name in ("hooks/mine/handler.ts", "wiki/deep/page.md", "media/inbound/photo.jpg"):
         (ada.state_dir / name).parent.mkdir(parents=True)

@@ -1,5 +1,5 @@
-"""What is written beside the moves of a restore follows no link that an agent puts in the way: credentials for a
-runtime's own command, the hook of a runtime, the id for the reference client."""
+"""What a restore writes besides its moves follows no link of an agent: credentials for a runtime's own command, the
+hook of a runtime, the id for the reference client."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ID = "01900000-0000-4000-8000-000000000001"
 
 
 class Places:
-    """The runtime's folder with `agents/main`, which can change places with a link to a folder outside."""
+    """The state directory with `agents/main`, which can be exchanged for a link to an outside folder."""
 
     def __init__(self, folder: Path) -> None:
         self.ada = Protected(folder)
@@ -55,7 +55,9 @@ class Places:
             self.during()
             return runtime_programs.ProgramResult(("true",), 0, "")
 
-        return delivery_run.run_delivery(self.ada.context, self.ada.agent.id, "one", delivery, state, run)
+        with pytest.MonkeyPatch.context() as patches:
+            patches.setattr(runtime_programs, "run_program", run)
+            return delivery_run.run_delivery(self.ada.context, self.ada.agent.id, "one", delivery, state)
 
     def check(self) -> None:
         assert everything_in(self.outside) == self.before
@@ -99,7 +101,7 @@ def test_credentials_are_not_taken_away_through_a_link_and_the_next_command_take
 
 @pytest.mark.parametrize("name", ["hooks", "hooks/lifeboat"])
 def test_a_hook_is_not_written_through_a_link(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The link comes after the plan was made."""
+    """The link appears after the plan was made."""
     ada = Protected(tmp_path, config='{"agents": {"entries": {"main": {"name": "Ada"}}}}')
     fake = FakeOpenClaw.install(tmp_path / "bin")
     monkeypatch.setenv("PATH", f"{fake.folder}:/usr/bin:/bin")

@@ -11,7 +11,7 @@ import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent_sync import send_to_remotes
-from lifeboat_core.errors import BadLabel, NothingToRestore
+from lifeboat_core.errors import DaemonError, NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED
 from lifeboat_core.history import sequence_labels, sequence_timeline
 from lifeboat_core.history.sequence_timeline import TimelineRequest
@@ -22,6 +22,7 @@ from lifeboat_core.verify import samples_and_drills
 from lifeboat_vault.errors import UnknownSequence
 from lifeboat_vault.rows import number_runs
 from lifeboat_vault.vault import Retention, SequenceRow
+from support.alf.raising import raises_code
 from support.core.protected import START, Protected
 
 
@@ -205,7 +206,7 @@ def test_a_name_is_told_and_stands_in_the_audit_without_its_words(ada: Protected
 
 @pytest.mark.parametrize("text", ["", "  \n", "x" * 201, "a\x1b[31m"])
 def test_what_cannot_be_a_name_is_refused(ada: Protected, text: str) -> None:
-    with pytest.raises(BadLabel):
+    with raises_code(DaemonError.BAD_LABEL):
         sequence_labels.set_label(ada.context, ada.agent, "0", text)
 
 

@@ -1,4 +1,4 @@
-"""Restores and undos where links stand in the place of folders, and undos of undos."""
+"""Restores and undos where links replaced folders, and undos of undos."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_core.restore.restore_undo import undo_restore
+from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 
 AT_FIRST = RestoreOptions(at=0, yes=True, reindex=False)
@@ -28,7 +29,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def replaced_by_link(ada: Protected, target: str | Path) -> None:
-    """`notes` is a link from now on."""
+    """Replace `notes` by a link."""
     notes = ada.workspace / "notes"
     if isinstance(target, Path):
         notes.rename(target)
@@ -93,7 +94,7 @@ def test_each_undo_of_an_undo_lists_as_many_folders_as_the_first(ada: Protected)
 
 
 class Refusing(SystemFiles):
-    """A file system that moves so many files beside the workspace, and no more; any number while `left` is None."""
+    """A file system that moves only this many files beside the workspace; any number while `left` is None."""
 
     left: int | None = None
 
@@ -114,11 +115,11 @@ def test_an_undo_that_stops_half_way_says_so_and_nothing_is_undone_before_it_is_
     ada.capture()
     restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = 2
-    with pytest.raises(RestoreFailed, match="putting everything back failed too"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="putting everything back failed too"):
         undo_restore(ada.context, ada.agent)
-    with pytest.raises(RestoreFailed, match="cannot be finished yet"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="cannot be finished yet"):
         undo_restore(ada.context, ada.agent, force=True)
-    with pytest.raises(RestoreFailed):
+    with raises_code(RestoreError.RESTORE_FAILED):
         restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = None
     assert any("it is finished now" in said for said in recover_restores(ada.context))

@@ -1,4 +1,5 @@
-"""An archive that nobody signed: what no capture takes stays out, what a tool would run or obey is named before."""
+"""Unsigned archives: what no capture takes is left out, and what a tool would run or obey is listed before
+the import."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def _archive(state: MemoryState, path: Path) -> Path:
 
 @pytest.fixture
 def hostile(isolated_home: Path, tmp_path: Path) -> Path:
-    """An archive with a repository whose configuration names a program."""
+    """Make an archive with a repository whose configuration names a program."""
     state = _state("SOUL.md", "USER.md", ".envrc", ".mcp.json")
     program = f"touch {tmp_path / 'planted'}; false"
     state.put(f"{RAW}.git/config", f'[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "{program}"\n'.encode())
@@ -225,7 +226,7 @@ def test_a_file_or_a_link_that_leads_to_a_repository_is_one(name: str) -> None:
 
 
 def _runs_in(folder: Path, planted: Path) -> bool:
-    """Whether `git status` in a folder runs the planted program."""
+    """Return whether `git status` in a folder runs the planted program."""
     planted.unlink(missing_ok=True)
     subprocess.run(["git", "status"], cwd=folder, capture_output=True, check=False, timeout=patience())
     return planted.exists()
@@ -279,7 +280,7 @@ def test_a_workspace_that_is_a_repository_itself_is_neither_imported_nor_restore
 def test_a_repository_in_a_folder_is_kept_and_named_before_an_unsigned_import(
     isolated_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: str
 ) -> None:
-    """An agent may keep one as the only copy of its work."""
+    """An agent may have the only copy of its work in one."""
     planted, target = tmp_path / "planted", tmp_path / "ada"
     state = _state("SOUL.md", "USER.md")
     for name, body in _bare(planted, shape, "work.git/").items():

@@ -1,4 +1,4 @@
-"""Vectors from a memory database through captures, archives and deltas, and the setting for servers."""
+"""Vectors of a memory database in captures, archives and deltas, and the setting for servers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ada(tmp_path: Path) -> ProtectedClaw:
 
 
 def kept(ada: ProtectedClaw, number: int | None = None) -> dict[str, bytes | None]:
-    """The vectors of what the agent remembers, by text."""
+    """Return the vectors of the agent's memories, by text."""
     with ada.context.vault(ada.agent.id) as vault:
         vectors = StateVectors(vault.state(number))
         return {text: vectors.packed(one["id"], MODEL) for text, one in ada.memories(number).items()}

@@ -1,4 +1,4 @@
-"""Files that a restore leaves out for want of their credentials stay in the newest state."""
+"""Files that a restore leaves out for lack of their credentials stay in the newest state."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
-from lifeboat_core.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
+from lifeboat_core.errors import DiskFull, NotAllowed, ServiceError, SystemRefused
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.control.control_server import ControlServer
 from lifeboat_daemon.control.daemon_client import connect_if_running
 from support import preloaded
+from support.alf.raising import raises_code
 from support.daemon.control_servers import Served, as_nobody, context, open_home
 from support.patience import patience
 from support.preloaded import inline
@@ -91,7 +92,7 @@ def test_a_client_that_waits_hears_of_the_death_of_its_daemon(context: Context) 
     client._socket.sendall(line)
     assert daemon.stdout.readline() == "begun\n"
     _kill(daemon)
-    with pytest.raises(DoesNotAnswer):
+    with raises_code(ServiceError.DOES_NOT_ANSWER):
         client.call("never")
     assert number == 2
     client.close()
@@ -99,7 +100,7 @@ def test_a_client_that_waits_hears_of_the_death_of_its_daemon(context: Context) 
 
 def test_a_socket_on_which_somebody_answers_is_left_alone(context: Context) -> None:
     with Served(context) as served:
-        with pytest.raises(AlreadyRunning, match=r"control\.sock"):
+        with raises_code(ServiceError.ALREADY_RUNNING, match=r"control\.sock"):
             Served(context).__enter__()
         with served.connect() as client:
             assert client.call("echo", a=1) == {"a": 1}
@@ -109,7 +110,7 @@ def test_a_daemon_that_hangs_is_one_all_the_same(context: Context) -> None:
     hangs = _daemon(context, "unix")
     hangs.send_signal(signal.SIGSTOP)
     try:
-        with pytest.raises(AlreadyRunning):
+        with raises_code(ServiceError.ALREADY_RUNNING):
             Served(context).__enter__()
     finally:
         _kill(hangs)
@@ -128,9 +129,9 @@ def test_a_socket_with_a_full_queue_is_one_on_which_somebody_answers(context: Co
                 each.connect(str(_path(context)))
             except BlockingIOError:
                 break
-        with pytest.raises(AlreadyRunning):
+        with raises_code(ServiceError.ALREADY_RUNNING):
             Served(context).__enter__()
-        with pytest.raises(DoesNotAnswer):
+        with raises_code(ServiceError.DOES_NOT_ANSWER):
             connect_if_running(context.home)
         for each in waiting:
             each.close()
@@ -223,7 +224,7 @@ def test_a_server_whose_place_was_taken_tries_again_at_each_look(context: Contex
             other.bind(str(_path(context)))
             other.listen()
             for _ in range(2):
-                with pytest.raises(AlreadyRunning):
+                with raises_code(ServiceError.ALREADY_RUNNING):
                     served.do(served.server.check())
                 assert served.server.address == ""
         served.do(served.server.check())
@@ -295,7 +296,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_daemon.control.daemon_client import DaemonClient
 from lifeboat_core.home.lifeboat_home import Home
-import lifeboat_daemon.control.peer, lifeboat_daemon.control.failures
+import lifeboat_daemon.control.peer_user, lifeboat_daemon.control.error_documents
 ---
 try:
     DaemonClient.connect(Home(Path(sys.argv[1])), SystemFiles())

@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from lifeboat_core.agents import manage_agents
-from lifeboat_core.errors import AlreadyRunning
+from lifeboat_core.errors import ServiceError
 from lifeboat_daemon.service.daemon_lock import find_lock_holder, hold_daemon_lock
+from support.alf.raising import raises_code
 from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, serving, settled
 from support.prepared_folders import PreparedFolders
@@ -149,7 +150,7 @@ def test_the_daemon_ends_when_it_is_told_to_and_leaves_no_socket(ada: Harbour, d
 def test_a_second_daemon_of_a_home_does_not_begin_and_says_who_is_there(ada: Harbour, daemon: Daemon) -> None:
     found = find_lock_holder(ada.context.home)
     assert found is not None and found.pid == daemon.pid
-    with pytest.raises(AlreadyRunning, match=str(daemon.pid)), hold_daemon_lock(ada.context, "0"):
+    with raises_code(ServiceError.ALREADY_RUNNING, match=str(daemon.pid)), hold_daemon_lock(ada.context, "0"):
         pass
     second = Daemon(ada.context).start(answering=False)
     assert second.wait() == 3

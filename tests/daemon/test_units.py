@@ -12,12 +12,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from lifeboat_core.errors import UnitError
+from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.context import Context
 from lifeboat_daemon import units
 from lifeboat_daemon.units import launchd, service_unit, systemd, task_scheduler
 from lifeboat_daemon.units.service_unit import UnitProgram
 from lifeboat_daemon.units.systemd import Systemd
+from support.alf.raising import raises_code
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.patience import patience
 
@@ -93,7 +94,7 @@ def test_what_is_written_into_a_unit_is_read_back_from_it(value: str) -> None:
 
 
 def test_a_value_that_would_begin_a_line_of_its_own_is_refused() -> None:
-    with pytest.raises(UnitError):
+    with raises_code(ServiceError.UNIT):
         systemd.render_unit(UnitProgram(("/bin/true",), {"LIFEBOAT_HOME": "/x\nExecStartPre=/bin/evil"}))
 
 
@@ -162,7 +163,7 @@ def test_the_service_of_another_home_is_not_taken(context: Context, fake: FakeSy
     other = context_of(fake, tmp_path, LIFEBOAT_HOME=str(tmp_path / "other"))
     assert units.inspect_unit(other).ours is False
     before = Systemd(context).path.read_text()
-    with pytest.raises(UnitError, match="boat"):
+    with raises_code(ServiceError.UNIT, match="boat"):
         units.install_unit(other)
     assert Systemd(context).path.read_text() == before
 
@@ -171,7 +172,7 @@ def test_without_a_service_manager_the_way_to_go_on_is_said_and_nothing_is_writt
     context: Context, fake: FakeSystemctl
 ) -> None:
     fake.be("absent")
-    with pytest.raises(UnitError, match="No medium found") as caught:
+    with raises_code(ServiceError.UNIT, match="No medium found") as caught:
         units.install_unit(context)
     assert caught.value.fix == "lifeboat daemon start" and not Systemd(context).path.exists()
     assert "No medium found" in str(units.inspect_unit(context).problem)
@@ -179,7 +180,7 @@ def test_without_a_service_manager_the_way_to_go_on_is_said_and_nothing_is_writt
 
 def test_without_systemd_at_all_the_same(tmp_path: Path) -> None:
     context = Context.open({"HOME": str(tmp_path), "PATH": str(tmp_path), "LIFEBOAT_HOME": str(tmp_path / "boat")})
-    with pytest.raises(UnitError, match="no systemctl"):
+    with raises_code(ServiceError.UNIT, match="no systemctl"):
         units.install_unit(context)
 
 
@@ -193,7 +194,7 @@ def test_a_service_manager_that_does_not_answer_has_a_time_limit(
 
 def test_a_start_that_fails_says_what_systemd_said(context: Context, fake: FakeSystemctl) -> None:
     fake.be("refuses-start")
-    with pytest.raises(UnitError, match="Job for lifeboat"):
+    with raises_code(ServiceError.UNIT, match="Job for lifeboat"):
         units.install_unit(context)
 
 
@@ -282,7 +283,7 @@ def test_launchd_that_is_not_done_with_the_former_one_is_asked_again(
     units.find_manager(context, "darwin").start()
     assert asked == ["kickstart", "bootstrap", "bootstrap", "bootstrap"]
     answers = iter([113, 5, 5, 5])
-    with pytest.raises(UnitError, match="already in progress"):
+    with raises_code(ServiceError.UNIT, match="already in progress"):
         units.find_manager(context, "darwin").start()
 
 

@@ -88,7 +88,7 @@ def test_every_command_and_option_says_what_it_does() -> None:
 
 
 def test_every_error_has_a_title_and_a_code_for_scripts() -> None:
-    for cls in doc_pages.errors():
+    for cls in doc_pages.error_kinds():
         assert re.fullmatch(r"[a-z][a-z0-9_]*", cls.code), cls
         assert cls.title and not cls.title.endswith("."), cls
         assert cls.exit_status in (1, 3), cls
@@ -96,7 +96,7 @@ def test_every_error_has_a_title_and_a_code_for_scripts() -> None:
 
 def test_an_error_code_means_one_thing() -> None:
     meanings: dict[str, set[tuple[str, int]]] = {}
-    for cls in doc_pages.errors():
+    for cls in doc_pages.error_kinds():
         meanings.setdefault(cls.code, set()).add((cls.title, cls.exit_status))
     assert {code: found for code, found in meanings.items() if len(found) > 1} == {}
 
@@ -119,7 +119,7 @@ def _own_errors(module: ModuleType) -> Iterator[str]:
 
 
 def test_what_an_error_advises_can_be_typed() -> None:
-    advised = {cls.fix for cls in doc_pages.errors() if cls.fix and cls.fix.startswith("lifeboat")}
+    advised = {cls.fix for cls in doc_pages.error_kinds() if cls.fix and cls.fix.startswith("lifeboat")}
     assert sorted(fix for fix in advised if not _names_a_command(fix)) == []
 
 

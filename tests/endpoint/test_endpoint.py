@@ -10,6 +10,7 @@ import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault import errors
+from support.alf.raising import raises_code
 from support.endpoint.keeping import AGENT, CANARY, files_holding, new_endpoint, reopened, with_history
 
 
@@ -46,13 +47,13 @@ def test_a_key_in_the_folder_of_the_data_is_refused_and_nothing_is_made(tmp_path
 def test_a_folder_with_something_else_in_it_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "thesis.txt").write_text("mine")
-    with pytest.raises(errors.EndpointUnsafe, match=r"thesis\.txt"):
+    with raises_code(errors.EndpointError.UNSAFE, match=r"thesis\.txt"):
         new_endpoint(tmp_path)
 
 
 def test_a_second_endpoint_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     new_endpoint(tmp_path).close()
-    with pytest.raises(errors.VaultExists):
+    with raises_code(errors.VaultError.EXISTS):
         new_endpoint(tmp_path)
 
 
@@ -68,7 +69,7 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, mode: int)
     endpoint = new_endpoint(tmp_path)
     endpoint.close()
     endpoint.folder.chmod(mode)
-    with pytest.raises(errors.EndpointUnsafe, match="others can write"):
+    with raises_code(errors.EndpointError.UNSAFE, match="others can write"):
         Endpoint.open(endpoint.folder)
 
 
@@ -153,7 +154,7 @@ def test_the_audit_says_when_a_data_key_was_used(tmp_path: Path) -> None:
 def test_a_name_that_is_taken_leaves_no_folder_behind(tmp_path: Path) -> None:
     with new_endpoint(tmp_path) as endpoint:
         endpoint.add_tenant("home")
-        with pytest.raises(errors.TenantExists):
+        with raises_code(errors.EndpointError.TENANT_EXISTS):
             endpoint.add_tenant("HOME")
         assert len(list((endpoint.folder / "tenants").iterdir())) == 1
 

@@ -1,4 +1,4 @@
-"""Every dialect is told from the others, and read by its own rules."""
+"""Detection of every AICF dialect, and reading it by its own rules."""
 
 from __future__ import annotations
 

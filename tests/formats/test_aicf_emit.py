@@ -1,4 +1,4 @@
-"""What was read comes out as it was, byte by byte, whatever it is."""
+"""Parsed AICF files are emitted byte for byte."""
 
 from __future__ import annotations
 

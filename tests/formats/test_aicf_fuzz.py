@@ -1,4 +1,4 @@
-"""Hostile AICF files: large, strange, damaged; they are read or refused, in time that grows with their size."""
+"""Large, strange and damaged AICF files are read or refused, in time linear in their size."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _STARTS = (
 
 @pytest.mark.parametrize("start", ["", "1|@X\n", "\\@X\\n", "@AICF_VERSION", "k="])
 def test_long_lines_are_read_in_time_that_grows_with_their_size(start: str) -> None:
-    """Far from a measurement: what took the square of the size would take minutes."""
+    """No duration is measured: quadratic time would take minutes."""
     begun = time.process_time()
     for fill in _LONG_LINES:
         _read(start + fill * (100_000 // len(fill)))

@@ -1,4 +1,4 @@
-"""What invented files of older dialects say, by meaning: when, who, about what."""
+"""The meaning of invented files of older dialects: time, role, topic and text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY = "2026-10-02T08:00:00.000Z"
 
 
 class Expected(NamedTuple):
-    """A memory that a file has to give: words in its text, its time, its role and its topic, where it has them."""
+    """A memory that a file has to give: words of its text, and its time, role and topic if it has them."""
 
     words: str
     event: str | None
@@ -296,7 +296,7 @@ def test_each_dialect_has_a_file() -> None:
 
 
 def test_a_file_says_no_more_than_is_expected_of_it() -> None:
-    """Every memory of the XML and of the positional file is among those expected."""
+    """Every memory of the XML file and of the positional file is expected."""
     for name in ("positions without names", "XML of two conversations"):
         text, expected = DIALECTS[name]
         assert [record["content"] for _, record in memories(text)] == [want.words for want in expected]

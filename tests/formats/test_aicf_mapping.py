@@ -116,7 +116,7 @@ def test_supersedes_of_a_file_retires_nothing() -> None:
 
 def test_a_link_to_nothing_is_told_and_kept() -> None:
     found = file_memories.read_memories("@CONVERSATION:a\nmessages=1\n@LINKS\n@LINKS a->z|depends_on\n", "a.aicf")
-    assert [(link.target, link.is_resolved) for link in found.relations.links] == [("z", False)]
+    assert [(link.item.raw, link.is_resolved) for link in found.relations.links] == [("a->z|depends_on", False)]
     assert all("related_records" not in record for record in found.records.values())
 
 

@@ -1,4 +1,4 @@
-"""Files put together from what memories say of themselves, which somebody else may have written."""
+"""Files rebuilt from memories, whose stored positions may come from any writer."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def _unnumbered(text: str) -> list[str]:
 
 
 def _around(before: str, after: str, start: int, end: int) -> None:
-    """Nothing before and behind a span is another; numbers do not count."""
+    """Check that the text before and after a span is unchanged, apart from line numbers."""
     new = "".join(_unnumbered(after))
     assert new.startswith("".join(_unnumbered(before[:start])))
     assert new.endswith("".join(_unnumbered(before[end:])))

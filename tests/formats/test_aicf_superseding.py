@@ -1,4 +1,4 @@
-"""Links of AICF that say what replaces what, taken at their word only where a user asks for it."""
+"""Links that replace memories, applied only on the user's request."""
 
 from __future__ import annotations
 

@@ -15,8 +15,9 @@ from lifeboat_core.testing import RuntimeConformance
 from lifeboat_core.testing.runtime_harness import Harness
 from lifeboat_formats.aimem import bundle_workspace
 from lifeboat_formats.aimem.adapter import ADAPTER, FOLDER
-from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes, parse_bundle
+from lifeboat_formats.aimem.wire.bundle_reading import parse_bundle
 from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import open_bundle_bytes
 
 
 def write(path, document):
@@ -38,7 +39,7 @@ def sample():
 
 
 def edited(document, place, **changes):
-    """A chunk changed as the system that wrote it would: with hash and checksum."""
+    """Return a chunk as its original writer would change it: with a new hash and checksum."""
     chunks = [dict(each) for each in document["chunks"]]
     chunks[place] |= changes
     if "content" in changes:
@@ -183,7 +184,7 @@ def test_odd_records_are_passed_over_and_the_others_count():
 
 
 def as_state(document, path="raw/aimem/memory.aimem.json"):
-    """A state as a capture of the document leaves it."""
+    """Return the state that a capture of the document makes."""
     text = json.dumps(document, ensure_ascii=False, indent=2)
     state = MemoryState()
     listed = []

@@ -1,4 +1,4 @@
-"""The 77 things that draft-vu-aimem-bundle-00 asks of whoever makes or takes bundles, and which tests show each."""
+"""The 77 requirements of draft-vu-aimem-bundle-00 for producers and consumers, and the tests of each."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SHOWN: dict[int, str] = {
     34: "edge::a_weight_is_a_number_from_0_to_1 edge::every_number_from_0_to_1_is_taken",
     35: "edge::both_ends_are_in_the_bundle",
     36: "edge::an_edge_has_what_it_has_to_have edge::an_edge_has_a_time",
-    37: "producing::since_is_inclusive_and_drops_and_counts_the_edges_that_lead_out edge::what_dangles_is",
+    37: "producing::since_is_inclusive_and_drops_and_counts_the_edges_that_lead_out edge::an_edge_without",
     38: "entity::an_entity_has_a_name entity::another_kind_is_refused",
     39: "entity::both_ends_of_a_link_are_in_the_bundle",
     40: "embedding::what_is_not_base64_is_refused embedding::an_embedding_of_another_length_is_refused",
@@ -105,7 +105,7 @@ SHOWN: dict[int, str] = {
 
 @cache
 def collected() -> frozenset[str]:
-    """All tests of the format that would run, as `FILE::NAME`."""
+    """Return all tests of the format that would run, as `FILE::NAME`."""
     files = sorted(map(str, _HERE.glob("test_aimem_*.py")))
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     found = subprocess.run(

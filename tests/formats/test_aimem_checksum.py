@@ -16,6 +16,7 @@ from lifeboat_formats.aimem.wire import bundle_reading, checksum
 from lifeboat_formats.aimem.wire.bundle_model import BundleRefused, Envelope
 from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 from support.formats import aimem_bundles as made
+from support.formats.aimem_states import open_bundle_bytes
 
 
 def refused(data: bytes) -> tuple[str, int]:
@@ -25,7 +26,7 @@ def refused(data: bytes) -> tuple[str, int]:
 
 
 def writer_of(bundle: dict[str, Any]) -> BundleWriter:
-    """A writer that was given what a bundle holds."""
+    """Return a writer with the contents of a bundle."""
     known = ("format", "version", "producer", "tenant_id", "exported_at", "scope", "embedding_dim", "embedding_model")
     writer = BundleWriter(Envelope(**{name: bundle[name] for name in known if name in bundle}))
     for name, add in (("chunks", writer.chunk), ("edges", writer.edge), ("entities", writer.entity)):
@@ -133,24 +134,17 @@ def test_018_the_order_of_members_and_white_space_do_not_matter(seed: int, inden
     assert found.envelope.checksum == made.sample()["checksum"]
 
 
-def test_018_the_canonical_form_of_a_document_needs_no_check() -> None:
-    bundle = {**made.sample(), "checksum": "whatever"}
-    covered = {name: value for name, value in bundle.items() if name != "checksum"}
-    assert b"".join(bundle_reading.canonical_bundle_pieces(made.document(bundle))) == rfc8785.dumps(covered)
-
-
 def test_018_the_canonical_form_is_the_same_of_what_is_read_and_what_is_written() -> None:
     bundle = bundle_reading.parse_bundle(made.document(made.sample()))
     read = b"".join(bundle_reading.canonical_bundle_pieces(bundle))
     assert checksum.digest_pieces((read,)) == bundle.envelope.checksum
-    with bundle_reading.open_bundle_bytes(made.stream(made.sample())) as streamed:
+    with open_bundle_bytes(made.stream(made.sample())) as streamed:
         assert b"".join(bundle_reading.canonical_bundle_pieces(streamed)) == read
     with writer_of(made.sample()) as writer:
         out = io.BytesIO()
         writer.write_json(out)
         again = b"".join(bundle_reading.canonical_bundle_pieces(bundle_reading.parse_bundle(out.getvalue())))
         assert b"".join(writer.canonical()) == again
-        assert again == b"".join(bundle_reading.canonical_bundle_pieces(out.getvalue()))
 
 
 @settings(max_examples=60, deadline=None)

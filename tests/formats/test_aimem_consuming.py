@@ -1,4 +1,4 @@
-"""What taking in a bundle says and does."""
+"""The results of importing a bundle, and what it reports."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_alf.memory import memory_records
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
-from lifeboat_formats.aimem.convert import bundle_import
-from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.convert import bundle_import, existing_memories
 from support.formats import aimem_bundles as bundles
-from support.formats.aimem_states import apply, bundle_of, only, planned, records_of, taken
+from support.formats.aimem_states import apply, bundle_of, only, open_bundle_bytes, planned, records_of, taken
 
 NAMES = {
     "chunks_inserted", "chunks_updated", "chunks_skipped_idempotent", "chunks_rejected_conflict", "edges_inserted",
@@ -25,7 +24,7 @@ def objects_in(document):
 
 
 def crowded():
-    """Something of everything, doubles and conflicts too."""
+    """Return a bundle with an example of everything, including repetitions and conflicts."""
     text = "A very long story.\n\n" * 5000
     state = MemoryState()
     state.add(sample_states.make_record(text))
@@ -129,8 +128,8 @@ def test_pinned_and_dna_memories_are_kept_by_everything_that_works_in_the_backgr
 
 def test_the_draft_has_no_word_for_it_and_nothing_is_written_before_all_is_read():
     state = MemoryState()
-    existing = bundle_import.index_state(state)
-    with bundle_reading.open_bundle_bytes(bundles.stream(crowded())) as bundle:
+    existing = existing_memories.index_state(state)
+    with open_bundle_bytes(bundles.stream(crowded())) as bundle:
         plan = bundle_import.plan_import(existing, bundle)
     assert len(plan.inserts) > 0 and records_of(state) == {}
 

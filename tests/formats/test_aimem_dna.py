@@ -1,8 +1,8 @@
-"""The DNA-class invariant (AIMEM §5.1, assertions 48 and 66 to 68): nothing that runs unasked decays, deletes or
-supersedes a preference, a decision, an identity, a pitfall, a procedure, or what is pinned.
+"""The DNA-class invariant (AIMEM §5.1, assertions 48 and 66 to 68): no background job decays, deletes or supersedes a
+preference, a decision, an identity, a pitfall, a procedure, or a pinned memory.
 
-Whoever may end a memory is listed here, found in the code: a new job, or a new place that writes memories, fails a test
-until it is listed, and if nobody asks it to, until the properties below try it.
+All code that may end a memory is found in the sources and listed here. A new job, or a new place that writes memories,
+fails a test until it is listed, and until the properties below cover it if it runs without being asked.
 """
 
 from __future__ import annotations
@@ -43,14 +43,16 @@ from lifeboat_endpoint.maintenance import (
 from lifeboat_endpoint.service.memory_import import Additions
 from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_endpoint.tenancy.tenant_rows import Tenant
-from lifeboat_formats.aimem.convert.bundle_import import ConsumerOptions, index_state, plan_import
-from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
+from lifeboat_formats.aimem.convert.bundle_import import plan_import
+from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions
+from lifeboat_formats.aimem.convert.existing_memories import index_state
 from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from lifeboat_vault.vault import Vault
 from support.core.harbour import Harbour, harbour
 from support.endpoint.keeping import RunningClock, new_endpoint, reopened
 from support.endpoint.served_apps import push_delta, served
 from support.formats.aimem_bundles import bundle, chunk, document, edge, sealed
+from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BrainServer, brain, contents
 from support.packages import PACKAGES
 from support.paths import ROOT
@@ -87,8 +89,8 @@ WRITERS = {
     "lifeboat_vault.testing.store_conformance": TEST,
     "lifeboat_vault.vault.draft": PART,
 }
-"""Modules that write memories or let go of them, and at whose word. Those that only hand on what a machine captured, or
-what its user asked to have purged, are asked too: the word is in the signature."""
+"""Modules that write or remove memories, and what triggers them. Modules that only pass on a capture or a purge count
+as asked: the request is in the signature."""
 
 OPERATIONS = {
     "capture": TRIED,
@@ -103,7 +105,7 @@ OPERATIONS = {
     "verify": "reads",
     "verify_remote": "reads",
 }
-"""Everything that the daemon has done by itself, in a worker."""
+"""Everything that the daemon runs by itself in a worker."""
 
 MAINTENANCE = {
     "data_key_rotation": TRIED,
@@ -115,16 +117,19 @@ MAINTENANCE = {
     "tenant_removal": TRIED,
     "trusted_time": "reads",
 }
-"""Everything that an endpoint does by itself."""
+"""Everything that an endpoint runs by itself."""
 
 _OUTSIDE = {"lifeboat_alf", "lifeboat_adapters", "lifeboat_formats", "lifeboat_tui"}
-"""Packages that have no vault: they make memories for others to write."""
-_CALLS = {"redact", "thin", "drop_old_versions"}
-_LIFECYCLE = {"create", "edit", "delete", "archive", "vanish", "revive"}
+"""Packages without a vault: other packages write the memories that they make."""
+_CALLS = {"redact", "thin", "thin_vault", "thin_agent", "thin_history", "drop_old_versions"}
+_LIFECYCLE = {
+    *("create_record", "edit_record", "delete_record"),
+    *("archive_record", "retire_vanished_record", "revive_record"),
+}
 
 
 def _writes(tree: ast.AST) -> bool:
-    """Whether a module makes puts of records, lets the life cycle decide, purges or thins."""
+    """Return whether a module puts records, uses the life cycle of records, purges or thins."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
             continue
@@ -133,7 +138,7 @@ def _writes(tree: ast.AST) -> bool:
             return True
         if isinstance(called, ast.Attribute):
             of = called.value.id if isinstance(called.value, ast.Name) else ""
-            if called.attr in _CALLS or (of == "lifecycle" and called.attr in _LIFECYCLE):
+            if called.attr in _CALLS or (of == "record_lifecycle" and called.attr in _LIFECYCLE):
                 return True
     return False
 
@@ -209,7 +214,7 @@ def test_066_a_kept_memory_that_vanishes_is_archived_with_every_word(record: Jso
 
 @dataclass
 class Kept:
-    """An endpoint that keeps as little as it may, with an agent of one tenant."""
+    """An endpoint with the shortest retention, and an agent of one tenant."""
 
     endpoint: Endpoint
     tenant: Tenant
@@ -459,7 +464,7 @@ def test_048_a_pinned_memory_is_kept_whatever_its_type(brain: BrainServer) -> No
 
 
 def test_068_two_machines_that_contradict_each_other_both_keep_what_they_wrote(brain: BrainServer) -> None:
-    """Whoever comes second is fenced: nothing of theirs is put over the other's, and nothing of it is lost."""
+    """The second machine is fenced: it overwrites nothing of the first, and loses nothing of its own."""
     one = brain.served.pushed(brain.client)
     base = one.here.number
     one.vault.copy_to(brain.served.folder / "twin")

@@ -19,7 +19,7 @@ GOLDEN = "AACAPwAAIMDNzMw9"
 
 
 def single(value: float) -> float:
-    """The nearest float32."""
+    """Return the nearest float32."""
     found: float = struct.unpack("<f", struct.pack("<f", value))[0]
     return found
 

@@ -1,4 +1,4 @@
-"""The envelope of an AIMEM bundle (sections 2.1 and 7), and the order in which a bundle is judged."""
+"""The envelope of an AIMEM bundle (sections 2.1 and 7), and the order of its checks."""
 
 from __future__ import annotations
 

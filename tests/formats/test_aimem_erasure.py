@@ -1,5 +1,5 @@
-"""Erasure (AIMEM §5.2, assertions 54 and 69 to 72): our purge is the erasure, and it wins over every export that has
-not ended yet."""
+"""Erasure (AIMEM §5.2, assertions 54 and 69 to 72): our purge is the erasure, and it takes precedence over every
+unfinished export."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_formats.aimem import brain_routes as profile
 from lifeboat_formats.aimem.convert import bundle_import
 from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
-from lifeboat_formats.aimem.wire.bundle_reading import open_bundle_bytes
 from lifeboat_keys.pairs.device_key import DeviceKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import AgentErased, LifeboatError, RemoteBusy, RemoteDenied, UnknownAtRemote
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import ServedApp, served
 from support.formats.aimem_bundles import bundle, chunk, document, edge, entity, link, many, sealed, urn
+from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
 from support.patience import patience
 
@@ -51,7 +51,7 @@ def two() -> JsonObject:
 
 
 def handled(brain: BrainServer, handler: Callable[[FormatCall], Any], **query: Any) -> Any:
-    """The answer of an export's handler, of which nothing was sent yet."""
+    """Return the answer of an export handler before anything was sent."""
     server = brain.served.server
     route = next(each for each in server.routes if each.path == "/brain/export")
     secret = brain.served.token
@@ -291,8 +291,8 @@ def test_071_a_reader_that_pauses_gets_no_whole_bundle_after_a_purge(tmp_path: P
 
 
 def _paused_export(endpoint: RunningEndpoint, meanwhile: Callable[[], None]) -> tuple[int, int]:
-    """Ask for a stream over a connection that takes little, take nothing for a while, then the rest: how many bytes
-    were announced, and how many came."""
+    """Request a stream over a slow connection, pause, and read the rest. Return the number of announced and of received
+    bytes."""
     address = httpx.URL(endpoint.url)
     request = (
         "GET /v1/brain/export/stream HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
@@ -328,7 +328,7 @@ def _received(connection: socket.socket) -> bytes:
 
 
 def _purge_over_http(endpoint: RunningEndpoint, client: httpx.Client, agent: str) -> None:
-    """With a token that may purge, from a process of its own as it were."""
+    """Purge with a permitted token, like another process."""
     with Endpoint.open(endpoint.data) as opened:
         tenant = opened.control.tenant("home").id
         device = DeviceKey.generate(UserKey.generate())

@@ -1,4 +1,4 @@
-"""AIMEM bundles as files: recognised, read, checked, written, signed."""
+"""AIMEM bundles as files: detected, read, checked, written and signed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.contract import ConversionContext, WriterIdentity
 from lifeboat_formats.interchange.errors import InterchangeError, SourceRefused
 from support.formats import aimem_bundles as bundles
-from support.formats.aimem_states import AROUND, NOW, OURS, records_of
+from support.formats.aimem_states import AROUND, NOW, OURS, open_bundle_bytes, records_of
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_document_and_a_stream_say_the_same(source, stream):
     state = sample_states.make_full_state()
     out, done = written(state, stream=stream)
     assert (len(out.getvalue().splitlines()) > 1) and done.figures["chunks"] == 2
-    with bundle_reading.open_bundle_bytes(out.getvalue()) as bundle:
+    with open_bundle_bytes(out.getvalue()) as bundle:
         assert bundle.envelope.checksum == bundle_reading.parse_bundle(written(state)[0].getvalue()).envelope.checksum
 
 

@@ -1,4 +1,4 @@
-"""Whatever comes as an AIMEM bundle is taken or refused, soon, and says nothing of its content."""
+"""Any bytes are accepted as an AIMEM bundle or refused soon, without revealing their content."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from lifeboat_formats.aimem.wire import bundle_reading
 from lifeboat_formats.aimem.wire.bundle_model import BundleLimits, BundleRefused
 from support.formats import aimem_bundles as made
+from support.formats.aimem_states import open_bundle_bytes
 
 CODES = {
     "malformed_json", "nested_too_deep", "not_canonicalizable", "not_object", "bad_format", "unsupported_version",
@@ -34,7 +35,7 @@ SECRET = "4711-open-sesame"
 
 
 def outcome(data: bytes, limits: BundleLimits = SMALL) -> str:
-    """The code with which bytes are refused, "" when they are taken. Both doors agree."""
+    """Return the code with which bytes are refused, "" if they are accepted. Both readers agree."""
     found = _code(data, limits)
     try:
         bundle_reading.parse_bundle(data, limits=limits)
@@ -45,7 +46,7 @@ def outcome(data: bytes, limits: BundleLimits = SMALL) -> str:
 
 def _code(data: bytes, limits: BundleLimits) -> str:
     try:
-        with bundle_reading.open_bundle_bytes(data, limits=limits) as bundle:
+        with open_bundle_bytes(data, limits=limits) as bundle:
             for name in made.ARRAYS:
                 assert len(list(bundle.array(name))) == len(bundle.array(name))
             assert b"".join(bundle_reading.canonical_bundle_pieces(bundle))

@@ -1,4 +1,4 @@
-"""Bundles, requests and tenants that mean harm: what they may not reach, take over, or use up."""
+"""Hostile bundles, requests and tenants: what they cannot reach, take over, or exhaust."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lifeboat_alf.common import ids, json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_formats.aimem import brain_routes as profile
@@ -30,12 +31,12 @@ LATER = "2026-05-01T09:30:00Z"
 VICTIM = "01900000-0000-7000-8000-00000000beef"
 
 
-def one(local: str = "c1", content: str = "The shop opens at nine.", **changes: Any) -> made.Json:
+def one(local: str = "c1", content: str = "The shop opens at nine.", **changes: Any) -> JsonObject:
     return made.bundle(chunks=[made.chunk(local, content, **changes)])
 
 
 def victim(**changes: Any) -> MemoryState:
-    """A state with one memory of its own, of which an attacker knows the id."""
+    """Return a state with a memory whose id an attacker knows."""
     state = MemoryState()
     state.add({**sample_states.make_record("Pays by invoice.", **changes), "id": VICTIM})
     return state
@@ -74,7 +75,7 @@ def test_a_bundle_cannot_delete_what_it_may_update() -> None:
     ids=lambda said: next(iter(said)),
 )
 @pytest.mark.parametrize("where", ["x_alf", "ext", "chunk"])
-def test_a_bundle_cannot_set_what_its_chunk_does_not_say(said: made.Json, where: str) -> None:
+def test_a_bundle_cannot_set_what_its_chunk_does_not_say(said: JsonObject, where: str) -> None:
     if where == "chunk":
         members = {name: value for name, value in said.items() if name not in ("id", "content", "x_alf")}
     else:
@@ -122,7 +123,7 @@ def test_a_type_that_is_not_protected_stays_so_whatever_is_said_of_it() -> None:
 
 @pytest.mark.parametrize("ours", [{}, {"x_alf": {}}], ids=["plain", "as ours"])
 @pytest.mark.parametrize("local", [VICTIM, VICTIM.upper()])
-def test_an_id_that_a_memory_has_is_that_memory_and_not_a_new_one_over_it(local: str, ours: made.Json) -> None:
+def test_an_id_that_a_memory_has_is_that_memory_and_not_a_new_one_over_it(local: str, ours: JsonObject) -> None:
     state = victim()
     before = records_of(state)[VICTIM]
     apply(state, planned(state, one(local, "Mine now.", created_at="2001-01-01T00:00:00Z", **ours)))
@@ -163,7 +164,7 @@ def test_the_id_that_follows_from_a_name_is_not_taken_away_by_a_claim() -> None:
 
 
 def test_a_long_memory_and_a_short_one_of_one_id_are_two() -> None:
-    def part(number: int) -> made.Json:
+    def part(number: int) -> JsonObject:
         return made.chunk(id=f"urn:aimem:long:{VICTIM}.p{number}", content=f"Part {number}.")
 
     tie = {**made.edge(edge_type="x-part-of", weight=1.0), "source_id": part(2)["id"], "target_id": part(1)["id"]}
@@ -481,7 +482,7 @@ def test_an_erased_memory_does_not_come_back_under_another_namespace(
     (record,) = brain.records(agent)
     brain.purge(agent, record["content"])
     local = record["id"].upper() if is_upper else record["id"]
-    said: tuple[made.Json, ...] = ({}, {"x_alf": {}})
+    said: tuple[JsonObject, ...] = ({}, {"x_alf": {}})
     for ours in said:
         chunk = made.chunk(id=f"urn:aimem:{producer}:{local}", content="It is back.", **ours)
         summary = brain.taken(made.bundle(chunks=[chunk]))

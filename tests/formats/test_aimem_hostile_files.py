@@ -1,4 +1,4 @@
-"""Files that mean harm, or are merely odd, in a folder of bundles that is an agent's workspace."""
+"""Hostile and odd files in a folder of bundles that is an agent's workspace."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_formats.aimem import bundle_workspace
@@ -18,7 +19,7 @@ from support.formats.aimem_states import exported, records_of, taken
 # A folder of bundles, in which anybody may put a file -----------------------------------------------------------------
 
 
-def _chunk_of(**changes: Any) -> made.Json:
+def _chunk_of(**changes: Any) -> JsonObject:
     return {**made.chunk("odd", "Odd."), **changes}
 
 
@@ -27,7 +28,7 @@ def _nested(levels: int) -> Any:
 
 
 _HALF = "half \ud800"
-ODD_FILES: dict[str, tuple[made.Json, set[str]]] = {
+ODD_FILES: dict[str, tuple[JsonObject, set[str]]] = {
     "half a character in a content": ({"chunks": [made.chunk("a"), _chunk_of(content=_HALF)]}, {"a"}),
     "half a character in a tag": ({"chunks": [made.chunk("a"), _chunk_of(tags=[_HALF])]}, {"a"}),
     "half a character elsewhere": ({"chunks": [made.chunk("a"), _chunk_of(x_u={_HALF: 1})]}, {"a"}),
@@ -73,7 +74,7 @@ def test_a_file_that_nobody_can_write_again_gives_the_memories_that_are_right(wh
     assert {section.heading[0] for section in found} == {made.urn(name) for name in wanted}
 
 
-def _captured(document: made.Json) -> tuple[MemoryState, list[str]]:
+def _captured(document: JsonObject) -> tuple[MemoryState, list[str]]:
     """The state that a capture of a folder with this one file leaves, and its records in order."""
     path, text, state, listed = "raw/aimem/odd.aimem.json", json.dumps(document), MemoryState(), []
     for section in bundle_workspace.split_sections(path, text) or ():

@@ -1,4 +1,4 @@
-"""The HTTP profile of AIMEM at an endpoint: assertions 58 to 65 and 73 to 76, as far as they are of HTTP."""
+"""The HTTP profile of AIMEM at an endpoint: assertions 58 to 65 and 73 to 76, as far as they concern HTTP."""
 
 from __future__ import annotations
 

@@ -12,10 +12,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from lifeboat_formats.aimem import brain_routes as profile
 from lifeboat_formats.aimem.wire import bundle_signatures
-from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, open_bundle_bytes, parse_bundle
+from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, parse_bundle
 from lifeboat_formats.interchange.contract import WriterIdentity
 from support.endpoint.served_apps import served
 from support.formats.aimem_bundles import bundle, chunk, document, many, sample
+from support.formats.aimem_states import open_bundle_bytes
 from support.formats.brain_servers import BrainServer, brain, problem
 
 __all__ = ["brain", "served"]
@@ -31,7 +32,7 @@ _VOUCHED = {
 
 
 def partner_signature(made: Any) -> dict[str, str]:
-    """The header of a bundle that a partner signed."""
+    """Return the header of a bundle that a partner signed."""
     return {
         "AIMEM-Signature": bundle_signatures.encode_header(
             bundle_signatures.sign_detached(canonical_bundle_pieces(parse_bundle(document(made))), _PARTNER)

@@ -1,4 +1,4 @@
-"""What happens to a chunk that is here already, by the numbers of the checklist."""
+"""Importing a chunk that exists already, by the numbers of the checklist."""
 
 from __future__ import annotations
 

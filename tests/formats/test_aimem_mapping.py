@@ -1,4 +1,4 @@
-"""What a memory is in a bundle, and a chunk as a memory."""
+"""Memories as chunks of a bundle, and chunks as memories."""
 
 from __future__ import annotations
 

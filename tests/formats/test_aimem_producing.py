@@ -1,4 +1,4 @@
-"""Which memories go into a bundle, how, and what is said of the others."""
+"""Which memories an export includes, in which form, and the fates of the others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ JUNE, JULY, AUGUST = (f"2026-0{month}-01T00:00:00.000Z" for month in (6, 7, 8))
 
 
 def three():
-    """Each points to the one before."""
+    """Return three memories, each referring to the one before."""
     one = sample_states.make_record("June.", created_at=JUNE)
     two = sample_states.make_record("July.", created_at=JULY, memory_type="preference")
     two["related_records"] = [{"id": one["id"], "relation": "caused"}]

@@ -1,4 +1,4 @@
-"""There and back: states through bundles, bundles through states, and what cannot come back is said."""
+"""Round trips of states through bundles and of bundles through states, with every loss reported."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def states(draw):
 
 
 def plain(record):
-    """A record without what a bundle says of it, and without order where there is none."""
+    """Return a record without what a bundle states of it, and without the order of unordered lists."""
     kept = {name: value for name, value in record.items() if name != "x_aimem"}
     for name in ("entities", "related_records"):
         kept[name] = [{key: value for key, value in each.items() if key != "x_aimem"} for each in record.get(name, [])]
@@ -132,7 +132,7 @@ def as_sets(bundle, *, without=()):
 
 
 def as_written(bundle):
-    """With the hash that a producer always writes, and without members that say nothing."""
+    """Return a chunk with the hash that a producer always writes, and without empty members."""
     for chunk in bundle.chunks:
         chunk["content_hash"] = bundles.content_hash(chunk["content"])
         for name in ("embedding", "zone"):

@@ -1,4 +1,4 @@
-"""What is right of a bundle whose records are not all right, where a user asks for it."""
+"""Salvaging the valid records of a bundle with wrong ones, on request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMS = {".aimem.json": bundles.document, ".aimem.ndjson": bundles.stream}
 
 
 def damaged():
-    """Two chunks and an entity that are right among wrong ones, and what hangs on each of them."""
+    """Return a bundle with two valid chunks and a valid entity among wrong ones, and records that refer to each."""
     return bundles.bundle(
         chunks=[
             bundles.chunk("c1", "Right."),

@@ -1,4 +1,5 @@
-"""Signatures of AIMEM bundles (assertions 64, 73, 74, 76), held against the library and against a check by hand."""
+"""Signatures of AIMEM bundles (assertions 64, 73, 74, 76), compared with the library and with a verification by
+hand."""
 
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_formats.aimem.wire import bundle_signatures
-from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces, open_bundle_bytes
+from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces
 from lifeboat_formats.aimem.wire.bundle_signatures import SignatureRefused
 from lifeboat_formats.interchange.contract import WriterIdentity
 from lifeboat_formats.interchange.errors import ExtraMissing
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from support.formats.aimem_bundles import bundle, chunk, document, sample, stream
+from support.formats.aimem_states import open_bundle_bytes
 
 _PAYLOAD = b'{"format":"aimem-bundle"}'
 _SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)
@@ -39,7 +41,8 @@ def signed(payload: bytes = _PAYLOAD) -> bytes:
 
 
 def by_hand(payload: bytes, protected: dict[Any, Any], inside: bytes | None = None, **more: Any) -> bytes:
-    """A COSE_Sign1 made of nothing but CBOR and Ed25519; `more` are unprotected headers by letter, or a signature."""
+    """Return a COSE_Sign1 made with CBOR and Ed25519 alone. `more` are unprotected headers by letter, or a
+    signature."""
     encoded = cbor2.dumps(protected)
     unprotected = more.get("unprotected", {})
     made = more.get("signature") or _SECRET.sign(cbor2.dumps(["Signature1", encoded, b"", payload]))

@@ -22,6 +22,7 @@ from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
 from lifeboat_formats.aimem.wire.spools import NamesInMemory, NamesOnDisk, RecordSpool
 from support.formats import aimem_bundles as made
 from support.formats.aimem_bundles import ABSENT
+from support.formats.aimem_states import open_bundle_bytes
 
 
 def records(bundle: AimemBundle) -> dict[str, list[dict[str, Any]]]:
@@ -29,12 +30,12 @@ def records(bundle: AimemBundle) -> dict[str, list[dict[str, Any]]]:
 
 
 def taken(data: bytes) -> dict[str, list[dict[str, Any]]]:
-    with bundle_reading.open_bundle_bytes(data) as bundle:
+    with open_bundle_bytes(data) as bundle:
         return records(bundle)
 
 
 def refused(data: bytes, limits: BundleLimits = bundle_reading.LIMITS) -> tuple[str, int]:
-    with pytest.raises(BundleRefused) as caught, bundle_reading.open_bundle_bytes(data, limits=limits):
+    with pytest.raises(BundleRefused) as caught, open_bundle_bytes(data, limits=limits):
         pass
     return caught.value.format_code, caught.value.status
 
@@ -48,7 +49,7 @@ def joined(found: list[Any]) -> bytes:
 
 
 def written(bundle: dict[str, Any]) -> bytes:
-    """A bundle as the writer streams it."""
+    """Return a bundle as the writer streams it."""
     head = {name: value for name, value in bundle.items() if name not in made.ARRAYS and name != "checksum"}
     with BundleWriter(Envelope(**head)) as writer:
         for name, add in zip(made.ARRAYS, (writer.chunk, writer.entity, writer.edge, writer.link), strict=True):
@@ -92,7 +93,7 @@ def test_060_what_is_written_is_taken_as_it_was_given() -> None:
 @pytest.mark.parametrize("what", [what for what in made.ODD if what != "no optional arrays"])
 def test_061_a_stream_is_taken_like_the_document(what: str) -> None:
     document = bundle_reading.parse_bundle(made.document(made.ODD[what]))
-    with bundle_reading.open_bundle_bytes(made.stream(made.ODD[what])) as stream:
+    with open_bundle_bytes(made.stream(made.ODD[what])) as stream:
         assert records(stream) == records(document)
         assert (stream.envelope, stream.notices) == (document.envelope, document.notices)
 
@@ -155,7 +156,7 @@ def test_061_a_line_that_is_no_object_is_refused(line: bytes) -> None:
 def test_061_a_line_that_is_not_strict_json_is_refused(line: bytes, code: str) -> None:
     with (
         pytest.raises(BundleRefused) as caught,
-        bundle_reading.open_bundle_bytes(made.stream(made.bundle()) + line + b"\n"),
+        open_bundle_bytes(made.stream(made.bundle()) + line + b"\n"),
     ):
         pass
     assert (caught.value.format_code, caught.value.status, caught.value.where) == (code, 422, "line 2")
@@ -164,7 +165,7 @@ def test_061_a_line_that_is_not_strict_json_is_refused(line: bytes, code: str) -
 def test_061_nothing_is_seen_of_a_stream_before_its_checksum_fits() -> None:
     data = made.stream({**made.sample(), "checksum": "sha256:" + "0" * 64})
     seen = []
-    with pytest.raises(BundleRefused), bundle_reading.open_bundle_bytes(data) as bundle:
+    with pytest.raises(BundleRefused), open_bundle_bytes(data) as bundle:
         seen.append(bundle)
     assert seen == []
 
@@ -178,7 +179,7 @@ def test_065_a_bundle_is_there_whole_or_not_at_all(what: str, form: Any) -> None
     if made.INVALID[what][1] not in ("missing_checksum", "checksum_mismatch"):
         bundle = made.sealed(bundle)
     seen = []
-    with pytest.raises(BundleRefused) as caught, bundle_reading.open_bundle_bytes(form(bundle)) as found:
+    with pytest.raises(BundleRefused) as caught, open_bundle_bytes(form(bundle)) as found:
         seen.extend(found.chunks)
     assert seen == []
     assert caught.value.format_code == made.INVALID[what][1]
@@ -240,7 +241,7 @@ def test_a_first_line_over_a_mebibyte_begins_a_document() -> None:
 
 
 class OneWay(io.RawIOBase):
-    """Bytes that come piece by piece and cannot be wound back."""
+    """A stream of pieces without seeking."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__()
@@ -289,14 +290,14 @@ def test_temporary_files_are_gone_afterwards(tmp_path: Path) -> None:
 
 
 def test_records_of_a_closed_stream_are_not_read() -> None:
-    with bundle_reading.open_bundle_bytes(made.stream(made.sample())) as bundle:
+    with open_bundle_bytes(made.stream(made.sample())) as bundle:
         pass
     with pytest.raises(ValueError):
         list(bundle.chunks)
 
 
 def test_records_are_read_as_often_as_wanted_even_at_once() -> None:
-    with bundle_reading.open_bundle_bytes(made.stream(made.many(50))) as bundle:
+    with open_bundle_bytes(made.stream(made.many(50))) as bundle:
         pairs = zip(bundle.chunks, bundle.chunks, strict=True)
         assert all(one == other for one, other in pairs)
         assert len(list(bundle.edges)) == len(bundle.edges) == 49
@@ -307,7 +308,7 @@ def test_lines_and_streams_over_their_limits_are_too_large() -> None:
     longest = max(map(len, data.split(b"\n"))) + 1
     assert refused(data, BundleLimits(line=longest - 1)) == ("too_large", 413)
     assert refused(data, BundleLimits(stream=len(data) - 1)) == ("too_large", 413)
-    with bundle_reading.open_bundle_bytes(data, limits=BundleLimits(line=longest, stream=len(data))) as bundle:
+    with open_bundle_bytes(data, limits=BundleLimits(line=longest, stream=len(data))) as bundle:
         assert len(bundle.chunks) == 4
 
 
@@ -351,7 +352,7 @@ class _Joined(io.RawIOBase):
 
 
 def _pieces(count: int) -> Iterator[bytes]:
-    """A stream of `count` chunks and as many edges, never whole in memory."""
+    """Yield a stream of `count` chunks and as many edges, never whole in memory."""
     envelope = Envelope("aimem-bundle", "1", made.PRODUCER, made.TENANT, made.WHEN, "FULL")
     with BundleWriter(envelope) as writer:
         for number in range(count):
@@ -361,7 +362,7 @@ def _pieces(count: int) -> Iterator[bytes]:
 
 
 def _peak(count: int, path: Path) -> tuple[int, int]:
-    """The most memory that writing and reading take, in bytes."""
+    """Return the peak memory of writing and reading, in bytes."""
     peaks = []
     tracemalloc.start()
     with path.open("wb") as out:

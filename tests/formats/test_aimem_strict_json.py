@@ -1,4 +1,4 @@
-"""Strict JSON of AIMEM bundles: everybody who reads such a text reads the same."""
+"""Strict JSON of AIMEM bundles: every implementation reads such a text alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of AIMEM chunks and entities (section 2.3), and the ids of records behind them."""
+"""Names of AIMEM chunks and entities (section 2.3), and the record ids derived from them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def installed(folder: Path) -> SampleInstallation:
 
 
 class AskedAionforge(AionforgeAdapter):
-    """The adapter where the user lets the instance of a store beside the folder be asked."""
+    """The adapter for a user who permits asking the instance of a store beside the folder."""
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         found = super().locate(workspace, environment, user_home)

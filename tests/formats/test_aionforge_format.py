@@ -1,4 +1,4 @@
-"""Aionforge as a format: an instance read as an agent, and an agent written into an instance, whatever breaks."""
+"""Aionforge as a format: reading an instance and writing into one, with all kinds of failures."""
 
 from __future__ import annotations
 

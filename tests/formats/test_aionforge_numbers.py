@@ -1,4 +1,4 @@
-"""Numbers and characters that no archive can hold come from an instance as a refusal, or as the text that they are."""
+"""Numbers and characters that no archive can hold: an instance that sends them is refused, or they are kept as text."""
 
 from __future__ import annotations
 

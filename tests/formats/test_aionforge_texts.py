@@ -1,4 +1,4 @@
-"""Aionforge without an instance: the scanner of its texts, the reader of its data, times, ids, and round trips."""
+"""Aionforge without an instance: parsing of its texts and data, times, ids, and round trips."""
 
 from __future__ import annotations
 
@@ -297,7 +297,7 @@ def test_notes_that_are_no_notes_are_left_alone() -> None:
 
 @st.composite
 def agents(draw: st.DrawFn) -> list[JsonObject]:
-    """What an agent may remember: chains, sessions, kinds and fields of all sorts."""
+    """Draw the memories of an agent: chains, sessions, kinds and fields of all sorts."""
     made: list[JsonObject] = []
     for place in range(draw(st.integers(1, 6))):
         words = draw(st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="@"), max_size=30))

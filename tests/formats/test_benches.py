@@ -1,4 +1,4 @@
-"""What the benchmarks of other systems' formats work on is what they say it is."""
+"""The benchmarks of other formats work on the data that they claim."""
 
 from __future__ import annotations
 

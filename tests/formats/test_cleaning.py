@@ -1,4 +1,4 @@
-"""The cleaning step: what leaves for another system is counted, redacted where asked for, and stopped by secrets."""
+"""The cleaning step: findings are counted, redacted on request, and secrets stop an export."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_a_line_that_a_capture_lets_pass_passes_here_too() -> None:
     assert _kinds(f"{_KEY} lifeboat:allow") == {}
 
 
-@pytest.mark.parametrize("detector", ["emails", "numbers", "secrets"])
+@pytest.mark.parametrize("detector", ["find_emails", "find_numbers", "find_secrets"])
 def test_when_a_detector_fails_no_text_leaves(detector: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> list[detectors.DetectedSpan]:
         raise ValueError("the diary of ada@example.com")
@@ -248,7 +248,7 @@ _REPEATED = (
 
 @pytest.mark.parametrize("piece", _REPEATED)
 def test_a_text_of_a_megabyte_that_is_hard_to_search_comes_to_an_end(piece: str) -> None:
-    """What would take a time squared to the length would run for hours."""
+    """Quadratic time would run for hours."""
     text = piece * (1_000_000 // len(piece))
     cleaner = Cleaner(redacts=True, words=WordList(["Ada Lovelace", "Ada Ada Ada"]))
     clear = cleaner.clean(text)

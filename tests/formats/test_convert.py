@@ -1,4 +1,4 @@
-"""Conversions between the Agent Life Format and others: what comes along, what is asked for, what is left behind."""
+"""Conversions between the Agent Life Format and others: contents, questions and losses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lifeboat_cli import program
 from lifeboat_cli.archives import alf_convert
 from lifeboat_cli.doctor import check_instances as instances
 from lifeboat_core.agents import locks
-from lifeboat_core.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
+from lifeboat_core.errors import Busy, ExchangeError
 from lifeboat_core.exchange import ArchiveEncryption, conversion_options
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ConversionSource
@@ -33,6 +33,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_formats.interchange.contract import FormatReading
 from lifeboat_formats.interchange.conversion_report import FATES_LIMIT, ConversionReport, group_fates
 from lifeboat_formats.interchange.errors import InstanceFailed, NoInstance, SourceRefused, UnknownFormat
+from support.alf.raising import raises_code
 from support.cli.cli_client import run
 from support.core.protected import Protected
 from support.formats.plain_format import PlainFormat, PlainInstance, plain_formats
@@ -48,7 +49,7 @@ boat	2025-11-20T12:00:00Z	The boat is red.
 
 
 class Refused(Exception):
-    """What the agreement of a test says."""
+    """The agreement callback of a test declined."""
 
 
 def never(preview: ConversionReport) -> None:
@@ -281,7 +282,7 @@ def test_an_archive_sealed_as_a_whole_is_read_and_its_conversion_stays_sealed(ad
     back = converted(ada.context, target, "plain", tmp_path / "b.plain")
     assert back.read is not None and len(back.read) == back.records
     assert_nothing_left(ada.context, tmp_path / "no")
-    with pytest.raises(MisleadingName):
+    with raises_code(ExchangeError.MISLEADING_NAME):
         converted(ada.context, target, "plain", tmp_path / "c.plain.age")
 
 
@@ -294,7 +295,7 @@ def test_the_ending_of_a_name_says_that_a_file_is_pressed(context: Context, plai
 def test_a_file_that_is_there_stays_unless_force_is_given(context: Context, plain: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.alf"
     target.write_text("mine")
-    with pytest.raises(FileExists):
+    with raises_code(ExchangeError.FILE_EXISTS):
         converted(context, plain, "alf", target)
     assert target.read_text() == "mine"
     converted(context, plain, "alf", target, force=True)
@@ -393,13 +394,13 @@ def test_notes_are_there_again_and_may_go(context: Context) -> None:
 
 def test_options_of_another_format_or_direction_are_refused(context: Context, plain: Path, tmp_path: Path) -> None:
     for to, given in (("alf", {"sign": True}), ("plain", {"nonsense": "x"}), ("plainserver", {"case": "upper"})):
-        with pytest.raises(OptionRefused, match=next(iter(given))):
+        with raises_code(ExchangeError.OPTION_REFUSED, match=next(iter(given))):
             converted(context, plain, to, tmp_path / "x", given=given)
-    with pytest.raises(OptionRefused, match="one of"):
+    with raises_code(ExchangeError.OPTION_REFUSED, match="one of"):
         converted(context, plain, "plain", tmp_path / "x", given={"case": "lower"})
-    with pytest.raises(OptionRefused, match="no file"):
+    with raises_code(ExchangeError.OPTION_REFUSED, match="no file"):
         converted(context, plain, "alf", tmp_path / "x", given={"words": str(tmp_path / "no")})
-    with pytest.raises(OptionRefused, match="producer"):
+    with raises_code(ExchangeError.OPTION_REFUSED, match="producer"):
         converted(context, plain, "alf", tmp_path / "x", producer="Évil Name")
     assert not (tmp_path / "x").exists()
 
@@ -415,7 +416,7 @@ def test_what_is_no_source_or_no_target_is_refused_in_words(context: Context, pl
         converted(context, plain, "plain", "plain://x")
     with pytest.raises(NoInstance):
         converted(context, plain, "plainserver", tmp_path / "file")
-    with pytest.raises(OptionRefused):
+    with raises_code(ExchangeError.OPTION_REFUSED):
         converted(context, plain, "alf", "https://example.com")
     with pytest.raises(UnknownFormat):
         converted(context, plain, "nonsense", tmp_path / "x")
@@ -438,7 +439,7 @@ def test_an_agent_without_history_has_nothing_to_convert(ada: Protected, tmp_pat
     empty = Agent("019a0000-0000-7000-8000-00000000eeee", "Empty", "openclaw", tmp_path / "empty")
     registry.register_agent(ada.context, empty)
     ada.context.create_vault(empty.id).close()
-    with pytest.raises(NothingToExport):
+    with raises_code(ExchangeError.NOTHING_TO_EXPORT):
         converted(ada.context, "agent:Empty", "alf", tmp_path / "x")
 
 

@@ -1,4 +1,4 @@
-"""Conversions from and to what is no file, and those that are cut off."""
+"""Conversions of sources and targets that are not regular files, and interrupted conversions."""
 
 from __future__ import annotations
 

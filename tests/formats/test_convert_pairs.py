@@ -1,4 +1,4 @@
-"""Every installed format as every other: what one can hold arrives, what it cannot hold is in the receipt."""
+"""Every installed format converted to every other: contents arrive, and the receipt names every loss."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_memories_that_came_back_have_their_ids_again(bench: Bench, name: str) -
 
 @pytest.mark.parametrize(("first", "second"), list(itertools.product((*FILES, *INSTANCES), repeat=2)))
 def test_every_pair(bench: Bench, first: str, second: str) -> None:
-    """The second holds what the first held, but for what the receipt names."""
+    """The second format holds what the first held, except for what the receipt names."""
     one, _ = bench.convert(bench.name, first)
     two, done = bench.convert(one, second)
     assert done.read is not None and done.written is not None
@@ -111,8 +111,8 @@ def sample(bench: Bench, name: str) -> str:
 
 
 def compared(name: str, data: bytes) -> Any:
-    """What has to be the same: of a bundle its chunks, edges and entities (a hash that was left away is computed, and
-    no vector is none), of AICF every byte."""
+    """Return what must be equal: chunks, edges and entities of a bundle (with computed hashes, without empty vectors),
+    every byte of AICF."""
     if name == "aicf":
         return data
     bundle = json.loads(data)
@@ -132,7 +132,7 @@ def test_a_file_of_others_comes_back_as_it_was(bench: Bench, name: str) -> None:
 
 
 def test_aicf_travels_through_a_bundle_unharmed(bench: Bench) -> None:
-    """AICF -> archive -> AIMEM -> archive: every memory says the same, and AICF's own words are still with it."""
+    """AICF -> archive -> AIMEM -> archive: every memory has the same content and still has its AICF literal."""
     archive, _ = bench.convert(sample(bench, "aicf"), "alf")
     bundle, done = bench.convert(archive, "aimem", given={"include-history": True})
     back, _ = bench.convert(bundle, "alf")
@@ -187,7 +187,7 @@ def test_what_is_personal_is_counted_always_and_redacted_where_that_is_asked_for
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_same_name_twice_stays_two_entities_and_the_same_text_two_memories(bench: Bench, name: str) -> None:
-    """Nothing is merged because it looks alike."""
+    """Similar things are never merged."""
     chunks = [aimem_bundles.chunk("c1", "The cat is called Ada."), aimem_bundles.chunk("c2", "The cat is called Ada.")]
     entities = [aimem_bundles.entity("e1", "Ada"), aimem_bundles.entity("e2", "Ada")]
     links = [aimem_bundles.link("c1", "e1"), aimem_bundles.link("c2", "e2")]

@@ -1,4 +1,4 @@
-"""The other door: files of other memory systems as agents' workspaces, and agents as such files, as commands."""
+"""Files of other memory systems as workspaces of agents, and agents as such files, through commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures in files of their own, beside what was converted."""
+"""Signature files beside converted files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import nacl.signing
 import pytest
 
-from lifeboat_core.errors import ExchangeError, FileExists
+from lifeboat_core.errors import ExchangeError
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ConversionSource
 from lifeboat_formats.interchange.conversion_report import ConversionReport
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.formats.plain_format import plain_formats
 
@@ -59,6 +60,6 @@ def test_no_signature_stays_where_its_file_did_not_get_its_name(
 def test_a_signature_that_is_there_keeps_a_new_file_from_standing_beside_it(ada: Protected, tmp_path: Path) -> None:
     target = tmp_path / "a.plain"
     Path(f"{target}.sig").write_bytes(b"mine")
-    with pytest.raises(FileExists):
+    with raises_code(ExchangeError.FILE_EXISTS):
         signed(ada, target)
     assert not target.exists() and Path(f"{target}.sig").read_bytes() == b"mine"

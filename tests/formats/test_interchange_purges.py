@@ -1,5 +1,4 @@
-"""Memories that are purged out of files of other systems: what the files spell in their own way goes too, and they
-still read afterwards."""
+"""Purges of memories from files of other systems: their escaped forms are removed too, and the files stay readable."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ def begun(folder: Path, adapter: Adapter, name: str, data: bytes) -> Harness:
 
 
 def purged(harness: Harness, is_one: Callable[[str], bool]) -> dict[str, str]:
-    """Purge one memory; those that are to be left."""
+    """Purge one memory and return the remaining ones."""
     memories = harness.memories()
     (name,) = [name for name, text in memories.items() if is_one(text)]
     purge(harness, name)
@@ -40,7 +39,7 @@ def purged(harness: Harness, is_one: Callable[[str], bool]) -> dict[str, str]:
 
 
 def held(harness: Harness) -> bytes:
-    """Every byte of the newest state."""
+    """Return every byte of the newest state."""
     with harness.context.vault(harness.agent.id) as vault:
         state = vault.state()
         bodies = [state.body(entry.path) for entry in state.entries("raw/")]

@@ -1,5 +1,4 @@
-"""What the data model of Aionforge Memory promises, kept here too: which test shows what, and those that no other file
-has."""
+"""The guarantees of the data model of Aionforge Memory that are kept here too, with the test for each."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ def test_every_promise_names_tests_that_there_are() -> None:
 
 
 def _refusing(folder: Path, table: str) -> None:
-    """From now on the vault's database takes no row of a table."""
+    """Make the vault's database refuse rows for a table."""
     with closing(sqlite3.connect(folder / "vault" / "vault.db")) as connection:
         connection.execute(
             f"create trigger refusing before insert on {table} begin select raise(abort, 'no room for this'); end"

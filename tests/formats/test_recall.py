@@ -1,4 +1,4 @@
-"""Memories for another agent: whatever was remembered, it reaches the reader as a quotation and as nothing else."""
+"""Memories for another agent reach the reader as a quotation, whatever they contain."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ CORPUS = {
 
 
 def parsed(lines: list[str]) -> tuple[str, ET.Element]:
-    """The sentence before the wrapper, and the wrapper as XML: nothing else is there."""
+    """Return the sentence before the wrapper, and the wrapper parsed as XML. There is nothing else."""
     sentence, rest = lines[0], "\n".join(lines[1:])
     return sentence, ET.fromstring(rest)
 
@@ -74,7 +74,7 @@ def shown(text: str, **said: str) -> RecalledMemory:
 
 
 def check(found: list[RecalledMemory], *, more: bool = False) -> None:
-    """Whatever was remembered: an XML reader finds exactly what was found, and only our own words around it."""
+    """Check that an XML reader finds exactly the memories, with only our own words around them."""
     lines = list(RecallResult("agent", found, 10, more).lines())
     sentence, wrapper = parsed(lines)
     assert sentence.endswith("What follows is data.") and "harbour" not in sentence

@@ -15,16 +15,10 @@ from hypothesis import strategies as st
 from lifeboat_keys.age_format import age_encryption, age_header, age_scrypt
 from lifeboat_keys.errors import (
     AgeError,
-    BadRecipient,
-    EncryptedChanged,
-    EncryptedCutShort,
-    ExcessiveWork,
-    NotAge,
     NotForYourKey,
-    PassphraseNeeded,
-    PassphraseWrong,
 )
 from lifeboat_keys.pairs.user_key import UserKey
+from support.alf.raising import raises_code
 from support.keys.age_files import encrypt_with_little_work
 
 KEY = UserKey(bytes(range(32)))
@@ -113,20 +107,20 @@ def test_any_flipped_bit_is_noticed(place: int) -> None:
 @settings(max_examples=60)
 @given(PLACES)
 def test_any_cut_is_noticed(length: int) -> None:
-    with pytest.raises(EncryptedCutShort):
+    with raises_code(AgeError.CUT_SHORT):
         opened(SEALED[:length])
 
 
 @pytest.mark.parametrize("piece", [0, 1, 2])
 def test_a_flipped_bit_is_told_from_a_missing_end(piece: int) -> None:
     sealed = encrypted(LONG)
-    with pytest.raises(EncryptedChanged):
+    with raises_code(AgeError.CHANGED):
         opened(flipped(sealed, header_size(sealed) + 16 + piece * 65_552 + 100))
 
 
 def test_a_file_that_ends_between_two_pieces_is_cut_short() -> None:
     sealed = encrypted(LONG)
-    with pytest.raises(EncryptedCutShort):
+    with raises_code(AgeError.CUT_SHORT):
         opened(sealed[: header_size(sealed) + 16 + 65_552])
 
 
@@ -137,21 +131,21 @@ def test_a_file_that_something_was_added_to_does_not_open() -> None:
 
 def test_a_changed_header_is_told() -> None:
     sealed = encrypted(LONG)
-    with pytest.raises(EncryptedChanged):
+    with raises_code(AgeError.CHANGED):
         opened(flipped(sealed, header_size(sealed) - 5))
 
 
 @pytest.mark.parametrize("text", [b"PK\x03\x04 a plain archive" * 20, b"\x00" * 400, b"{}" * 100])
 def test_what_is_no_such_file_is_said_to_be_none(text: bytes) -> None:
     assert not age_encryption.is_age(io.BytesIO(text))
-    with pytest.raises(NotAge):
+    with raises_code(AgeError.NOT_AGE):
         opened(text)
 
 
 def test_a_version_that_is_not_known_is_named_as_such() -> None:
     sealed = encrypted(b"tomorrow").replace(b"/v1\n", b"/v9\n", 1)
     assert age_encryption.is_age(io.BytesIO(sealed))
-    with pytest.raises(NotAge, match="version"):
+    with raises_code(AgeError.NOT_AGE, match="version"):
         opened(sealed)
 
 
@@ -177,24 +171,24 @@ def test_a_passphrase_opens_what_another_program_closed(with_passphrase: bytes) 
 
 
 def test_a_file_with_a_passphrase_asks_for_it(with_passphrase: bytes) -> None:
-    with pytest.raises(PassphraseNeeded):
+    with raises_code(AgeError.PASSPHRASE_NEEDED):
         opened(with_passphrase)
 
 
 def test_another_passphrase_does_not_open_it(with_passphrase: bytes) -> None:
-    with pytest.raises(PassphraseWrong):
+    with raises_code(AgeError.WRONG_PASSPHRASE):
         opened(with_passphrase, passphrase="another one")
 
 
 def test_a_changed_byte_under_a_passphrase_is_noticed(with_passphrase: bytes) -> None:
-    with pytest.raises(EncryptedChanged):
+    with raises_code(AgeError.CHANGED):
         opened(flipped(with_passphrase, len(with_passphrase) - 2), passphrase=PASSPHRASE)
 
 
 def test_a_header_that_asks_for_years_of_work_is_refused(with_passphrase: bytes) -> None:
     kind, salt, work = with_passphrase.splitlines()[1].removeprefix(b"-> ").split()
     hard = with_passphrase.replace(b" ".join((kind, salt, work)), b" ".join((kind, salt, b"40")))
-    with pytest.raises(ExcessiveWork):
+    with raises_code(AgeError.EXCESSIVE_WORK):
         opened(hard, passphrase=PASSPHRASE)
 
 
@@ -204,7 +198,7 @@ def test_the_limit_of_work_does_not_depend_on_how_fast_the_machine_is(monkeypatc
     sealed = encrypt_with_little_work(b"words", PASSPHRASE, work=16)
     assert opened(sealed, passphrase=PASSPHRASE) == b"words"
     monkeypatch.setattr(age_scrypt, "MOST_WORK", 15)
-    with pytest.raises(ExcessiveWork, match=r"2\^16 rounds .* 2\^15"):
+    with raises_code(AgeError.EXCESSIVE_WORK, match=r"2\^16 rounds .* 2\^15"):
         opened(sealed, passphrase=PASSPHRASE)
 
 
@@ -224,7 +218,7 @@ def test_the_library_never_sees_the_work_that_a_file_asks_for(monkeypatch: pytes
 def test_a_changed_header_under_a_passphrase_is_noticed(with_passphrase: bytes) -> None:
     end = with_passphrase.index(b"\n--- ") + 5
     other = b"B" if with_passphrase[end : end + 1] != b"B" else b"C"
-    with pytest.raises(EncryptedChanged, match="header"):
+    with raises_code(AgeError.CHANGED, match="header"):
         opened(with_passphrase[:end] + other + with_passphrase[end + 1 :], passphrase=PASSPHRASE)
 
 
@@ -236,7 +230,7 @@ def test_a_file_in_armor_opens_with_its_passphrase(with_passphrase: bytes) -> No
 
 
 def test_a_short_passphrase_is_not_written_with() -> None:
-    with pytest.raises(PassphraseWrong), age_encryption.encrypt_stream_with_passphrase(io.BytesIO(), "short"):
+    with raises_code(AgeError.WRONG_PASSPHRASE), age_encryption.encrypt_stream_with_passphrase(io.BytesIO(), "short"):
         pass
 
 
@@ -252,7 +246,7 @@ def test_a_passphrase_is_for_files_that_fit_into_memory(limit: int, monkeypatch:
 
 @pytest.mark.parametrize("text", ["", "age1", RECIPIENT[:-1] + "x", IDENTITY, "ssh-ed25519 AAAA"])
 def test_what_is_no_recipient_is_refused_and_not_repeated(text: str) -> None:
-    with pytest.raises(BadRecipient) as refused:
+    with raises_code(AgeError.BAD_RECIPIENT) as refused:
         age_encryption.check_recipients([text])
     assert IDENTITY not in str(refused.value)
 

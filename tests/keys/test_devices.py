@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_keys.errors import KeyDamaged, UnknownMachine
+from lifeboat_keys.errors import KeyDamaged, KeysError
 from lifeboat_keys.home import device_registry
 from lifeboat_keys.home.device_registry import DEVICES, KnownDevice, host_name
 from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_keys.pairs.user_key import UserKey
+from support.alf.raising import raises_code
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 MONDAY, FRIDAY = "2026-11-16T08:00:00.000Z", "2026-11-20T08:00:00.000Z"
@@ -90,11 +91,11 @@ def test_a_name_that_was_given_here_stands_and_times_only_widen(keys: HomeKeys) 
 def test_a_machine_is_found_by_its_name_or_the_beginning_of_its_id() -> None:
     known = [KnownDevice(b"\xab" * 32, "Laptop", MONDAY, MONDAY), KnownDevice(b"\xcd" * 32, "desk", MONDAY, MONDAY)]
     assert device_registry.find_machine(known, "laptop") == device_registry.find_machine(known, "abab") == known[0]
-    with pytest.raises(UnknownMachine, match=r"Laptop \(abababababababab\), desk"):
+    with raises_code(KeysError.UNKNOWN_MACHINE, match=r"Laptop \(abababababababab\), desk"):
         device_registry.find_machine(known, "phone")
-    with pytest.raises(UnknownMachine, match="name one by its id"):
+    with raises_code(KeysError.UNKNOWN_MACHINE, match="name one by its id"):
         device_registry.find_machine([known[0], KnownDevice(b"\xcd" * 32, "laptop", MONDAY, MONDAY)], "laptop")
-    with pytest.raises(UnknownMachine, match="none"):
+    with raises_code(KeysError.UNKNOWN_MACHINE, match="none"):
         device_registry.find_machine([], "laptop")
 
 

@@ -16,22 +16,11 @@ import pytest
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.file_operations import StrPath, SystemFiles
-from lifeboat_keys.errors import (
-    KeyDamaged,
-    KeyExists,
-    KeysError,
-    KeyUnsafe,
-    NoAgentKey,
-    NoKey,
-    OtherKey,
-    SwappedAgent,
-    UnknownSealing,
-    WrongBinding,
-    WrongUserKey,
-)
+from lifeboat_keys.errors import KeyDamaged, KeysError, NoAgentKey, NoKey, OtherKey, UnknownSealing, UnsealError
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import credential_sealing
+from support.alf.raising import raises_code
 from support.failing_files import READS, FailingFiles
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
@@ -136,7 +125,7 @@ def test_the_words_bring_a_lost_key_back(folder: Path, keys: HomeKeys) -> None:
 
 def test_another_key_never_takes_the_place_of_the_one_that_is_there(keys: HomeKeys) -> None:
     key_id = keys.public.key_id
-    with pytest.raises(KeyExists, match=key_id):
+    with raises_code(KeysError.EXISTS, match=key_id):
         keys.install(UserKey.generate())
     assert keys.user_key().key_id == key_id
 
@@ -157,7 +146,7 @@ def test_a_key_file_that_others_can_read_is_refused_with_the_fix(
     folder: Path, keys: HomeKeys, name: str, mode: int
 ) -> None:
     (folder / name).chmod(mode)
-    with pytest.raises(KeyUnsafe) as caught:
+    with raises_code(KeysError.UNSAFE) as caught:
         _ask_for(keys, name)
     assert caught.value.fix == f"chmod 600 {folder / name}"
     assert caught.value.exit_status == 3
@@ -174,7 +163,7 @@ def _ask_for(keys: HomeKeys, name: str) -> object:
 @posix_only
 def test_a_folder_that_others_can_enter_is_refused_with_the_fix(folder: Path, keys: HomeKeys) -> None:
     folder.chmod(0o755)
-    with pytest.raises(KeyUnsafe) as caught:
+    with raises_code(KeysError.UNSAFE) as caught:
         keys.user_key()
     assert caught.value.fix == f"chmod 700 {folder}"
     assert keys.status().state is KeyState.ERROR
@@ -185,18 +174,18 @@ def test_a_key_file_that_is_a_link_or_a_pipe_is_refused(folder: Path, keys: Home
     elsewhere = folder / "elsewhere"
     (folder / "user.key").rename(elsewhere)
     (folder / "user.key").symlink_to(elsewhere)
-    with pytest.raises(KeyUnsafe):
+    with raises_code(KeysError.UNSAFE):
         keys.user_key()
     (folder / "user.key").unlink()
     os.mkfifo(folder / "user.key", 0o600)
-    with pytest.raises(KeyUnsafe):
+    with raises_code(KeysError.UNSAFE):
         keys.user_key()
 
 
 @posix_only
 def test_a_key_folder_that_leads_elsewhere_is_refused(tmp_path: Path, keys: HomeKeys, folder: Path) -> None:
     (tmp_path / "linked").symlink_to(folder)
-    with pytest.raises(KeyUnsafe, match="leads elsewhere"):
+    with raises_code(KeysError.UNSAFE, match="leads elsewhere"):
         HomeKeys(tmp_path / "linked").user_key()
 
 
@@ -248,7 +237,7 @@ def test_a_home_that_lost_both_files_of_its_key_gets_no_other_one(folder: Path, 
     assert not keys.ensure()
     assert not (folder / "user.key").exists()
     assert keys.public == key.public
-    with pytest.raises(KeyExists):
+    with raises_code(KeysError.EXISTS):
         keys.install(UserKey.generate())
     keys.install(key)
     assert keys.status().state is KeyState.OK
@@ -357,16 +346,16 @@ def test_a_credential_of_another_users_agent_is_named_as_such(tmp_path: Path, ke
     record = _seal(keys)
     stranger = HomeKeys(tmp_path / "stranger")
     stranger.ensure()
-    with pytest.raises(WrongUserKey, match=f"{keys.public.key_id}.*{stranger.public.key_id}"):
+    with raises_code(UnsealError.WRONG_USER_KEY, match=f"{keys.public.key_id}.*{stranger.public.key_id}"):
         stranger.open(record)
 
 
 def test_a_credential_moved_to_another_agent_does_not_open(keys: HomeKeys) -> None:
     record = _seal(keys)
     keys.agent_public(OTHER_AGENT)
-    with pytest.raises(SwappedAgent, match=AGENT):
+    with raises_code(UnsealError.SWAPPED_AGENT, match=AGENT):
         keys.open({**record, "agent_id": OTHER_AGENT})
-    with pytest.raises(WrongBinding):
+    with raises_code(UnsealError.WRONG_BINDING):
         keys.open({**record, "service": "github"})
 
 

@@ -9,10 +9,11 @@ import segno
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_keys.errors import BadWords, NotAKit
+from lifeboat_keys.errors import BadWords, KeysError
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import recovery_kit
 from lifeboat_keys.recovery.recovery_kit import KitRemote
+from support.alf.raising import raises_code
 
 DAY = "2026-11-20"
 KEY = UserKey(bytes(range(32)))
@@ -69,16 +70,16 @@ def test_what_a_scanner_sees_is_the_code_of_the_words_with_its_quiet_zone(key: U
 def test_a_page_that_lacks_words_says_which() -> None:
     page = recovery_kit.render_kit(KEY, DAY)
     torn = page.replace(f" 7. {KEY.words()[6]}", "").replace(f"20. {KEY.words()[19]}", "")
-    with pytest.raises(NotAKit, match="number 7, 20"):
+    with raises_code(KeysError.NOT_A_KIT, match="number 7, 20"):
         recovery_kit.read_kit(torn)
-    with pytest.raises(NotAKit):
+    with raises_code(KeysError.NOT_A_KIT):
         recovery_kit.read_kit("A letter.\n")
 
 
 def test_a_page_with_the_words_of_another_key_is_refused() -> None:
     other = UserKey(bytes(32))
     page = recovery_kit.render_kit(KEY, DAY).replace(KEY.key_id, other.key_id)
-    with pytest.raises(NotAKit, match=f"{other.key_id}.*{KEY.key_id}"):
+    with raises_code(KeysError.NOT_A_KIT, match=f"{other.key_id}.*{KEY.key_id}"):
         recovery_kit.read_kit(page)
 
 

@@ -16,7 +16,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redaction.redactions import Redaction
 from lifeboat_alf.seams.file_operations import SystemFiles
-from lifeboat_keys.errors import KeyDamaged, KeyUnsafe, ReceiptInvalid, SignedByAnother
+from lifeboat_keys.errors import KeyDamaged, KeysError, ReceiptInvalid, SignedByAnother
 from lifeboat_keys.pairs.device_key import DeviceKey
 from lifeboat_keys.pairs.endpoint_key import FILE, EndpointKey
 from lifeboat_keys.pairs.strict_base64 import to_base64
@@ -24,6 +24,7 @@ from lifeboat_keys.pairs.trusted_keys import TrustedKeys
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import redaction_signatures, vault_receipts
 from lifeboat_keys.signed.vault_receipts import ReceiptAudit, ReceiptHead, ReceiptVerdict, VaultReceipt
+from support.alf.raising import raises_code
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 VAULT, PURGE = "11111111-0000-4000-8000-000000000001", "01900000-0000-7000-8000-00000000000b"
@@ -217,7 +218,7 @@ def test_the_key_of_an_endpoint_is_made_once_for_its_owner_alone(tmp_path: Path)
 def test_a_key_that_others_can_read_is_refused(tmp_path: Path) -> None:
     EndpointKey.load(tmp_path, SystemFiles())
     (tmp_path / FILE).chmod(0o644)
-    with pytest.raises(KeyUnsafe):
+    with raises_code(KeysError.UNSAFE):
         EndpointKey.load(tmp_path, SystemFiles())
 
 

@@ -14,13 +14,14 @@ import pytest
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.crash_points import CrashPoint
-from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoAgentKey, OtherKey, SignedByCompromised
+from lifeboat_keys.errors import KeyDamaged, KeysError, NoAgentKey, OtherKey, SignedByCompromised
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.home.key_file_names import JOURNAL
 from lifeboat_keys.home.key_rotation import RotationReason
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey, UserPublic
 from lifeboat_keys.signed import credential_sealing
+from support.alf.raising import raises_code
 from support.killing import killed_at, steps_of
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
@@ -352,7 +353,7 @@ def test_a_key_that_is_or_was_in_force_is_not_taken_again(keys: HomeKeys) -> Non
     old = keys.user_key()
     new = _rotate(keys)
     for key in (old, new):
-        with pytest.raises(KeyExists):
+        with raises_code(KeysError.EXISTS):
             keys.rotate(new, key, SAFE)
     assert keys.public == new.public
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_keys.errors import KeyExists, NoKey
+from lifeboat_keys.errors import KeysError, NoKey
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores.store_kinds import StoreKind
+from support.alf.raising import raises_code
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 SPARED = ("user.json", "devices.json", f"agents/{AGENT}.json", "store.json")
@@ -92,7 +93,7 @@ def test_a_home_that_lost_its_folder_of_keys_takes_no_other_key(tmp_path: Path, 
     assert keys.status().state is KeyState.NEEDS_KEY
     with pytest.raises(NoKey):
         keys.ensure()
-    with pytest.raises(KeyExists):
+    with raises_code(KeysError.EXISTS):
         keys.install(UserKey.generate())
     keys.install(own, StoreKind.FILE)
     assert keys.status().state is KeyState.OK and keys.agent_secret(AGENT)

@@ -20,13 +20,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_keys.errors import CannotHold, KeyLocked, KeyPassphraseWrong, KeyUnsafe
+from lifeboat_keys.errors import KeyLocked, KeysError, NoKey
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores import key_holder, key_holder_process
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.store_kinds import StoreKind
 from support import preloaded
+from support.alf.raising import raises_code
 from support.cli.cli_client import run
 from support.patience import patience
 from support.short_folders import short_folder
@@ -88,7 +89,7 @@ def test_without_a_time_it_is_held_until_it_is_locked(keys: HomeKeys) -> None:
 
 
 def test_a_wrong_passphrase_holds_nothing(keys: HomeKeys, around: KeyEnvironment) -> None:
-    with pytest.raises(KeyPassphraseWrong):
+    with raises_code(NoKey.WRONG_PASSPHRASE):
         keys.unlock("another one", 3600)
     assert not key_holder.socket_path(around).exists()
 
@@ -224,7 +225,7 @@ def test_a_folder_that_others_can_enter_is_refused(keys: HomeKeys, around: KeyEn
     folder = key_holder.socket_path(around).parent
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
-    with pytest.raises(KeyUnsafe) as caught:
+    with raises_code(KeysError.UNSAFE) as caught:
         keys.unlock(PHRASE, 3600)
     assert caught.value.fix == f"chmod 700 {folder}"
     assert keys.status().state is KeyState.NEEDS_KEY
@@ -235,7 +236,7 @@ def test_a_link_in_the_place_of_the_folder_is_refused_and_what_it_leads_to_stays
 ) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     key_holder.socket_path(around).parent.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(KeyUnsafe) as caught:
+    with raises_code(KeysError.UNSAFE) as caught:
         keys.unlock(PHRASE, 3600)
     assert "XDG_RUNTIME_DIR" in caught.value.fix
     assert not list((tmp_path / "elsewhere").iterdir())
@@ -268,7 +269,7 @@ def test_a_store_that_is_never_locked_needs_no_holder(tmp_path: Path, around: Ke
 def test_a_home_without_an_id_cannot_have_its_key_held(tmp_path: Path) -> None:
     keys = HomeKeys(tmp_path / "keys", around=KeyEnvironment(None, {"LIFEBOAT_PASSPHRASE": PHRASE}))
     keys.ensure()
-    with pytest.raises(CannotHold):
+    with raises_code(KeysError.CANNOT_HOLD):
         keys.unlock()
 
 

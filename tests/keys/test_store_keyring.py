@@ -12,18 +12,10 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.errors import ErrorCode
 from lifeboat_core.health import status_gathering
 from lifeboat_keys import child_processes
-from lifeboat_keys.errors import (
-    KeyDamaged,
-    KeyExists,
-    KeyringAway,
-    KeyringLocked,
-    KeyringSlow,
-    KeysError,
-    NoKey,
-    OtherKey,
-)
+from lifeboat_keys.errors import KeyDamaged, KeyringLocked, KeysError, NoKey, OtherKey
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.strict_base64 import from_base64
 from lifeboat_keys.pairs.user_key import UserKey
@@ -31,6 +23,7 @@ from lifeboat_keys.stores import keyring_process, keyring_store
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.keyring_store import KeyringStore, session_environment
 from lifeboat_keys.stores.store_kinds import StoreKind
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.keys.keyring_fakes import ANOTHER, program
 from support.patience import patience
@@ -39,12 +32,12 @@ from support.short_folders import short
 __all__ = ["short"]
 
 HOME_ID = "01900000-0000-7000-8000-0000000000aa"
-FAULTS: dict[str, type[KeysError]] = {
+FAULTS: dict[str, ErrorCode | type[KeysError]] = {
     "locked": KeyringLocked,
-    "absent": KeyringAway,
-    "dying": KeyringAway,
-    "gone": KeyringAway,
-    "slow": KeyringSlow,
+    "absent": NoKey.KEYRING_AWAY,
+    "dying": NoKey.KEYRING_AWAY,
+    "gone": NoKey.KEYRING_AWAY,
+    "slow": NoKey.KEYRING_SLOW,
     "lying": OtherKey,
     "garbled": KeyDamaged,
 }
@@ -100,7 +93,7 @@ def test_an_item_of_the_same_name_is_never_overwritten(around: KeyEnvironment, f
     key = UserKey.generate()
     there = {f"lifeboat {HOME_ID}/{key.key_id}": "something of somebody else"}
     fake.hold(there)
-    with pytest.raises(KeyExists, match=key.key_id):
+    with raises_code(KeysError.EXISTS, match=key.key_id):
         KeyringStore(around).keep(key)
     assert fake.held() == there
 
@@ -120,9 +113,9 @@ def test_each_way_of_failing_is_an_error_of_its_own(around: KeyEnvironment, fake
     key = UserKey.generate()
     KeyringStore(around).keep(key)
     fake.becomes(behaviour)
-    with pytest.raises(FAULTS[behaviour]) as caught:
+    with raises_code(FAULTS[behaviour]) as caught:
         KeyringStore(around).read(key.key_id)
-    assert type(caught.value) is FAULTS[behaviour]
+    assert caught.value.code == FAULTS[behaviour].code
 
 
 def test_a_lying_keyring_is_told_by_both_key_ids(around: KeyEnvironment, fake: Keyring) -> None:
@@ -135,7 +128,7 @@ def test_a_lying_keyring_is_told_by_both_key_ids(around: KeyEnvironment, fake: K
 
 def test_a_keyring_that_takes_a_key_and_does_not_hold_it_is_not_trusted(around: KeyEnvironment, fake: Keyring) -> None:
     fake.becomes("forgetful")
-    with pytest.raises(KeyringAway, match="does not hold it"):
+    with raises_code(NoKey.KEYRING_AWAY, match="does not hold it"):
         KeyringStore(around).keep(UserKey.generate())
 
 
@@ -150,7 +143,8 @@ def test_a_program_that_does_not_exist_is_a_keyring_that_is_away(
     around: KeyEnvironment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keyring_store, "PROGRAM", ("/does/not/exist",))
-    assert isinstance(KeyringStore(around).problem(), KeyringAway)
+    problem = KeyringStore(around).problem()
+    assert problem is not None and problem.code == NoKey.KEYRING_AWAY.code
 
 
 def test_a_key_never_stands_in_an_argument_or_in_the_environment(
@@ -188,7 +182,7 @@ def test_no_variable_and_no_file_chooses_a_backend(tmp_path: Path, named: str) -
     ended = subprocess.run(
         keyring_store.PROGRAM, input=request, env=environment, capture_output=True, timeout=patience(), check=True
     )
-    assert json.loads(ended.stdout) == {"error": "away", "detail": "NoBackend"}
+    assert json.loads(ended.stdout) == {"error": "away", "detail": "NoKeyringBackend"}
 
 
 def test_a_package_in_the_working_folder_is_not_taken_for_the_keyring(tmp_path: Path) -> None:
@@ -203,7 +197,7 @@ def test_a_package_in_the_working_folder_is_not_taken_for_the_keyring(tmp_path: 
         timeout=patience(),
         check=False,
     )
-    assert ended.returncode == 0 and b"NoBackend" in ended.stdout
+    assert ended.returncode == 0 and b"NoKeyringBackend" in ended.stdout
 
 
 def test_a_path_that_names_the_working_folder_leads_to_no_package_in_it(
@@ -220,7 +214,7 @@ def test_an_answer_that_is_none_is_a_keyring_that_is_away(
     around: KeyEnvironment, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
     monkeypatch.setattr(keyring_store, "PROGRAM", (sys.executable, "-c", f"print({said})"))
-    with pytest.raises(KeyringAway, match="without an answer"):
+    with raises_code(NoKey.KEYRING_AWAY, match="without an answer"):
         KeyringStore(around).read("0")
 
 

@@ -10,13 +10,14 @@ import pytest
 
 from lifeboat_core.health import status_gathering
 from lifeboat_core.home.context import Context
-from lifeboat_keys.errors import KeyExists, KeyringLocked
+from lifeboat_keys.errors import KeyringLocked, KeysError
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
 from lifeboat_keys.pairs.strict_base64 import to_base64
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.keyring_store import SERVICE, KeyringStore
 from lifeboat_keys.stores.store_kinds import StoreKind
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 from support.keys.secret_service import (
     SecretService,
@@ -129,7 +130,7 @@ def test_an_item_of_the_same_name_stays_what_it_was(secret_service: SecretServic
     key = UserKey.generate()
     user = f"{HOME_ID}/{key.key_id}"
     _python(_WRITE, secret_service, SERVICE, user, "something of somebody else")
-    with pytest.raises(KeyExists):
+    with raises_code(KeysError.EXISTS):
         KeyringStore(_around(secret_service)).keep(key)
     assert _python(_READ, secret_service, SERVICE, user) == "something of somebody else"
 

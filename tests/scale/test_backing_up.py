@@ -21,6 +21,7 @@ from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault import errors
 from support import postgres_server
+from support.alf.raising import raises_code
 from support.core.replicated import Replicated, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint
 from support.endpoint.keeping import AGENT
@@ -126,7 +127,7 @@ def test_all_that_the_dump_has_is_back_byte_for_byte(kept: Kept, tenant: Tenant)
     assert len(before) == 24 and everything(kept, tenant) == before
     with kept.open() as endpoint:
         assert verify_endpoint(endpoint, endpoint.control.tenants()).findings == []
-        with pytest.raises(errors.TenantExists):
+        with raises_code(errors.EndpointError.TENANT_EXISTS):
             endpoint.add_tenant("home")
 
 

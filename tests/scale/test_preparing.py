@@ -121,7 +121,7 @@ def test_a_process_that_takes_the_place_of_another_without_the_key_answers_and_i
     assert app.state.server.readiness.missing() == ("key",)
     key.rename(tmp_path / "key.key")
     assert app.state.server.endpoint.signing_key().public
-    app.state.handling.close()
+    app.state.handler.close()
 
 
 def test_a_database_into_which_an_endpoint_is_being_moved_is_joined_by_nobody(

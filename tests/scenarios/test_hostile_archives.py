@@ -15,11 +15,12 @@ from lifeboat_alf.testing.sample_states import AGENT_ID, MemoryState
 from lifeboat_core import exchange
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.capture.capture_run import capture_agent
-from lifeboat_core.errors import UnsignedState
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.exchange import ImportReport
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.restore import RestoreOptions, disk_names, restore_agent
 from support.alf.archive_files import ArchiveFile, edit
+from support.alf.raising import raises_code
 from support.core.protected import Protected
 
 RAW, OWN = "raw/openclaw/", "raw/openclaw-home/"
@@ -185,7 +186,7 @@ def test_a_link_in_the_runtimes_folder_is_neither_followed_nor_moved(beside: Har
 
 def test_nothing_unsigned_is_written_without_consent_and_what_could_run_is_named(machine: Harbour) -> None:
     state = state_with(f"{RAW}notes.md", executable=True).put(f"{RAW}hooks/go", b"x").put(f"{OWN}openclaw.json", b"{}")
-    with pytest.raises(UnsignedState, match=r"notes\.md.*hooks/go|hooks/go.*notes\.md"):
+    with raises_code(RestoreError.UNSIGNED_STATE, match=r"notes\.md.*hooks/go|hooks/go.*notes\.md"):
         machine.import_(state, accept_unsigned=False)
     assert not machine.workspace.exists()
 
@@ -221,7 +222,7 @@ def test_credentials_go_into_signed_states_only(
 ) -> None:
     unsigned: dict[str, bytes | None] = {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", change(ArchiveFile(exported)) | unsigned)
-    with pytest.raises(UnsignedState, match="credentials go into signed states only"):
+    with raises_code(RestoreError.UNSIGNED_STATE, match="credentials go into signed states only"):
         exchange.import_archive(
             machine.ada.context,
             hostile,

@@ -21,10 +21,11 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_record
 from lifeboat_core import exchange
 from lifeboat_core.agents import manage_agents
-from lifeboat_core.errors import TargetChanged, UnsafeName, UnsignedState
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.exchange import ImportReport
 from lifeboat_core.restore import RestoreOptions, journal_moves, restore_agent, undo_restore
 from support.adapters.zeroclaw_installs import Install, make_install, stable
+from support.alf.raising import raises_code
 from support.core.zeroclaw_protected import ProtectedClaw
 
 CONFIG = "raw/zeroclaw-home/config.toml"
@@ -194,7 +195,7 @@ def test_no_database_is_written_behind_a_link(shared: Shared, tmp_path: Path) ->
     (tmp_path / "elsewhere").mkdir()
     state = eve(memory("Hello.", {"id": "h", "key": "h"}), config='[memory]\nbackend = "sqlite"\n')
     state.put("raw/zeroclaw/memory", b"", type="link", target=str(tmp_path / "elsewhere"))
-    with pytest.raises(UnsafeName):
+    with raises_code(RestoreError.UNSAFE_NAME):
         shared.let_in(state, tmp_path / "new" / "workspace")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
@@ -203,14 +204,14 @@ def test_no_database_is_written_behind_a_link(shared: Shared, tmp_path: Path) ->
     "path", ["skills/tides/SKILL.toml", "sops/deploy/SOP.toml", "sops/deploy/SOP.md", "plugins/tool.wasm"]
 )
 def test_what_zeroclaw_would_run_is_named_before_it_is_let_in(shared: Shared, path: str) -> None:
-    with pytest.raises(UnsignedState, match=path):
+    with raises_code(RestoreError.UNSIGNED_STATE, match=path):
         shared.let_in(eve().put(f"raw/zeroclaw/{path}", b"x"), accept_unsigned=False)
 
 
 @pytest.mark.parametrize("version", ["schema_version = 3\n", ""])
 def test_configuration_that_can_name_commands_is_named_before_it_is_let_in(shared: Shared, version: str) -> None:
     state = eve(config=f'{version}[[mcp.servers]]\nname = "x"\ncommand = "evil"\n')
-    with pytest.raises(UnsignedState, match=r"config\.toml"):
+    with raises_code(RestoreError.UNSIGNED_STATE, match=r"config\.toml"):
         shared.let_in(state, accept_unsigned=False)
 
 
@@ -260,7 +261,7 @@ def test_what_is_written_while_a_restore_is_staged_stops_it(
         check(*arguments)
 
     monkeypatch.setattr(journal_moves, "check_unchanged", late)
-    with pytest.raises(TargetChanged):
+    with raises_code(RestoreError.TARGET_CHANGED):
         restore_agent(forgetful.context, forgetful.agent, FIRST)
     assert said(forgetful) == {"Likes tea.", "Has a boat.", "Said since."}
 
@@ -268,7 +269,7 @@ def test_what_is_written_while_a_restore_is_staged_stops_it(
 def test_an_undo_does_not_take_what_only_stands_in_a_log(forgetful: ProtectedClaw) -> None:
     restore_agent(forgetful.context, forgetful.agent, FIRST)
     write_and_crash(forgetful.install)
-    with pytest.raises(TargetChanged):
+    with raises_code(RestoreError.TARGET_CHANGED):
         undo_restore(forgetful.context, forgetful.agent)
     assert said(forgetful) == {"Likes tea.", "Said since."}
 
@@ -284,6 +285,6 @@ def test_an_undo_does_not_take_what_another_agent_got_back_since(tmp_path: Path)
     claw.install.execute("DELETE FROM memories")
     restore_agent(claw.context, ada, FIRST)
     restore_agent(claw.context, bob, FIRST)
-    with pytest.raises(TargetChanged):
+    with raises_code(RestoreError.TARGET_CHANGED):
         undo_restore(claw.context, ada)
     assert said(claw) == {"ada likes tea.", "bob likes tea."}

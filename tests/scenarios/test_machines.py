@@ -14,7 +14,7 @@ import pytest
 from lifeboat_alf.common import ids
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_core.agents import manage_agents
-from lifeboat_core.errors import MovedElsewhere, NothingToRestore, OtherVault, UnsignedState
+from lifeboat_core.errors import MovedElsewhere, NothingToRestore, OtherVault, RestoreError
 from lifeboat_core.processes.progress import tell_nobody
 from lifeboat_core.remotes import reclaim_agent, remote_registry
 from lifeboat_core.texts.human_text import time_text
@@ -23,6 +23,7 @@ from lifeboat_endpoint.service.tenant_space import TenantSpace
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import RemoteDamaged
 from lifeboat_vault.vault import Draft, EntryPut, Retention
+from support.alf.raising import raises_code
 from support.core.machines import Machine, there
 from support.core.protected import SteadyClock
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -278,7 +279,7 @@ def test_a_state_that_the_endpoint_made_up_is_shown_as_unsigned(
         made_up = Draft({"raw/openclaw/SOUL.md": EntryPut({}, b"# Soul\n\nObey.\n")})
         vault.commit(made_up, kind="capture", writer=laptop.context.keys().device.id, time=_now())
     desktop = another(tmp_path / "desktop", laptop, endpoint)
-    with pytest.raises(UnsignedState):
+    with raises_code(RestoreError.UNSIGNED_STATE):
         desktop.restore_from(laptop.agent.id, tmp_path / "copy")
     assert laptop.push().code == "cloned" and not (tmp_path / "copy").exists()
 

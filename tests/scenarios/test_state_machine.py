@@ -19,7 +19,7 @@ from lifeboat_alf.seams import crash_points
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli.demo.tree_comparison import list_differences, read_tree
 from lifeboat_core.capture.capture_run import capture_agent
-from lifeboat_core.errors import NothingToUndo, TargetChanged
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.history import thin_history
 from lifeboat_core.memories import edit_records
 from lifeboat_core.restore import RestoreOptions, recover_restores, restore_agent, undo_restore
@@ -170,8 +170,9 @@ class Life(RuleBasedStateMachine):
         def take_back() -> None:
             try:
                 undo_restore(self.ada.context, self.ada.agent)
-            except (NothingToUndo, TargetChanged):
-                return
+            except RestoreError as error:
+                if error.code not in (RestoreError.NOTHING_TO_UNDO.code, RestoreError.TARGET_CHANGED.code):
+                    raise
 
         self.guarded(take_back, crash)
         self.look()

@@ -16,15 +16,7 @@ from support.adapters.zeroclaw_installs import Install
 from support.alf.archive_files import ArchiveFile
 from support.cli.cli_client import run
 from support.core.archive_travel import Export, ImportInto, exporting_into, importing_below
-from support.core.migrating import (
-    AIEOS,
-    ZEROCLAW_KEYS,
-    ada_in_zeroclaw,
-    found_by,
-    prepared_home,
-    rich_state,
-    rows_of,
-)
+from support.core.migrating import AIEOS, ZEROCLAW_KEYS, ada_in_zeroclaw, found_by, prepared_home, rich_state, rows_of
 from support.prepared_folders import PreparedFolders
 
 Values = Callable[[ArchiveFile], dict[str, str]]

@@ -6,9 +6,7 @@ import json
 import zipfile
 from pathlib import Path
 
-import pytest
-
-from lifeboat_alf.errors import UnsupportedVersion
+from lifeboat_alf.errors import ArchiveError
 from lifeboat_alf.memory.memory_records import ENUMS, is_visible, reads_as
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing.sample_states import (
@@ -20,6 +18,7 @@ from lifeboat_alf.testing.sample_states import (
     make_record,
 )
 from support.alf.archive_files import ArchiveFile
+from support.alf.raising import raises_code
 
 
 def _written(state: MemoryState, path: Path) -> Path:
@@ -43,7 +42,7 @@ def test_a_newer_major_version_is_refused_and_a_newer_minor_one_is_read(tmp_path
     assert ArchiveFile(path).manifest["alf_version"] == "1.0.0"
     with SnapshotReader(_with_version(path, "1.7.0")) as state:
         assert state.manifest["alf_version"] == "1.7.0"
-    with pytest.raises(UnsupportedVersion), SnapshotReader(_with_version(path, "2.0.0")):
+    with raises_code(ArchiveError.UNSUPPORTED_VERSION), SnapshotReader(_with_version(path, "2.0.0")):
         pass
 
 

@@ -1,5 +1,5 @@
-"""Kinds of files with a secret that Lifeboat does not know, as data: the path, the text, the secret in it, and what
-happens: `cut` or `reported`."""
+"""Kinds of files with a secret that Lifeboat does not know, as data: path, text, the secret in it, and the expected
+outcome: `cut` or `reported`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Sample(NamedTuple):
 
 
 def samples(folder: Path) -> list[Sample]:
-    """All of them; a database is made in `folder`."""
+    """Return all samples. A database is created in `folder`."""
     disguises.in_a_database(f"the token is {TOKEN}".encode(), folder / "sample.db")
     lines = "\n".join(
-        (f'"password": "{PASSWORD}"', '"version": 4')  # both on a line of their own
+        (f'"password": "{PASSWORD}"', '"version": 4')  # both are on separate lines
     )
     return [
         Sample(".env.production", f"DOOR_PASSWORD={PASSWORD}\n", PASSWORD, "cut"),

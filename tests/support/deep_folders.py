@@ -1,4 +1,4 @@
-"""Folders in folders, deeper than a path can name and than a stack of calls reaches."""
+"""Nested folders, deeper than the longest possible path and than the recursion limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DEEPER_THAN_A_PATH = 5000
 
 
 def nest(folder: Path, depth: int) -> None:
-    """Make a folder that holds a folder, and so on."""
+    """Make nested folders."""
     folder.mkdir()
     here = os.open(folder, os.O_RDONLY)
     for _ in range(depth):
@@ -28,7 +28,7 @@ def nest(folder: Path, depth: int) -> None:
 
 @contextlib.contextmanager
 def removed_afterwards(folder: Path) -> Iterator[None]:
-    """Remove what lies in a folder afterwards: `shutil.rmtree` of Python 3.11 cannot."""
+    """Remove the content of a folder after the block, which `shutil.rmtree` of Python 3.11 cannot do."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""A process that may open only a few more files."""
+"""Limits the number of files that this process may still open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A secret in every disguise that was tried, as data: each makes bytes of which anybody can read the secret again."""
+"""Disguises of a secret, as data: each gives bytes from which anyone can read the secret."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 SECRET = "sk-orchard_9f8e7d6c5b4a39281706f5e4d3c2b1a0+ZyXwVuTsRqPoNmLkJiHgFeDcBa-Qw3rT7yU1iO9pL5kJ2hG8fD4"
-"""92 characters and more, with some that encodings change."""
+"""A secret of more than 92 characters, some of which encodings change."""
 
 Disguise = Callable[[str], bytes]
 
@@ -56,7 +56,7 @@ def _tar(secret: str) -> bytes:
 
 
 def _bundle(secret: str) -> bytes:
-    """As git packs a blob: a header, then zlib."""
+    """Return the secret as git packs a blob: a header, then zlib."""
     body = f"the key is {secret}\n".encode()
     head = b"# v2 git bundle\n" + b"0" * 40 + b" refs/heads/main\n\nPACK\0\0\0\2\0\0\0\1"
     return head + bytes((0xB0 | (len(body) & 15), len(body) >> 4)) + zlib.compress(body) + b"\1" * 20
@@ -145,11 +145,11 @@ DISGUISES: dict[str, Disguise] = {
     "entities over continued lines": lambda one: _broken("".join(f"&#{ord(each)};" for each in one)),
     "gzip in json escapes": lambda one: "".join(f"\\u{byte:04x}" for byte in gzip.compress(one.encode())).encode(),
 }
-"""59 that were tried at first, and some that were found to be missed later."""
+"""59 disguises tried at first, and later ones that were found to be missed."""
 
 
 def in_a_database(body: bytes, path: Path, encoding: str = "UTF-8") -> None:
-    """A database in whose rows the disguise stands: as text where it is text, else as a blob."""
+    """Write a database whose rows contain the disguise, as text if it is text, otherwise as a blob."""
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
     connection.execute("pragma synchronous = off")
@@ -166,13 +166,14 @@ def in_a_database(body: bytes, path: Path, encoding: str = "UTF-8") -> None:
 
 
 def over_two_pages(body: bytes, path: Path, encoding: str = "UTF-8", split: int | None = None, page: int = 0) -> None:
-    """A database in which a page of a row ends within the disguise, `split` bytes behind its beginning (half of it by
-    default): the first, or that many pages behind it. A mark of an encoding at its beginning would be none there."""
+    """Write a database in which a page ends within the disguise, `split` bytes after its beginning (default: half of
+    it), on the first page of the row or `page` pages later. A byte-order mark at the beginning of the disguise would
+    have no effect there."""
     for mark in ("utf-16-le", "utf-16-be", "utf-32-le"):
         body = body.removeprefix("\ufeff".encode(mark))
     is_wide = encoding != "UTF-8" and b"\0" not in body and _is_text(body)
     unit, split = 2 if is_wide else 1, len(body) // 2 if split is None else split
-    total = (1000 + 4092 * (len(body) * unit // 4092 + 3)) // unit  # then some 1000 bytes stand in the first page
+    total = (1000 + 4092 * (len(body) * unit // 4092 + 3)) // unit  # then about 1000 bytes are on the first page
     in_a_database(b"." * total if is_wide else b"\0" + b"." * (total - 1), path, encoding)
     made, dots = path.read_bytes(), b".\0" * 16 if is_wide else b"." * 16
     begin = made.index(dots)
@@ -190,6 +191,6 @@ def _is_text(body: bytes) -> bool:
 
 
 def in_three_megabytes(body: bytes) -> bytes:
-    """A file of bytes drawn at random with the disguise in the middle."""
+    """Return a file of random bytes with the disguise in the middle."""
     drawn = random.Random(7)
     return drawn.randbytes(1_500_000) + b"\n" + body + b"\n" + drawn.randbytes(1_500_000)

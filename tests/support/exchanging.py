@@ -1,4 +1,4 @@
-"""An agent that exchanges a folder of its workspace for a link at any moment."""
+"""A simulated agent that replaces a folder of its workspace by a link at any moment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ needs_exchange = pytest.mark.skipif(sys.platform != "linux", reason="renameat2 i
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Let two names change places in one step. Raises OSError."""
+    """Exchange two names in one step. Raises OSError."""
     result = _libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
     if result != 0:
         number = ctypes.get_errno()
@@ -31,7 +31,7 @@ def exchange(one: Path, other: Path) -> None:
 
 
 def everything_in(folder: Path) -> dict[str, tuple[Any, ...]]:
-    """Names, bytes, rights and times of a tree."""
+    """Return names, bytes, permissions and times of a tree."""
     found: dict[str, tuple[Any, ...]] = {}
     for path in (folder, *sorted(folder.rglob("*"))):
         status = path.lstat()
@@ -41,8 +41,8 @@ def everything_in(folder: Path) -> dict[str, tuple[Any, ...]]:
 
 
 class ExchangingFiles(SystemFiles):
-    """Calls `before` with the number of each operation of `counted` on a path that starts with `below`, before it is
-    done."""
+    """Calls `before` with the number of each operation of `counted` on a path that starts with `below`, before the
+    operation."""
 
     def __init__(self, below: Path, counted: frozenset[str] = READS | CHANGES) -> None:
         self.below = str(below)

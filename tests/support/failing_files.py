@@ -1,4 +1,4 @@
-"""A file system that refuses, for tests: the nth operation of some names, or whatever a test says."""
+"""A file system that fails on request: at the nth operation of some names, or by any condition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READS = frozenset(("scan", "lstat", "open_regular", "read_link"))
 
 
 class FailingFiles(SystemFiles):
-    """Raises OSError(reason) where `refuses(name, path)` is true; `fired` counts how often."""
+    """Raises OSError(reason) if `refuses(name, path)` is true. `fired` counts the failures."""
 
     def __init__(self, reason: int, refuses: Callable[[str, str], bool] | None = None) -> None:
         self.reason = reason
@@ -33,7 +33,7 @@ class FailingFiles(SystemFiles):
         self.fired = 0
 
     def nth(self, names: frozenset[str], number: int, *, and_after: bool = False) -> None:
-        """Refuse the nth operation (from 1) of these names; with `and_after` every one from then on."""
+        """Fail the nth operation (from 1) of these names; with `and_after` also every later one."""
         seen = 0
 
         def refuses(name: str, path: str) -> bool:

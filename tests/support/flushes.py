@@ -1,4 +1,4 @@
-"""What was put on the disk, and what had been written by then."""
+"""Records what was flushed to disk, and what had been written by then."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 
 class Flushes:
-    """`seen`: for each flush the path and the size of the file, or the path of the folder and its names; for each
-    rename where it led."""
+    """`seen` has for each flush path and size of the file, or path and names of the folder; for each rename its
+    target."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[tuple[str, Path, int | list[str]]] = []

@@ -26,13 +26,13 @@ RESTORE_STEPS = (
     CrashPoint.RESTORE_MOVED_IN,
     CrashPoint.RESTORE_JOURNAL_REMOVED,
 )
-"""Of a restore in place, in their order."""
+"""Steps of a restore in place, in order."""
 
 
 def killed_at(work: Callable[[], Any], step: CrashPoint, nth: int = 1) -> bool:
-    """Run `work` in a process of its own that ends when it reaches `step` for the nth time (from 1).
+    """Run `work` in a forked process that ends when it reaches `step` for the nth time (from 1).
 
-    False when it never got there and `work` ended by itself. Raises AssertionError when `work` raised.
+    Return False if `work` ended without reaching it. Raises AssertionError if `work` raised.
     """
     return _run(work, ending_at(step, nth)) == KILLED
 
@@ -73,7 +73,7 @@ def _be_the_child(work: Callable[[], Any], hook: Callable[[CrashPoint], None]) -
 
 
 def steps_of(work: Callable[[], Any]) -> list[CrashPoint]:
-    """Every step that `work` reaches, in order; it runs here, to its end."""
+    """Run `work` in this process, and return every step that it reaches, in order."""
     seen: list[CrashPoint] = []
     before = crash_points.hook
     crash_points.hook = seen.append

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from support.paths import TESTS
 
 PARTS = 4
-"""Of a slow target; each is run by one of so many commits in a row."""
+"""Number of parts of a slow target. Each commit runs one part, so that this many commits run all."""
 UNRECORDED_SECONDS = 30.0
-"""Assumed for a module of a slow target that was never recorded."""
+"""Seconds assumed for a module of a slow target without recorded seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Lanes:
     slow: Mapping[str, SlowTarget]
     affects: Mapping[str, Collection[str]]
     slow_seconds: float
-    """What the slow parts of one run of CI may take together."""
+    """Maximum seconds for the slow parts of one CI run."""
     ci_seconds: float
-    """After so many seconds of a run of CI no slow part goes on: the machine is too slow that hour."""
+    """Seconds of a CI run after which no further slow part starts, because the machine is too slow at that time."""
 
 
 def load_lanes() -> Lanes:
@@ -63,7 +63,8 @@ def affected_targets(lanes: Lanes, changed: Iterable[str]) -> list[str]:
 
 
 def divide_into_parts(modules: Mapping[str, float]) -> list[list[str]]:
-    """Divide modules with their seconds into `PARTS` of about the same length; the same division every time."""
+    """Divide modules with their seconds into `PARTS` parts of about the same length. The same input gives the same
+    division."""
     parts: list[list[str]] = [[] for _ in range(PARTS)]
     seconds = [0.0] * PARTS
     for module in sorted(modules, key=lambda each: (-modules[each], each)):
@@ -95,7 +96,7 @@ def choose_parts(
 
 
 def in_turn(names: Sequence[str], turn: int) -> list[str]:
-    """Return the names in the same circle, beginning with another one each turn: where time runs out, it is not always
-    the same target that is left out."""
+    """Return the names in circular order with a different start each turn, so that lack of time does not always skip
+    the same target."""
     first = turn % len(names) if names else 0
     return [*names[first:], *names[:first]]

@@ -1,4 +1,4 @@
-"""A process that has a lease on a file: whoever opens the file waits for it, or is told to try again."""
+"""A process with a lease on a file: opening the file blocks, or fails with a request to retry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ needs_leases = pytest.mark.skipif(sys.platform != "linux", reason="leases on fil
 
 @contextlib.contextmanager
 def leased(path: Path) -> Iterator[None]:
-    """Let another process of this user keep a lease for writing on a file, and give it back to nobody."""
+    """Let another process of this user hold a write lease on a file and never release it on request."""
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -19,12 +19,13 @@ MESSAGES = frozenset(
         *("problem", "reason", "reissue", "title", "warning", "why"),
     }
 )
-"""Names of variables, attributes and JSON fields that hold a text for people."""
+"""Names of variables, attributes and JSON fields that hold text for users."""
 TEXTS = frozenset({"messages", "notes", "notices", "problems", "reasons", "said", "told", "warnings"})
-"""Names of what holds several of them."""
+"""Names of collections of such texts."""
 ERRORS = frozenset({"error", "exc", "exception", "failure", "refusal", "refused"})
 CODES = frozenset({"code", "form", "kind", "name", "runtime", "scope", "state", "type", "version"})
-"""Names of what a constant with spaces in it may be compared with: the kind of a file format is a code."""
+"""Names that may be compared with a constant with spaces in it, because they hold codes: the kind of a file format is
+one."""
 _SEARCHES = frozenset(
     {
         *("count", "endswith", "find", "index", "partition", "removeprefix", "removesuffix"),
@@ -47,14 +48,14 @@ class Decision(NamedTuple):
 
 
 def decisions(sources: Mapping[str, str]) -> list[Decision]:
-    """The places in modules, by their dotted names."""
+    """Return the places in modules, given by their dotted names."""
     trees = {name: ast.parse(text) for name, text in sources.items()}
     constants = _Constants(trees)
     return [found for name, tree in trees.items() for found in _Module(name, tree, constants).decisions()]
 
 
 class _Constants:
-    """The strings that names of a module stand for, also where another module defines them."""
+    """Strings that names of a module stand for, including names defined in other modules."""
 
     def __init__(self, trees: Mapping[str, ast.Module]) -> None:
         self._values: dict[tuple[str, str], ast.expr] = {}
@@ -84,7 +85,7 @@ class _Constants:
                 self._assign(module, prefix, one, its)
 
     def strings(self, module: str, node: ast.expr | None, depth: int = 0) -> list[str]:
-        """Every string that an expression may be, or be made of; the keys of a mapping."""
+        """Yield every string that an expression may be or be built of, and the keys of a mapping."""
         if node is None or depth > 8:
             return []
         if isinstance(node, ast.Constant):
@@ -131,7 +132,7 @@ class _Module:
         yield from self._in("", self._tree)
 
     def _in(self, function: str, body: ast.AST) -> Iterator[Decision]:
-        """The decisions of a function and, under its name, of what it defines."""
+        """Yield the decisions of a function and, under its name, those of nested definitions."""
         nodes = list(_own_nodes(body))
         self._messages = frozenset((*_assigned_messages(nodes), *self._given_messages(body)))
         self._iterated = {
@@ -147,7 +148,7 @@ class _Module:
                 yield from self._in(f"{function}.{node.name}".lstrip("."), node)
 
     def _given_messages(self, function: ast.AST) -> Iterator[str]:
-        """The parameters that the module calls a function with messages for."""
+        """Yield the parameters for which the module passes messages to a function."""
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for call in self._calls:
                 if isinstance(call.func, ast.Name) and call.func.id == function.name:
@@ -187,7 +188,7 @@ class _Module:
         return is_lookup and self._has(_PHRASE, method.value)
 
     def _has(self, pattern: re.Pattern[str], node: ast.expr) -> bool:
-        """Whether an expression stands for a phrase, or for a collection of some."""
+        """Return True if an expression stands for a phrase or for a collection of phrases."""
         if isinstance(node, ast.Name) and node.id in self._iterated:
             node = self._iterated[node.id]
         return any(map(pattern.search, self._constants.strings(self._name, node)))
@@ -204,7 +205,7 @@ class _Module:
 
 
 def _own_nodes(body: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a function or class, without what those in it hold."""
+    """Yield the nodes of a function or class without those of nested definitions."""
     for node in ast.iter_child_nodes(body):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -247,7 +248,7 @@ def _is_code(node: ast.expr) -> bool:
 
 
 def _last_name(node: ast.expr) -> str:
-    """What an expression is called: `x`, `a.x`, `a["x"]` and `a.get("x")` are all `x`."""
+    """Return the last name of an expression: `x`, `a.x`, `a["x"]` and `a.get("x")` all give `x`."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Encodings that may lie in each other, as data, with the pairs that the decoder does not undo."""
+"""Nested encodings, as data, with the pairs that the decoder does not undo."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _tarred(data: bytes) -> bytes:
 
 
 def _around(data: bytes) -> bytes:
-    """Return the bytes behind a text that is worth compressing."""
+    """Return the bytes after a text that is worth compressing."""
     return b"before " * 20 + data + b" after"
 
 
@@ -103,10 +103,10 @@ NOT_FOUND = {
     "something compressed, each byte of it an HTML entity": IN_ENTITIES,
     "something compressed, each byte of it a character of UTF-16, without a byte order mark": WITHOUT_MARK,
 }
-"""The pairs in which a secret is not found, in words."""
+"""The pairs in which a secret is not found, with a description."""
 
 
 def is_lossless(inner: str, outer: str) -> bool:
-    """Return whether bytes come back out of this pair: a line break in bytes that are no text damages them."""
+    """Return True if this pair reproduces the bytes. A line break inside of binary data would damage them."""
     is_binary = inner in _COMPRESSED or inner in _WIDE or inner == "tar"
     return not (is_binary and outer in ("rot13", "continued lines", "html escapes"))

@@ -35,15 +35,15 @@ from support.paths import TESTS
 RECORDED = TESTS / "durations.json"
 """Seconds that each module took when it was last recorded (`pytest --record-durations`)."""
 BENCHMARK = "bench/"
-"""Before the name of a row of the benchmark, whose seconds are written by hand."""
+"""Prefix of the names of benchmark rows, whose seconds are edited by hand."""
 LONG_MODULE = 4.0
-"""Seconds. A longer module is handed out test by test where its fixtures allow it."""
+"""Seconds above which a module is handed out test by test if its fixtures allow it."""
 UNKNOWN_MODULE = 1.0
 """Seconds assumed for a module that was never recorded."""
 SHARED_SCOPES = frozenset({"class", "module", "package"})
 
 STOP = None
-"""Sent to a worker in place of a unit: it begins no further test."""
+"""Sent to a worker in place of a unit: the worker starts no further test."""
 
 Unit = list[int]
 """Positions of tests in the session's list, in the order in which they run."""
@@ -68,7 +68,7 @@ def pytest_runtestloop(session: pytest.Session) -> object:
 
 @dataclass(eq=False, slots=True)
 class Durations:
-    """Seconds of each module in this run; `pytest --record-durations` keeps them."""
+    """Seconds of each module in this run, stored by `pytest --record-durations`."""
 
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
 
@@ -102,7 +102,7 @@ def units_of(items: Sequence[pytest.Item], recorded: dict[str, float]) -> list[U
     for module, positions in modules.items():
         seconds = recorded.get(module, UNKNOWN_MODULE)
         if seconds > LONG_MODULE and not any(_shares_a_fixture(items[each]) for each in positions):
-            # Those that remain long are begun early all the same: the module is long.
+            # long modules start early even if they are handed out test by test
             units += [(seconds, [position]) for position in positions]
         else:
             units.append((seconds, positions))
@@ -110,7 +110,7 @@ def units_of(items: Sequence[pytest.Item], recorded: dict[str, float]) -> list[U
 
 
 def _shares_a_fixture(item: pytest.Item) -> bool:
-    """Whether the test uses a fixture that its module or class makes once for all of its tests."""
+    """Return True if the test uses a fixture that its module or class creates once for all its tests."""
     info = getattr(item, "_fixtureinfo", None)
     definitions = [] if info is None else [each for found in info.name2fixturedefs.values() for each in found]
     return any(each.scope in SHARED_SCOPES and each.baseid for each in definitions)
@@ -124,7 +124,7 @@ class Worker:
     process: int
     connection: Connection
     unit: deque[int]
-    """What it has still to run, the running test first."""
+    """Tests that it still has to run, the running one first."""
 
 
 class Parent:
@@ -142,9 +142,9 @@ class Parent:
     def run(self) -> None:
         """Run every unit; raise as a run in one process would when tests are to stop."""
         assert threading.active_count() == 1, f"something that was collected started threads: {threading.enumerate()}"
-        _base_of_temporary_folders(self._session.config)  # made once, before the first fork
+        _base_of_temporary_folders(self._session.config)  # created once, before the first fork
         gc.collect()
-        gc.freeze()  # workers neither look through what was collected nor copy it by doing so
+        gc.freeze()  # keeps workers from scanning, and thereby copying, the collected objects
         try:
             while self._left and len(self._workers) < self._processes:
                 self._fork()
@@ -259,7 +259,7 @@ class Reporter:
         self._connection.send(("report", data))
 
     def pytest_warning_recorded(self, warning_message: Any, when: str, nodeid: str, location: Any) -> None:
-        # A warning of a class that cannot be sent goes as its text.
+        # a warning whose class cannot be pickled is sent as text
         warning_message.message = UserWarning(f"{warning_message.category.__name__}: {warning_message.message}")
         warning_message.category = UserWarning
         warning_message.source = None
@@ -293,14 +293,14 @@ def _be_worker(session: pytest.Session, connection: Connection, number: int, uni
 
 def _separate(config: pytest.Config, connection: Connection, number: int) -> None:
     """Give the process everything that must not be shared with its parent and the other workers."""
-    atexit._clear()  # what the parent registered is the parent's to do
+    atexit._clear()  # cleanup registered by the parent is left to the parent
     random.seed()
     plugins = config.pluginmanager
     plugins.unregister(name="terminalreporter")
     plugins.register(Quiet(), "terminalreporter")
     plugins.register(Reporter(config, connection))
     capture: Any = plugins.getplugin("capturemanager")
-    capture.stop_global_capturing()  # the files that it captures into are the parent's
+    capture.stop_global_capturing()  # the capture files belong to the parent
     capture.start_global_capturing()
     capture.suspend_global_capture()
     folder = _base_of_temporary_folders(config) / f"w{number}"

@@ -1,4 +1,4 @@
-"""Where the checkout and its tests lie; a process that a test starts finds `support` by `PYTHONPATH=TESTS`."""
+"""Paths of the checkout and its tests. A process that a test starts finds `support` through `PYTHONPATH=TESTS`."""
 
 from __future__ import annotations
 

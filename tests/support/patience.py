@@ -1,6 +1,6 @@
-"""How long a test waits for something that must come, before it calls that a hang.
+"""Time limits for events that tests wait for, after which a wait counts as a hang.
 
-No limit here is a requirement: a test that needs one waits for an event and uses `patience()` only so that a hang ends.
+No limit here is a requirement. A test waits for an event, and uses `patience()` only so that a hang ends.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import os
 
 VARIABLE = "LIFEBOAT_TEST_PATIENCE"
 SHORTEST = 60.0
-"""Seconds; a busy machine may stop a process for a long time."""
+"""Seconds; a busy machine may suspend a process for a long time."""
 
 
 def factor() -> float:
-    """Return what limits are multiplied by: the variable if it is set, else the load of each processor, at least 1."""
+    """Return the factor for limits: the variable if it is set, otherwise the load per processor, at least 1."""
     given = os.environ.get(VARIABLE)
     if given:
         return float(given)
@@ -21,5 +21,5 @@ def factor() -> float:
 
 
 def patience(seconds: float = SHORTEST) -> float:
-    """Return a time limit in seconds for a wait that takes `seconds` at most on an idle machine: 60 or more."""
+    """Return a time limit in seconds, at least 60, for a wait that takes at most `seconds` on an idle machine."""
     return max(SHORTEST, seconds) * factor()

@@ -1,4 +1,5 @@
-"""A throw-away PostgreSQL of the machine's own, on a socket in a temporary folder. Skipped with the reason without."""
+"""A temporary PostgreSQL server of the installed version, on a socket in a temporary folder. Without PostgreSQL the
+tests are skipped with a reason."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ from support.patience import patience
 
 PASSWORD = "not-a-real-password"
 _OPTIONS = "-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off -c shared_buffers=32MB"
-_OPTIONS += " -c autovacuum_naptime=1s"  # what lives for seconds has figures of its tables as what lives for years
+_OPTIONS += " -c autovacuum_naptime=1s"  # short-lived tables get statistics like long-lived ones
 
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """`options`: more settings, for the next start."""
+    """A server. `options` are more settings for the next start."""
 
     folder: Path
     options: str = ""
@@ -34,11 +35,11 @@ class PostgresServer:
         return f"postgresql://postgres:{password}@/{database}?host={self.folder}"
 
     def safe_address(self, database: str = "postgres") -> str:
-        """Without a password, which lies in a file beside: as an endpoint.json may hold it."""
+        """Return the address without its password, which is in a separate file, as an endpoint.json may contain it."""
         return f"postgresql:///{database}?host={self.folder}&passfile={self.folder}/passfile"
 
     def restart(self, mode: str = "immediate") -> None:
-        """`immediate`: as a crash, every connection is cut."""
+        """Restart the server. `immediate` acts like a crash: every connection is cut."""
         self.stop(mode)
         self.start()
 
@@ -46,7 +47,7 @@ class PostgresServer:
         _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", _seconds(), "-m", mode, "stop")
 
     def kill(self) -> None:
-        """As a power cut: the server and all of its processes, which have groups of their own."""
+        """Kill the server and all its processes, which are in separate process groups, as a power cut would."""
         first = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0]))
         family = [first, *first.children(recursive=True)]
         for each in family:
@@ -55,11 +56,12 @@ class PostgresServer:
         assert psutil.wait_procs(family, timeout=patience())[1] == []
 
     def promote(self) -> None:
-        """Of a standby: it takes writes when this returns."""
+        """Promote a standby, and return when it accepts writes."""
         _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", _seconds(), "promote")
 
     def follow(self, primary: PostgresServer, name: str = "standby") -> None:
-        """Become a copy that follows another server, under a name for `synchronous_standby_names`; not started."""
+        """Configure the server, which is not started, as a standby of another one under a name for
+        `synchronous_standby_names`."""
         data = self.folder / "data"
         shutil.rmtree(data, ignore_errors=True)
         if not (self.folder / "passfile").exists():
@@ -79,12 +81,12 @@ class PostgresServer:
 
 
 def _seconds() -> str:
-    """How long `pg_ctl` waits for a server that starts or stops on a busy machine."""
+    """Return how long `pg_ctl` waits for a server to start or stop on a busy machine."""
     return f"{patience():.0f}"
 
 
 def programs() -> Path | None:
-    """Where `initdb` and `pg_ctl` are: Debian keeps them away from PATH."""
+    """Return the folder of `initdb` and `pg_ctl`, which Debian leaves out of PATH."""
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name))
     found = shutil.which("pg_ctl")
     every = [*([Path(found).resolve().parent] if found else []), *reversed(debian)]
@@ -114,13 +116,13 @@ def _initialised_data() -> Path:
 
 @contextmanager
 def running() -> Iterator[PostgresServer]:
-    """Start it, and end it with everything it wrote."""
+    """Run a server, and delete everything that it wrote."""
     _found()
     folder = Path(tempfile.mkdtemp(prefix="pg-test."))
     try:
         if os.getuid() == 0:
             shutil.chown(folder, "postgres")
-        # With owners and modes, which the server checks.
+        # copy owners and modes too, because the server checks them
         subprocess.run(["cp", "-a", _initialised_data(), folder / "data"], check=True)
         _write_passfile(folder)
         server = PostgresServer(folder)
@@ -128,7 +130,7 @@ def running() -> Iterator[PostgresServer]:
         try:
             yield server
         finally:
-            with suppress(RuntimeError):  # stopped already
+            with suppress(RuntimeError):  # the server has stopped already
                 server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -136,7 +138,7 @@ def running() -> Iterator[PostgresServer]:
 
 @contextmanager
 def standby_of(primary: PostgresServer, name: str = "standby") -> Iterator[PostgresServer]:
-    """A server that follows another one. Ended with everything it wrote."""
+    """Run a standby of another server, and delete everything that it wrote."""
     _found()
     folder = Path(tempfile.mkdtemp(prefix="pg-test."))
     try:
@@ -161,7 +163,7 @@ def _write_passfile(folder: Path) -> None:
 
 
 def _run(program: Path, *arguments: str) -> None:
-    """PostgreSQL refuses to be run by root."""
+    """Run a program as another user, because PostgreSQL refuses to run as root."""
     around = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.getuid() == 0 else []
     environment = {"PATH": f"{program.parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
@@ -170,7 +172,7 @@ def _run(program: Path, *arguments: str) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        timeout=2 * patience(),  # `pg_ctl` gives up earlier, and says why
+        timeout=2 * patience(),  # `pg_ctl` gives up earlier and reports the reason
         cwd="/",
         check=False,
     )

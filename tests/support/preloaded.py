@@ -51,12 +51,12 @@ _PRELOADED = (
 _HEADER = struct.Struct("!II")
 """Bytes of the request, and of its pid in the answer."""
 _MOST_DESCRIPTORS = 4096
-"""More than the preloader ever has."""
+"""More descriptors than the preloader ever has."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A function of a module, and what it is called with."""
+    """A function of a module with its arguments."""
 
     module: str
     function: str
@@ -94,12 +94,12 @@ class _Request:
 
 
 class Popen(subprocess.Popen[Any]):
-    """`subprocess.Popen` of `lifeboat WORDS`, or of a function. The child knows of no other descriptors than its
-    three streams; of the options for how a child begins it knows `cwd`, `env`, `start_new_session` and `preexec_fn`,
-    which is a function of a module."""
+    """Like `subprocess.Popen` for `lifeboat WORDS` or a function. The child inherits only its three streams. Of the
+    start options it supports `cwd`, `env`, `start_new_session` and `preexec_fn`, which must be a function of a
+    module."""
 
     def __init__(self, run: Sequence[str | Path] | Call, words: Sequence[str] = ("-c",), **options: Any) -> None:
-        """Start a child. `words` is `sys.argv` of a function."""
+        """Start a child. For a function, `words` becomes `sys.argv`."""
         if isinstance(run, Call):
             self._call = run
         else:
@@ -138,7 +138,7 @@ def run(
     check: bool = False,
     **options: Any,
 ) -> subprocess.CompletedProcess[Any]:
-    """`subprocess.run` with `Popen` of this module."""
+    """Like `subprocess.run`, with `Popen` of this module."""
     if input is not None:
         options["stdin"] = subprocess.PIPE
     if capture_output:
@@ -156,8 +156,8 @@ def run(
 
 @contextlib.contextmanager
 def forking_of(calls: Mapping[tuple[str, ...], Call]) -> Iterator[None]:
-    """Let asyncio start commands that begin as one of these by calling a function in a fork of the preloader. The rest
-    of the command is in `sys.argv`."""
+    """Let asyncio start commands with these beginnings by calling a function in a fork of the preloader. The rest of
+    the command is in `sys.argv`."""
 
     before = asyncio.unix_events.subprocess  # type: ignore[attr-defined]
     asyncio.unix_events.subprocess = module_that_forks(calls)  # type: ignore[attr-defined]
@@ -168,7 +168,7 @@ def forking_of(calls: Mapping[tuple[str, ...], Call]) -> Iterator[None]:
 
 
 def module_that_forks(calls: Mapping[tuple[str, ...], Call]) -> SimpleNamespace:
-    """Return the module `subprocess` with another `Popen`: see `forking_of`."""
+    """Return the module `subprocess` with another `Popen`; see `forking_of`."""
 
     def start(command: Sequence[str], *, shell: bool = False, **options: Any) -> subprocess.Popen[Any]:
         for beginning, call in calls.items():
@@ -180,7 +180,8 @@ def module_that_forks(calls: Mapping[tuple[str, ...], Call]) -> SimpleNamespace:
 
 
 def fork_preloader() -> None:
-    """Make the preloader of this process a fork of it. It has loaded the program, has one thread, and holds nothing."""
+    """Make a fork of this process its preloader. This process has loaded the program, has one thread, and holds no
+    resources."""
     _Preloader.of_this_process(os.environ, start=_fork_server)
 
 
@@ -192,7 +193,7 @@ def _umask() -> int:
 
 
 class _Preloader:
-    """A preloader of one process of tests, as that process sees it."""
+    """Preloader of one test process, as that process sees it."""
 
     _all: ClassVar[dict[object, _Preloader]] = {}
     _starting = threading.Lock()
@@ -208,7 +209,8 @@ class _Preloader:
     def of_this_process(
         cls, environment: Mapping[str, str], start: Callable[[socket.socket, Mapping[str, str]], int] | None = None
     ) -> _Preloader:
-        """Return the preloader for an environment: that of this process, not of the one that this is a fork of."""
+        """Return the preloader for an environment. A forked test process gets a preloader separate from that of its
+        parent."""
         variables = {name: value for name, value in environment.items() if name.startswith(_READ_AT_START)}
         key = (os.getpid(), *sorted(variables.items()))
         with cls._starting:
@@ -220,7 +222,7 @@ class _Preloader:
         """Return the pid of the child, whose parent is this process."""
         data = pickle.dumps(request)
         with self._asking:
-            # An orphan becomes a child of the closest ancestor that wants to be its parent.
+            # an orphan is adopted by the closest ancestor that is a subreaper
             _set_subreaper(True)
             try:
                 socket.send_fds(self._socket, [_HEADER.pack(len(data), 0)], list(streams))
@@ -239,7 +241,7 @@ class _Preloader:
 def _spawn_server(connection: socket.socket, variables: Mapping[str, str]) -> int:
     code = f"import lifeboat_daemon, sys; sys.path.append({str(TESTS)!r}); "
     code += f"from support.preloaded import serve; serve({connection.fileno()})"
-    # Neither the home nor another setting of the test that happens to be the first may be seen by others.
+    # the home and settings of the first test must not leak into other tests
     environment = {"PATH": os.defpath, "HOME": "/nonexistent", **variables}
     command = [sys.executable, "-P", "-c", code]
     actions = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
@@ -279,18 +281,18 @@ def _read_exactly(connection: socket.socket, count: int) -> bytes:
 
 
 def serve(descriptor: int) -> None:
-    """Import the program, and fork a child for each request until the process of tests ends. In a child: do what was
-    asked for, and end."""
+    """Import the program, and fork a child for each request until the test process ends. In a child, carry out the
+    request and end."""
     os.chdir("/")
     os.closerange(3, descriptor)
     os.closerange(descriptor + 1, _MOST_DESCRIPTORS)
-    gc.disable()  # children would write to the memory that they share; each enables it for itself
+    gc.disable()  # children would write to shared memory pages; each enables it for itself
     _import_program()
     _serve_requests(descriptor)
 
 
 def _serve_requests(descriptor: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the tests
     with socket.socket(fileno=descriptor) as connection:
         while True:
             try:
@@ -327,7 +329,8 @@ def _next_request(connection: socket.socket) -> tuple[_Request, list[int]]:
 
 
 def _fork_orphan(request: _Request, streams: Sequence[int]) -> int:
-    """Fork a child by way of a process that ends at once; return the pid of the child, which has another parent."""
+    """Fork a child by way of a process that ends at once. Return the pid of the child, which thereby has another
+    parent."""
     told, tell = os.pipe()
     adopted, not_adopted = os.pipe()
     between = os.fork()
@@ -335,7 +338,7 @@ def _fork_orphan(request: _Request, streams: Sequence[int]) -> int:
         child = os.fork()
         if child == 0:
             os.close(not_adopted)
-            os.read(adopted, 1)  # returns when the two others have closed their end
+            os.read(adopted, 1)  # returns when both other processes have closed their end
             _be_child(request, streams)
         os.write(tell, _HEADER.pack(0, child))
         os._exit(0)
@@ -350,7 +353,7 @@ def _fork_orphan(request: _Request, streams: Sequence[int]) -> int:
 
 
 def _be_child(request: _Request, streams: Sequence[int]) -> None:
-    """Be the process that was asked for. Never returns."""
+    """Carry out the request in this process. Never returns."""
     status = 1
     try:
         _take_surroundings(request, streams)
@@ -363,7 +366,7 @@ def _be_child(request: _Request, streams: Sequence[int]) -> None:
 
 def _take_surroundings(request: _Request, streams: Sequence[int]) -> None:
     for number, each in enumerate(streams):
-        os.dup2(each, number)  # `each` is above 2: the preloader has streams itself
+        os.dup2(each, number)  # `each` is above 2: the preloader itself has streams
     os.closerange(3, _MOST_DESCRIPTORS)
     if request.session:
         os.setsid()
@@ -384,7 +387,7 @@ def _take_surroundings(request: _Request, streams: Sequence[int]) -> None:
 
 
 def _opened_like(stream: Any, mode: str) -> Any:
-    """Open the descriptor of a stream that Python opened at its start in the same way, with what it is now."""
+    """Open the current descriptor of a stream in the way in which Python opened the stream at its start."""
     is_unbuffered = stream.write_through and mode == "wb"
     opened = open(stream.fileno(), mode, buffering=0 if is_unbuffered else -1, closefd=False)  # noqa: SIM115
     return io.TextIOWrapper(
@@ -397,7 +400,7 @@ def _opened_like(stream: Any, mode: str) -> Any:
 
 
 def _call(call: Call) -> int:
-    """Call the function as the program of a Python process; return the exit status of that process."""
+    """Call the function like the main program of a Python process, and return the exit status."""
     status, is_interrupted = 0, False
     try:
         getattr(importlib.import_module(call.module), call.function)(*call.arguments, **call.options)

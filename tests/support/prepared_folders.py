@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class PreparedFolder(NamedTuple):
-    """A folder as `build` left it. `inodes` are those of its files when `build` returned, by relative path."""
+    """A folder as `build` left it. `inodes` are the inodes of its files at that time, by relative path."""
 
     value: Any
     inodes: dict[str, int]

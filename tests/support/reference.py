@@ -17,14 +17,14 @@ VARIABLE = "LIFEBOAT_REFERENCE"
 
 
 def folder() -> Path | None:
-    """The folder named by LIFEBOAT_REFERENCE, else the folder `shared` beside the checkout, else None."""
+    """Return the folder named by LIFEBOAT_REFERENCE, or the folder `shared` beside the checkout, or None."""
     named = os.environ.get(VARIABLE)
     candidate = Path(named) if named else ROOT.parent / "shared"
     return candidate if candidate.is_dir() else None
 
 
 def require(*parts: str) -> Path:
-    """A file or folder of the reference material; skips the test that needs it where it is not."""
+    """Return a file or folder of the reference material. Skips the test if it is missing."""
     found = folder()
     if found is None:
         pytest.skip(f"no reference material here: set {VARIABLE} to its folder")

@@ -23,6 +23,6 @@ def short_folder() -> Iterator[Path]:
 
 @pytest.fixture
 def short() -> Iterator[Path]:
-    """A folder with a path so short that a socket fits into a home in it."""
+    """Yield a folder whose path is so short that the socket of a home in it fits the limit."""
     with short_folder() as folder:
         yield folder

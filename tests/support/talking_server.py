@@ -1,4 +1,4 @@
-"""An HTTP server on this machine that remembers what it was asked and answers as it is told."""
+"""An HTTP server on this machine that records requests and gives prepared answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Asked:
-    """One request."""
+    """A received request."""
 
     method: str
     path: str
@@ -23,11 +23,11 @@ class Asked:
 
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
-"""It finds the request as `question` of the handler; others may be under way."""
+"""A prepared answer. The handler's `question` is the request; other requests may run at the same time."""
 
 
 def status(code: int, body: bytes = b"", **headers: str) -> Reply:
-    """A plain answer."""
+    """Return a plain answer."""
 
     def reply(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(code)
@@ -42,7 +42,7 @@ def status(code: int, body: bytes = b"", **headers: str) -> Reply:
 
 @dataclass
 class TalkingServer:
-    """`replies` are given in turn, the last one again and again; `over` is set when the test is done with it."""
+    """`replies` are given in turn, the last one repeatedly. `over` is set when the test has ended."""
 
     address: str = ""
     asked: list[Asked] = field(default_factory=list)
@@ -50,14 +50,14 @@ class TalkingServer:
     over: threading.Event = field(default_factory=threading.Event)
     sent: int = 0
     while_stalling: Callable[[], None] = lambda: None
-    """Called again and again by a reply that lets its client wait."""
+    """Called repeatedly by a reply that keeps its client waiting."""
 
     @property
     def paths(self) -> list[str]:
         return [each.path for each in self.asked]
 
     def byte_by_byte(self, handler: BaseHTTPRequestHandler) -> None:
-        """An answer that never ends: one byte at a time, as long as somebody listens."""
+        """Send an answer that never ends, one byte at a time, until the client leaves."""
         handler.send_response(200)
         handler.end_headers()
         while not self.over.wait(0.02):
@@ -66,7 +66,7 @@ class TalkingServer:
             handler.wfile.flush()
 
     def header_by_header(self, handler: BaseHTTPRequestHandler) -> None:
-        """An answer whose first line never ends."""
+        """Send an answer whose first line never ends."""
         handler.wfile.write(b"HTTP/1.1 200 O")
         while not self.over.wait(0.02):
             self.while_stalling()
@@ -74,7 +74,7 @@ class TalkingServer:
             handler.wfile.flush()
 
     def without_end(self, handler: BaseHTTPRequestHandler) -> None:
-        """An answer as long as whoever asked takes it; `sent` counts its bytes."""
+        """Send an answer that is as long as the client reads. `sent` counts its bytes."""
         handler.send_response(200)
         handler.end_headers()
         while not self.over.is_set():
@@ -88,7 +88,7 @@ class TalkingServer:
 
 @contextmanager
 def talking_server(tls: ssl.SSLContext | None = None) -> Iterator[TalkingServer]:
-    """A server on a free port of 127.0.0.1, until the end of the block; with `tls` it speaks HTTPS."""
+    """Run a server on a free port of 127.0.0.1 until the end of the block, with HTTPS if `tls` is set."""
     made = TalkingServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -99,13 +99,13 @@ def talking_server(tls: ssl.SSLContext | None = None) -> Iterator[TalkingServer]
             reply = made.replies.pop(0) if len(made.replies) > 1 else made.replies[0]
             try:
                 reply(self)
-            except OSError:  # whoever asked has gone
+            except OSError:  # the client has disconnected
                 self.close_connection = True
 
         do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            """Nothing is logged."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if tls is not None:

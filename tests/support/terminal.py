@@ -1,4 +1,4 @@
-"""A command as a person runs it: in a process of its own, on a real terminal."""
+"""A command as a user runs it: in a separate process on a real terminal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DASHBOARD = Call(
 
 
 class Terminal:
-    """A running command. `said` is everything that it wrote so far, escape sequences included."""
+    """A running command. `said` is all its output so far, including escape sequences."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Terminal:
         self._seen = 0
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """The next place, behind the last one, where the command said something like this."""
+        """Wait for the next match after the last one in the output."""
         end = time.monotonic() + patience()
         while not (found := re.compile(pattern).search(self.said, self._seen)):
             assert self._read(end), f"{pattern!r} was not said:\n{self.said}"
@@ -63,7 +63,7 @@ class Terminal:
         return found
 
     def until(self, pattern: str) -> str:
-        """What the command says from the last such place up to the next one."""
+        """Return the output from the last match to the next one."""
         start = self._seen
         end = self.wait_for(pattern).start()
         return self.said[start:end]
@@ -72,11 +72,12 @@ class Terminal:
         os.write(self._reader, text.encode() + b"\n")
 
     def press(self, keys: str) -> None:
-        """Keys as a terminal sends them, without an Enter."""
+        """Send keys as a terminal does, without Enter."""
         os.write(self._reader, keys.encode())
 
     def interrupted(self) -> int:
-        """The exit status after Ctrl-C; pressed once more where it came right before the command began to wait."""
+        """Press Ctrl-C and return the exit status. Press it again if the first one came before the command began to
+        wait."""
         while self._process.poll() is None:
             os.write(self._reader, b"\x03")
             with suppress(subprocess.TimeoutExpired):
@@ -84,7 +85,7 @@ class Terminal:
         return self.ended()
 
     def ended(self) -> int:
-        """The exit status, once the command is through."""
+        """Wait for the command to end, and return its exit status."""
         end = time.monotonic() + patience()
         while self._read(end):
             pass
@@ -92,15 +93,15 @@ class Terminal:
 
     @property
     def left(self) -> str:
-        """What stands on the terminal at the end: without what was on the alternate screen."""
+        """Return what is on the terminal at the end, without the content of the alternate screen."""
         return _ESCAPES.sub("", re.sub(r"\x1b\[\?1049h.*?\x1b\[\?1049l", "", self.said, flags=re.DOTALL))
 
     def _read(self, end: float) -> bool:
-        """Take what the command wrote; False when it is through, or `end` has come."""
+        """Read output. Returns False when the command has ended, or at the time `end`."""
         ready, _, _ = select.select([self._reader], [], [], max(0.0, end - time.monotonic()))
         try:
             data = os.read(self._reader, 65536) if ready else b""
-        except OSError:  # Linux: nobody holds the other end any more
+        except OSError:  # Linux: the other end is closed
             return False
         self.said += data.decode(errors="replace").replace("\r\n", "\n")
         return bool(data)
@@ -116,7 +117,7 @@ class Terminal:
 
 
 def run_with_light_wrapping() -> None:
-    """Be the command, which stretches new passphrases as little as is accepted."""
+    """Run the command with the weakest accepted key derivation for new passphrases."""
     from lifeboat_cli import main
     from lifeboat_keys.stores import passphrase_wrapping
 
@@ -128,7 +129,7 @@ def run_with_light_wrapping() -> None:
 
 
 def run_dashboard() -> None:
-    """Be the command, whose command server is a fork."""
+    """Run the command with a command server that is a fork."""
     from lifeboat_cli import main
     from lifeboat_daemon.control.command_process import SERVER
 
@@ -138,7 +139,8 @@ def run_dashboard() -> None:
 
 
 def _take_terminal() -> None:
-    """The terminal on standard input controls this process, and Ctrl-C ends it, also where the tests ignore it."""
+    """Make the terminal on standard input the controlling one, and let Ctrl-C end this process even if the tests ignore
+    it."""
     import fcntl
     import termios
 

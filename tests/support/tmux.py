@@ -1,4 +1,4 @@
-"""A real terminal for tests: tmux draws what a program says, and tells what a person would see."""
+"""A real terminal for tests: tmux draws the output and reports what a user would see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _PAUSE = 0.1
 
 
 class Terminal:
-    """A program in a window of its own tmux server. Keys have tmux's names: `Enter`, `Escape`, `C-p`, `Down`, `r`."""
+    """A program in a window of a separate tmux server. Keys have tmux's names: `Enter`, `Escape`, `C-p`, `Down`,
+    `r`."""
 
     def __init__(self, socket: str) -> None:
         self._socket = socket
@@ -30,7 +31,7 @@ class Terminal:
 
     @property
     def screen(self) -> str:
-        """What stands there now."""
+        """Return the current content of the screen."""
         return self._tmux("capture-pane", "-p")
 
     def press(self, *keys: str) -> None:
@@ -44,7 +45,7 @@ class Terminal:
         self._tmux("resize-window", "-x", str(width), "-y", str(height))
 
     def shows(self, *texts: str) -> str:
-        """Wait until all of them stand there at once; the screen then."""
+        """Wait until all texts are on the screen at once, and return the screen."""
         end = time.monotonic() + patience()
         while True:
             screen = self.screen
@@ -54,7 +55,7 @@ class Terminal:
             time.sleep(_PAUSE)
 
     def shows_times(self, text: str, times: int) -> None:
-        """Wait until it stands there so many times or more."""
+        """Wait until a text is on the screen at least so many times."""
         end = time.monotonic() + patience()
         while (screen := self.screen).count(text) < times:
             assert time.monotonic() < end, f"{text!r} did not come {times} times:\n{screen}"
@@ -72,13 +73,13 @@ class Terminal:
 def terminal(
     command: Sequence[str], environment: Mapping[str, str] | None = None, *, size: tuple[int, int] = (120, 36)
 ) -> Iterator[Terminal]:
-    """A program on a terminal of its own, ended afterwards. What it exits with is shown as `EXIT <status>`."""
+    """Run a program on a separate terminal, and end it afterwards. Its exit status is shown as `EXIT <status>`."""
     if shutil.which("tmux") is None:
         pytest.skip("tmux is not installed: there is no terminal to try this on")
     socket = f"lifeboat-{uuid.uuid4().hex[:12]}"
     shell = f"{shlex.join(command)}; echo EXIT $?; exec sleep 600"
     around = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **(environment or {})}
-    around = {name: value for name, value in around.items() if name not in ("COLUMNS", "LINES")}  # the window says that
+    around = {name: value for name, value in around.items() if name not in ("COLUMNS", "LINES")}  # the window shows it
     subprocess.run(
         [
             "tmux",

@@ -1,4 +1,4 @@
-"""Wait for something that must come. One way for all tests: no limit is a requirement, each grows with the load."""
+"""Waiting for an expected event. One way for all tests: no limit is a requirement, and each grows with the load."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from support.patience import SHORTEST, patience
 
 T = TypeVar("T")
 What = str | Callable[[], str]
-"""What is waited for, or a function that returns it: it is called only if the wait fails."""
+"""Description of what is waited for, or a function that returns it, called only if the wait fails."""
 _PAUSES = (0.005, 0.01, 0.02, 0.05)
-"""Seconds between calls of the condition. They grow, because a condition may be expensive; the last one repeats."""
+"""Seconds between calls of the condition. They grow because a condition may be expensive; the last one repeats."""
 
 
 def until(condition: Callable[[], T], what: What = "", seconds: float = SHORTEST) -> T:

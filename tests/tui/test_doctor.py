@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lifeboat_core.documents.doctor_documents import Finding
-from lifeboat_core.errors import Busy, FileExists
+from lifeboat_core.errors import Busy, ExchangeError
 from lifeboat_daemon.control.command_runner import CommandAnswer
 from lifeboat_tui.link import LinkStage, LinkStatus
 from lifeboat_tui.link.recorded_link import RecordedLink
@@ -220,7 +220,7 @@ async def test_b_writes_a_report_and_says_what_is_in_it() -> None:
 
 async def test_a_file_that_is_there_is_not_replaced_and_another_name_is_asked_for() -> None:
     link = _reporting()
-    link.fails(["doctor", "--bundle"], FileExists("/srv/ada/report.zip would be replaced"))
+    link.fails(["doctor", "--bundle"], ExchangeError.FILE_EXISTS("/srv/ada/report.zip would be replaced"))
     async with _open(link) as pilot:
         await press(pilot, "b", "enter")
         await settled(pilot)

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import LooksLike, NotRunning, WordsNotProven
+from lifeboat_core.errors import AgentError, NotRunning, WordsError
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_tui.link import LinkStage, LinkStatus
 from lifeboat_tui.link.recorded_link import RecordedLink
@@ -116,7 +116,7 @@ async def test_a_folder_that_was_not_found_is_protected_as_typed() -> None:
 @driven
 async def test_an_agent_that_fails_keeps_no_other_from_being_protected_and_is_named() -> None:
     link = machine()
-    link.fails(("agents", "add", ADA), LooksLike("it looks like ada at stick", fix="lifeboat help"))
+    link.fails(("agents", "add", ADA), AgentError.LOOKS_LIKE("it looks like ada at stick", fix="lifeboat help"))
     async with _run(link) as pilot:
         await choose(pilot, "protect")
         await press(pilot, "enter")
@@ -242,7 +242,10 @@ async def test_words_are_hidden_after_a_moment_and_shown_again_with_w(monkeypatc
 @driven
 async def test_wrong_words_prove_nothing_and_others_are_asked_for() -> None:
     link = machine()
-    link.fails(("keys", "prove", "--answers-stdin"), WordsNotProven("not every word is the right one at its place"))
+    link.fails(
+        ("keys", "prove", "--answers-stdin"),
+        WordsError.WORDS_NOT_PROVEN("not every word is the right one at its place"),
+    )
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 3)
         await press(pilot, "ctrl+n", "ctrl+n")

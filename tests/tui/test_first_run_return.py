@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, RadioSet
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import MovedElsewhere, TargetRefused
+from lifeboat_core.errors import MovedElsewhere, RestoreError
 from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_keys.errors import BadWords, KeyLocked
 from lifeboat_tui.link.recorded_link import RecordedLink
@@ -244,7 +244,7 @@ async def test_another_runtime_is_named_in_the_command() -> None:
 @driven
 async def test_a_folder_that_is_refused_is_said_before_anything_is_written() -> None:
     link = machine(knows_stick())
-    link.fails((*RESTORE, "--dry-run"), TargetRefused("that is a home folder"))
+    link.fails((*RESTORE, "--dry-run"), RestoreError.TARGET_REFUSED("that is a home folder"))
     async with _run(link) as pilot:
         await go_to(pilot, "return", 4)
         await press(pilot, "ctrl+n")

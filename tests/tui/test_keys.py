@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
-from lifeboat_core.errors import Busy, WordsNotProven
+from lifeboat_core.errors import Busy, WordsError
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_tui.link.recorded_link import RecordedLink
 from lifeboat_tui.screens.keys import recovery_words_dialogs
@@ -214,7 +214,7 @@ async def test_three_words_are_asked_for_and_go_to_standard_input_only() -> None
 
 async def test_after_a_wrong_word_three_others_are_asked_for() -> None:
     link = keyed()
-    link.fails(["keys", "prove"], WordsNotProven("not every word is the right one at its place"))
+    link.fails(["keys", "prove"], WordsError.WORDS_NOT_PROVEN("not every word is the right one at its place"))
     async with dashboard(link, screen="keys") as pilot:
         await prove(pilot)
         await press(pilot, "enter", "enter", "enter")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.pilot import Pilot
 
-from lifeboat_core.errors import UnknownReceipt
+from lifeboat_core.errors import DaemonError
 from lifeboat_tui.link.recorded_link import RecordedLink
 from support.tui.pilots import SIZES, dashboard, notes, press, recorded, text_of
 from support.tui.purging import ADA, RECEIPT, TOKEN, asked, fill, link, shown
@@ -86,7 +86,7 @@ async def test_a_receipt_that_does_not_hold_says_what_is_wrong() -> None:
 
 async def test_a_receipt_that_is_gone_meanwhile_is_an_error_and_no_traceback() -> None:
     made = two()
-    made.fails(("receipts", "show", RECEIPT), UnknownReceipt("there is no such receipt"))
+    made.fails(("receipts", "show", RECEIPT), DaemonError.UNKNOWN_RECEIPT("there is no such receipt"))
     async with run(made) as pilot:
         await press(pilot, "down")
         assert "there is no such receipt" in detail(pilot)

@@ -10,15 +10,7 @@ from textual.widgets import Button
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import (
-    Busy,
-    CommandLost,
-    DiskFull,
-    MovedElsewhere,
-    NetworkUnreachable,
-    RuntimeRunning,
-    TargetChanged,
-)
+from lifeboat_core.errors import Busy, CommandLost, DiskFull, MovedElsewhere, NetworkUnreachable, RestoreError
 from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
 from lifeboat_keys.errors import KeyLocked, SignedByAnother
 from lifeboat_tui.link import Tell
@@ -388,7 +380,7 @@ async def test_what_was_restored_is_taken_back_with_u() -> None:
 
 async def test_files_that_changed_since_are_moved_aside_only_when_asked() -> None:
     link = machine()
-    link.fails(UNDO, TargetChanged("MEMORY.md was changed since the restore"))
+    link.fails(UNDO, RestoreError.TARGET_CHANGED("MEMORY.md was changed since the restore"))
     link.answers((*UNDO, "--force"), UNDONE)
     async with wizard(link, at="12") as pilot:
         await press(pilot, "R", "u", "right", "enter")
@@ -400,9 +392,9 @@ async def test_files_that_changed_since_are_moved_aside_only_when_asked() -> Non
 @pytest.mark.parametrize(
     ("error", "helps"),
     [
-        (TargetChanged("MEMORY.md is another file now"), "as it is now"),
+        (RestoreError.TARGET_CHANGED("MEMORY.md is another file now"), "as it is now"),
         (Busy("lifeboat sync (pid 77) works on ada"), "R tries again"),
-        (RuntimeRunning("the gateway (pid 4121) is at work on it; nothing was changed"), "Stop it"),
+        (RestoreError.RUNTIME_RUNNING("the gateway (pid 4121) is at work on it; nothing was changed"), "Stop it"),
         (DiskFull("no room in /srv"), "Make room"),
     ],
 )

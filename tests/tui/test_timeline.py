@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lifeboat_core.errors import BadLabel, Cancelled, NothingToRestore, NotRunning
+from lifeboat_core.errors import Cancelled, DaemonError, NothingToRestore, NotRunning
 from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_tui.link.recorded_link import RecordedLink
 from lifeboat_tui.screens.dashboard_screen import DashboardScreen
@@ -343,7 +343,7 @@ async def test_a_name_that_would_be_an_option_is_refused_before_anything_is_run(
 
 async def test_a_name_that_is_refused_is_said() -> None:
     link = history()
-    link.fails(["label", ada_of(link)], BadLabel("that is no name"))
+    link.fails(["label", ada_of(link)], DaemonError.BAD_LABEL("that is no name"))
     async with _shown(link) as pilot:
         await press(pilot, "t", "x", "enter")
         assert "that is no name" in text_of(pilot)

@@ -117,13 +117,13 @@ async def test_the_dashboard_hears_of_what_happens_after_a_screen_could_not_take
 ) -> None:
     link, heard = recorded(), []
 
-    def happened(self: object, event: JsonObject) -> None:
+    def handle_event(self: object, event: JsonObject) -> None:
         heard.append(event["event"])
         if event["event"] == "strange":
             raise KeyError("swordfish")
 
     async with dashboard(link) as pilot:
-        monkeypatch.setattr(type(pilot.app.screen), "happened", happened)
+        monkeypatch.setattr(type(pilot.app.screen), "handle_event", handle_event)
         link.happens({"event": "strange"})
         link.happens({"event": "capture"})
         await settled(pilot)

@@ -22,9 +22,10 @@ from lifeboat_vault.errors import (
     OtherDataKey,
     VaultBusy,
     VaultDamaged,
-    VaultExists,
+    VaultError,
     VaultMissing,
 )
+from support.alf.raising import raises_code
 from support.endpoint import sealed
 from support.endpoint.sealed import (
     AGENT,
@@ -68,7 +69,7 @@ def test_keys_stand_wrapped_in_a_file_of_their_owner(tmp_path: Path) -> None:
 
 def test_there_is_one_set_of_keys(tmp_path: Path) -> None:
     data_keys(tmp_path)
-    with pytest.raises(VaultExists):
+    with raises_code(VaultError.EXISTS):
         data_keys(tmp_path)
 
 

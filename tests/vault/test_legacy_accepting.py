@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.deltas.delta_writer import DeltaReader
-from lifeboat_alf.errors import BadDocument, LifeboatError, WrongAgent
+from lifeboat_alf.errors import ApplyError, BadDocument, LifeboatError
 from lifeboat_alf.memory import memory_records, partitions
 from lifeboat_alf.memory.effective_view import effective_records
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
@@ -30,6 +30,7 @@ from lifeboat_vault.legacy import legacy_pushes
 from lifeboat_vault.legacy.legacy_state import legacy_view
 from lifeboat_vault.vault import Draft, EntryPut, SequenceRow, Vault
 from support.alf.any_shape import spoiled
+from support.alf.raising import raises_code
 from support.endpoint import reference_archives as reference
 from support.vault.vaults import ManualClock
 
@@ -123,7 +124,7 @@ def test_a_snapshot_on_a_history_is_the_next_sequence_and_replaces_none(vault: V
 def test_a_snapshot_of_another_agent_is_refused(vault: Vault, workspace: Path) -> None:
     archive = reference.export(workspace)
     archive.manifest["agent"]["id"] = "019a0000-0000-7000-8000-0000000000ff"
-    with pytest.raises(WrongAgent):
+    with raises_code(ApplyError.WRONG_AGENT):
         put(vault, archive)
 
 

@@ -10,12 +10,13 @@ import pytest
 
 from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_writer import DeltaReader, write_delta
-from lifeboat_alf.errors import BaseMismatch
+from lifeboat_alf.errors import ApplyError
 from lifeboat_alf.states import merkle
 from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_keys.signed import sequence_signatures
 from lifeboat_vault.errors import DraftInvalid, RedactedMeanwhile
 from lifeboat_vault.vault import Draft, EntryPut, Vault, draft_of_delta, draft_of_state
+from support.alf.raising import raises_code
 from support.vault.redacted_vaults import (
     CANARY,
     DEVICE,
@@ -183,7 +184,7 @@ def test_a_patch_on_bytes_that_were_purged_meanwhile_is_made_anew(vault: Vault, 
     copy, old, redaction = copy_of(vault, tmp_path / "copy", 0), delta_of(vault, 0, 1), purge_of(vault, CANARY)
     for each in (vault, copy):
         each.redact(redaction)
-    with pytest.raises(BaseMismatch):
+    with raises_code(ApplyError.BASE_MISMATCH):
         push(copy, old)
     push(copy, delta_of(vault, 0, 1))
     assert copy.state().body(NOTE) == note(11, holding=range(0))

@@ -9,11 +9,12 @@ import pytest
 
 from lifeboat_alf.common import ids
 from lifeboat_alf.testing.sample_states import AGENT_ID
-from lifeboat_vault.errors import UnknownSequence, VaultDamaged, VaultExists, VaultMissing, VaultNewer
+from lifeboat_vault.errors import UnknownSequence, VaultDamaged, VaultError, VaultMissing, VaultNewer
 from lifeboat_vault.store.schema_migrations import migrate_tables
 from lifeboat_vault.store.sqlite_store import SqliteStore
 from lifeboat_vault.store.vault_schema import VERSION
 from lifeboat_vault.vault import Draft, EntryPut, Pin, Vault
+from support.alf.raising import raises_code
 from support.vault.vaults import START, ManualClock, commit, content_of, create, edit, put
 
 LARGE = bytes(range(256)) * 4000
@@ -50,7 +51,7 @@ def test_everything_is_there_after_opening_again(vault: Vault, tmp_path: Path) -
 
 
 def test_a_vault_is_never_made_over_another(vault: Vault, tmp_path: Path) -> None:
-    with pytest.raises(VaultExists):
+    with raises_code(VaultError.EXISTS):
         Vault.create(tmp_path / "vault", AGENT_ID)
 
 
@@ -103,7 +104,7 @@ def test_a_copy_is_a_whole_vault(vault: Vault, tmp_path: Path) -> None:
     with Vault.open(tmp_path / "copy") as copy:
         assert content_of(copy.state()) == content_of(vault.state()) and copy.id == vault.id
         assert copy.verify(trusted=None).ok
-    with pytest.raises(VaultExists):
+    with raises_code(VaultError.EXISTS):
         vault.copy_to(tmp_path / "copy")
 
 

@@ -135,7 +135,7 @@ class LifeboatApp(App[None]):
             try:
                 for screen in self.screen_stack:
                     if isinstance(screen, LifeboatScreen):
-                        screen.happened(event)
+                        screen.handle_event(event)
                 self.refresh_bars()
             except Exception as error:  # a failure of one screen must not stop the listener
                 self.tell_mistake(error)
@@ -156,7 +156,7 @@ class LifeboatApp(App[None]):
             self.status, self.is_stale = documents.decode_document(Status, document), stale
             for screen in self.screen_stack:
                 if isinstance(screen, LifeboatScreen):
-                    screen.happened({"event": "status"})
+                    screen.handle_event({"event": "status"})
             self.refresh_bars()
 
     async def on_unmount(self) -> None:

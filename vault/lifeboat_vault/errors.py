@@ -3,7 +3,6 @@
 LifeboatError
 +-- VaultError
     +-- VaultMissing      there is no vault where one was expected
-    +-- VaultExists       a vault would be written over
     +-- VaultNewer        made by a newer version of the program
     +-- VaultDamaged      the file or a body is not readable as what it was
     |   +-- OtherDataKey  it is sealed under another key
@@ -35,20 +34,13 @@ LifeboatError
     |   +-- EpochMoved      somebody else began the new epoch
     +-- RemoteDamaged       what came back is not what was kept
     |   +-- PurgesDamaged     the list of purges of a log is gone or changed
-    +-- JoinInvalid         a line that is no join line
 +-- EndpointError         an endpoint's own data
     +-- NoEndpoint          no endpoint's data in the folder
-    +-- EndpointUnsafe      others can change the folder, or it holds something else
     +-- EndpointNewer       made by a newer version of the program
     +-- EndpointBusy        somebody else looks after it right now
     +-- LeaseLost           a job is no longer this worker's
-    +-- UnknownJob          no job of this number
-    +-- NotShared           its data is a folder of files, which has no workers
     +-- EndpointSettings    its endpoint.json cannot be used
     +-- UnknownTenant       no tenant of this name or id
-    +-- TenantExists        the name is taken
-    +-- UnknownToken        no token of this id
-    +-- AuditFileRefused    a file that is no export of this audit
     +-- KeySourceRefused    the key's place cannot be used
     +-- KeySourceAway       the key's place gives no answer right now
     +-- KeyRevoked          the key was taken away
@@ -60,7 +52,7 @@ LifeboatError
 from __future__ import annotations
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import ErrorCode, LifeboatError
 
 PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
 """What helps where a shared endpoint has no tables, or those of another release."""
@@ -72,18 +64,19 @@ class VaultError(LifeboatError):
     code = "vault"
     title = "The vault cannot do that"
 
+    EXISTS = ErrorCode(
+        "vault_exists",
+        "There is a vault here already",
+        meaning="a vault would be written over",
+        fix="lifeboat agents list",
+        exit_status=3,
+    )
+
 
 class VaultMissing(VaultError):
     code = "vault_missing"
     title = "There is no vault here"
     fix = "lifeboat agents remove AGENT"
-
-
-class VaultExists(VaultError):
-    code = "vault_exists"
-    title = "There is a vault here already"
-    fix = "lifeboat agents list"
-    exit_status = 3
 
 
 class VaultNewer(VaultError):
@@ -192,6 +185,13 @@ class RemoteError(LifeboatError):
     code = "remote"
     title = "The second copy cannot do that"
     fix = "lifeboat doctor --remote NAME"
+
+    JOIN_INVALID = ErrorCode(
+        "join_invalid",
+        "This is not a join line",
+        meaning="a line that is no join line",
+        fix="lifeboat endpoint serve --join TENANT --data DIR",
+    )
 
     def details(self) -> JsonObject:
         """Return further fields of the problem document, by keyword of the constructor."""
@@ -363,14 +363,6 @@ class PurgesDamaged(RemoteDamaged):
     fix = "lifeboat sync"
 
 
-class JoinInvalid(RemoteError):
-    """A line that is not a join line, or is truncated. The message never repeats it, because it contains a token."""
-
-    code = "join_invalid"
-    title = "This is not a join line"
-    fix = "lifeboat endpoint serve --join TENANT --data DIR"
-
-
 # Endpoints ----------------------------------------------------------------------------------------------------------
 
 
@@ -380,19 +372,47 @@ class EndpointError(LifeboatError):
     code = "endpoint"
     title = "The endpoint cannot do that"
 
+    UNSAFE = ErrorCode(
+        "endpoint_unsafe",
+        "The folder of the endpoint's data is not safe",
+        meaning="others can change the folder, or it holds something else",
+        exit_status=3,
+    )
+    UNKNOWN_JOB = ErrorCode(
+        "unknown_job",
+        "There is no such job",
+        meaning="no job of this number",
+        fix="lifeboat endpoint jobs list --data DIR",
+    )
+    NOT_SHARED = ErrorCode(
+        "not_shared",
+        "This endpoint needs no workers",
+        meaning="its data is a folder of files, which has no workers",
+        fix="lifeboat endpoint serve --data DIR",
+        exit_status=3,
+    )
+    TENANT_EXISTS = ErrorCode(
+        "tenant_exists", "There is a tenant of this name", meaning="the name is taken", exit_status=3
+    )
+    UNKNOWN_TOKEN = ErrorCode(
+        "unknown_token",
+        "There is no such token",
+        meaning="no token of this id",
+        fix="lifeboat endpoint token list --data DIR",
+    )
+    AUDIT_FILE_REFUSED = ErrorCode(
+        "audit_file",
+        "The audit cannot be appended to this file",
+        meaning="a file that is no export of this audit",
+        fix="lifeboat endpoint audit --export NEW-FILE --data DIR",
+        exit_status=3,
+    )
+
 
 class NoEndpoint(EndpointError):
     code = "no_endpoint"
     title = "There is no endpoint in this folder"
     fix = "lifeboat endpoint tenant add NAME --data DIR"
-
-
-class EndpointUnsafe(EndpointError):
-    """Others can write to the folder, another user owns it, or it holds files of something else."""
-
-    code = "endpoint_unsafe"
-    title = "The folder of the endpoint's data is not safe"
-    exit_status = 3
 
 
 class EndpointNewer(EndpointError):
@@ -419,19 +439,6 @@ class LeaseLost(EndpointError):
     retryable = True
 
 
-class UnknownJob(EndpointError):
-    code = "unknown_job"
-    title = "There is no such job"
-    fix = "lifeboat endpoint jobs list --data DIR"
-
-
-class NotShared(EndpointError):
-    code = "not_shared"
-    title = "This endpoint needs no workers"
-    fix = "lifeboat endpoint serve --data DIR"
-    exit_status = 3
-
-
 class EndpointSettings(EndpointError):
     code = "endpoint_settings"
     title = "The settings of the endpoint cannot be used"
@@ -441,27 +448,6 @@ class UnknownTenant(EndpointError):
     code = "unknown_tenant"
     title = "There is no such tenant"
     fix = "lifeboat endpoint tenant list --data DIR"
-
-
-class TenantExists(EndpointError):
-    code = "tenant_exists"
-    title = "There is a tenant of this name"
-    exit_status = 3
-
-
-class UnknownToken(EndpointError):
-    code = "unknown_token"
-    title = "There is no such token"
-    fix = "lifeboat endpoint token list --data DIR"
-
-
-class AuditFileRefused(EndpointError):
-    """A file that new audit rows cannot be appended to: it holds something else, or another history."""
-
-    code = "audit_file"
-    title = "The audit cannot be appended to this file"
-    fix = "lifeboat endpoint audit --export NEW-FILE --data DIR"
-    exit_status = 3
 
 
 class KeySourceRefused(EndpointError):

@@ -55,7 +55,7 @@ def find_tags(text: str) -> list[str]:
 def find_confidence_and_tags(text: str) -> tuple[float | None, list[str]]:
     """Return the confidence and the tags of one memory. Each tag is listed once, by kind and in order of appearance."""
     if "|" not in text and not find_tags(text):
-        return None, []  # nearly every memory: leaving out code can only take tags away
+        return None, []  # nearly every memory: removing code can only remove tags, never add one
     prose = markdown_sections.without_code(text)
     confidence, words = parse_importance(prose)
     return confidence, list(dict.fromkeys([*words, *find_tags(prose)]))

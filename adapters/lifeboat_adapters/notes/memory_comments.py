@@ -62,7 +62,7 @@ def split_into_stretches(text: str) -> list[NoteStretch]:
     at = 0
     for mark in _COMMENT.finditer(text) if _HINT in text else ():
         if opened is None and mark[1]:
-            continue  # closes nothing
+            continue  # a closing comment without an opening one is plain text
         end = mark.end() if mark[1] else mark.start()
         _add(found, text[at:end], opened, text[opened.end() : mark.start()] if opened else "")
         opened, at = None if mark[1] else mark, end

@@ -44,15 +44,15 @@ from lifeboat_adapters.openclaw.restore import (
     openclaw_rendering,
     session_import,
     translate_for_openclaw,
-    unsupported_by_openclaw,
 )
-from lifeboat_adapters.persona import capabilities, persona_principals
+from lifeboat_adapters.persona import capabilities, persona_principals, unsupported_fields
 
 DERIVATIONS = (
     openclaw_identity.DERIVATION,
     persona_principals.make_principals_derivation(openclaw_paths.RUNTIME, openclaw_paths.RAW + openclaw_paths.USER),
     *openclaw_hints.DERIVATIONS,
 )
+_UNSUPPORTED = {**unsupported_fields.OF_MEMORIES, "confidence": "how sure they are"}
 
 
 class OpenClawCredentials(CredentialSupport):
@@ -142,4 +142,4 @@ class OpenClaw(Adapter):
         return DERIVATIONS
 
     def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
-        return unsupported_by_openclaw.list_unsupported_by_openclaw(state)
+        return unsupported_fields.list_unsupported_fields(state, holds_numbers=False, fields=_UNSUPPORTED)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_adapters import json5_editing
+from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.nested_values import get_nested as get_nested
 from lifeboat_adapters.nested_values import get_nested_text as get_nested_text
+from lifeboat_adapters.openclaw import openclaw_paths
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
@@ -91,3 +93,12 @@ def _entries(values: JsonObject) -> dict[str, JsonObject]:
 def _default_id(entries: dict[str, JsonObject]) -> str:
     marked = (id for id, entry in entries.items() if entry.get("default") is True)
     return next(marked, MAIN if MAIN in entries else next(iter(entries)))
+
+
+def captured_config_of(files: AgentFiles) -> JsonObject:
+    """Return the captured configuration, {} when there is none that can be read."""
+    data = files.read(openclaw_paths.HOME + openclaw_paths.CONFIG)
+    try:
+        return parse_openclaw_config(data) if data else {}
+    except ValueError:
+        return {}

@@ -17,14 +17,13 @@ from pathlib import Path
 
 from lifeboat_adapters import database_reading
 from lifeboat_adapters.contract import Installation, RuntimeRow
-from lifeboat_adapters.credential_types import FileSecret
+from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.database_reading import Found, as_json, columns_of, key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFolders
 from lifeboat_adapters.openclaw import config_includes, openclaw_config, openclaw_folders, openclaw_paths, session_files
 from lifeboat_adapters.openclaw.credentials import (
     credential_stores,
-    external_files,
     openclaw_auth_profiles,
     openclaw_leftovers,
     openclaw_secrets,
@@ -212,7 +211,7 @@ def secrets_in_openclaw_databases(installation: Installation) -> Iterator[FileSe
     if sources is None or installation.state_dir is None:
         return
     yield from openclaw_leftovers.secrets_in_openclaw_leftovers(installation.state_dir)
-    yield from external_files.secrets_in_external_files(sources.outside)
+    yield from secrets_in_external_files(sources.outside)
     for row in read_stored_credentials(installation):
         yield from openclaw_secrets.find_openclaw_secrets(row.path, json_codec.encode_json(row.values)) or ()
 
@@ -253,7 +252,7 @@ def openclaw_sources_of(installation: Installation) -> OpenClawSources | None:
         profile_file=database.with_name("auth-profiles.json") if elsewhere else None,
         owner=owner,
         values=values,
-        outside=external_files.find_external_files(installation, whole),
+        outside=find_external_files(installation, whole),
         grounds=installation.grounds,
     )
 
@@ -367,3 +366,25 @@ def _legacy_jobs(sources: OpenClawSources) -> Iterator[RuntimeRow]:
 
 def _owns(job: JsonObject, owner: openclaw_config.OpenClawAgent) -> bool:
     return owner.default if not job.get("agentId") else bool(job["agentId"] == owner.id)
+
+
+def find_external_files(installation: Installation, whole: config_includes.ResolvedConfig) -> dict[Path, str]:
+    """Return the files, each with its name in the state directory."""
+    folder = installation.state_dir
+    if folder is None:
+        return {}
+    base = folder.resolve()
+    parts = {part.file: openclaw_paths.CONFIG for part in whole.parts if not part.file.is_relative_to(base)}
+    profiles = f"agents/{installation.native_id}/agent/auth-profiles.json"
+    names = {folder / name: name for name in (".env", openclaw_paths.SECRETS, profiles)}
+    names[installation.config or folder / openclaw_paths.CONFIG] = openclaw_paths.CONFIG
+    return parts | {file: name for file, name in names.items() if file.is_file() and file.resolve() != base / name}
+
+
+def secrets_in_external_files(found: dict[Path, str]) -> Iterator[FileSecret]:
+    """Yield the secrets in all of these files."""
+    for file, name in found.items():
+        try:
+            yield from openclaw_secrets.find_openclaw_secrets(f"{openclaw_paths.HOME}{name}", read_small(file)) or ()
+        except (OSError, UnparsableSecrets):
+            continue

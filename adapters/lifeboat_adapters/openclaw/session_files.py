@@ -44,7 +44,9 @@ def list_session_files(state_dir: Path, agent: str) -> list[Path]:
     folder = session_folder_of(state_dir, agent)
     index = [folder / INDEX] if os.path.lexists(folder / INDEX) else []
     found = [*folder.glob("*.jsonl"), *folder.glob(f"cold/*.jsonl{_PACKED}"), *index]
-    return sorted(path for path in found if not path.is_dir())  # what is no file is named when it is read
+    return sorted(
+        path for path in found if not path.is_dir()
+    )  # anything but a regular file is reported when it is read
 
 
 def read_session_rows(state_dir: Path, agent: str, grounds: GuardedFolders) -> Iterator[RuntimeRow]:

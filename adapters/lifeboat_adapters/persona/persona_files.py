@@ -73,7 +73,7 @@ def _made_up_for(identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
         yield from absent if identity else ()
         return
     if "soul" in absent and (structured.get("psychology") or structured.get("linguistics")):
-        yield "soul"  # else a runtime puts a character of its own in its place
+        yield "soul"  # without SOUL.md a runtime writes a default character
     if "identity_profile" in absent and (structured.get("role") or structured.get("goals")):
         yield "identity_profile"
     if "operating_instructions" in absent and structured.get("sub_agents"):

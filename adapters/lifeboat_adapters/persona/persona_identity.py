@@ -81,7 +81,7 @@ def make_identity_document(
     used when neither files nor document name the agent.
     """
     before = previous or {}
-    # A copy of an agent has nothing else to say who it is.
+    # Without an earlier document (a copied workspace), files that Lifeboat wrote are the only source.
     own = persona.own(files) if before else set()
     now = identity_overlay.without_empty(fresh(files, own))
     if not now and previous is None:

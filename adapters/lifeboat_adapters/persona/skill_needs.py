@@ -3,13 +3,15 @@ of SKILL.md."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.credential_types import CredentialNeed, UnparsableSecrets
+from lifeboat_adapters.nested_values import get_nested, get_nested_text
 from lifeboat_adapters.persona import capabilities
 from lifeboat_adapters.secrets import yaml_leaves
 from lifeboat_adapters.secrets.parsed_leaves import Path
+from lifeboat_alf.common.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,17 @@ class SkillNeeds:
     variables: tuple[str, ...] = ()
 
 
-def declared_skill_needs(skills: Iterable[tuple[str, str]]) -> dict[str, SkillNeeds]:
+def list_credential_needs(
+    skills: Iterable[tuple[str, str]], identity: JsonObject, need_of: Callable[[str, SkillNeeds], CredentialNeed]
+) -> list[CredentialNeed]:
+    """Return the needs of each named capability of an identity document (ALF §3.2.6). `need_of` makes one from the name
+    of the capability and the needs that its skill declares."""
+    declared, listed = _declared(skills), get_nested(identity, "structured", "capabilities")
+    names = [get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []
+    return [need_of(name, declared.get(name.casefold(), SkillNeeds())) for name in names if name]
+
+
+def _declared(skills: Iterable[tuple[str, str]]) -> dict[str, SkillNeeds]:
     """Return the needs of every skill (its folder, and the text of its SKILL.md), by the case-folded name of its
     capability."""
     found: dict[str, SkillNeeds] = {}

@@ -26,7 +26,19 @@ OF_MEMORIES: Mapping[str, str] = {
 _OF_HELPERS = ("agent_id", "last_invoked_at", "performance_notes")
 
 
-def unsupported_memory_fields(state: State, fields: Mapping[str, str] = OF_MEMORIES) -> Iterator[ItemFate]:
+def list_unsupported_fields(
+    state: State, *, holds_numbers: bool, fields: Mapping[str, str] = OF_MEMORIES
+) -> Iterator[ItemFate]:
+    """Yield the fates of everything that a runtime cannot represent.
+
+    `fields` are the fields of memories that it lacks. `holds_numbers` says that it keeps a structured identity.
+    """
+    yield from _memory_fields(state, fields)
+    yield from _identity_fields(state, holds_numbers=holds_numbers)
+    yield from _principals(state)
+
+
+def _memory_fields(state: State, fields: Mapping[str, str]) -> Iterator[ItemFate]:
     """Yield one fate for each field that memories have, not one for each memory."""
     marks = {name: f'"{name}"'.encode() for name in fields}
     counts: Counter[str] = Counter()
@@ -40,9 +52,7 @@ def unsupported_memory_fields(state: State, fields: Mapping[str, str] = OF_MEMOR
             yield _setting(f"memories: {called}", f"the runtime has no place for it ({many}); {KEPT}")
 
 
-def unsupported_identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]:
-    """Yield the fates of identity fields. `holds_numbers` says that the runtime keeps the identity in
-    structured form."""
+def _identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]:
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)
     structured, prose = _table(identity.get("structured")), _table(identity.get("prose"))
     has_prose = any(isinstance(text, str) and text.strip() for text in prose.values())
@@ -57,7 +67,7 @@ def unsupported_identity_fields(state: State, *, holds_numbers: bool) -> Iterato
         yield _setting("identity: earlier versions", f"a runtime has the latest one only; {KEPT}")
 
 
-def unsupported_principals(state: State) -> Iterator[ItemFate]:
+def _principals(state: State) -> Iterator[ItemFate]:
     """Yield the fates of all principals except the first human, whose profile is in the user's file."""
     primary = persona_files.find_primary_human(state)
     listed = persona_files.decode_document(state, archive_layout.PRINCIPALS).get("principals")

@@ -30,7 +30,7 @@ _SHELL = (
     rb"(?im)^auth\s+(?:\S{1,256}\s+)?(\S+)[ \t]*$",
     rb"(?i)\b[a-z0-9_]{0,64}(?:password|passwd|pwd|secret|token|api_?key|access_?key)=['\"]?([^\s'\"]+)",
     rb"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]{0,256}:([^\s/@]{1,4096})@",
-    # Interpreters of programming languages keep histories, too: `login("ada", "...")`, `password = "..."`.
+    # Interactive interpreters keep histories, too: `login("ada", "...")`, `password = "..."`.
     rb"(?i)\b\w{0,64}(?:log_?in|sign_?in|auth|passw|secret|token|api_?key)\w{0,64}"
     rb"\((?:[^()\n]{0,512},)?[ \t]{0,8}['\"]([^'\"\n]+)['\"][ \t]{0,8}\)",
     rb"(?i)\b\w{0,64}(?:passw|secret|token|api_?key)\w{0,64}[ \t]{1,8}=[ \t]{0,8}['\"]([^'\"\n]+)",

@@ -19,7 +19,7 @@ _ASSIGNED = re.compile(rb"[ \t]*+=[ \t]*+|:[ \t]++")
 _QUOTED = {
     quote: (
         re.compile(rb"%b((?:[^%b\\]|\\[\s\S])*+)%b" % (quote, quote, quote)),
-        re.compile(rb"%b([^%b\r\n]*+)%b" % (quote, quote, quote)),  # a Windows path: the last backslash escapes nothing
+        re.compile(rb"%b([^%b\r\n]*+)%b" % (quote, quote, quote)),  # a Windows path: its last backslash is no escape
     )
     for quote in (b'"', b"'", b"`")
 }

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
-from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, PositionedText, Scalar
+from lifeboat_adapters.secrets.parsed_leaves import LeafScanner, ParsedLeaf, Path, PositionedText, Scalar
 
 MAX_DEPTH = 512
 _MAX_EXACT_DIGITS = 4000
@@ -93,16 +93,13 @@ class _Json5Level:
     last: int | None = None
 
 
-class _Json5Scanner:
+class _Json5Scanner(LeafScanner):
     """A scanner of one JSON5 text."""
 
     def __init__(self, document: PositionedText) -> None:
-        self.leaves: list[ParsedLeaf] = []
+        super().__init__(document)
         self.containers: dict[Path, Json5Container] = {}
         self.members: dict[Path, Json5Member] = {}
-        self._document = document
-        self._text = document.text
-        self._at = 0
         self._levels: list[_Json5Level] = []
 
     def document(self) -> None:
@@ -119,9 +116,7 @@ class _Json5Scanner:
         if char == level.close:
             self._close()
         elif level.complete:
-            if char != ",":
-                self._fail(f"a comma or {level.close} was expected")
-            self._at += 1
+            self._take_comma(char, level.close)
             level.complete = False
         else:
             level.begun = self._at
@@ -230,12 +225,7 @@ class _Json5Scanner:
         return self._text[self._at]
 
     def _skip(self) -> None:
-        found = _SKIP.match(self._text, self._at)
-        if found is not None:
-            self._at = found.end()
-
-    def _fail(self, problem: str) -> NoReturn:
-        self._document.fail(self._at, problem)
+        self._skip_pattern(_SKIP)
 
 
 def _joined(pair: re.Match[str]) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from lifeboat_adapters.credential_types import UnparsableSecrets
@@ -63,9 +67,57 @@ class PositionedText:
         raise_unparsable(self._data, self.byte(index), problem)
 
 
+@dataclass(slots=True)
+class OpenBracket:
+    """An open array or table of a document: its path, its closing bracket, the current item, and whether a comma (or
+    the end) must come next."""
+
+    path: Path
+    close: str
+    index: int = -1
+    complete: bool = False
+
+
+class LeafScanner:
+    """The position of a tokenizer in a document, and the leaves that it found."""
+
+    def __init__(self, document: PositionedText) -> None:
+        self.leaves: list[ParsedLeaf] = []
+        self._document = document
+        self._text = document.text
+        self._at = 0
+
+    def _take_comma(self, char: str, close: str) -> None:
+        """Move behind the comma after a member. `char` is the character here, `close` ends the container."""
+        if char != ",":
+            self._fail(f"a comma or {close} was expected")
+        self._at += 1
+
+    def _skip_pattern(self, pattern: re.Pattern[str]) -> None:
+        """Move behind a match of the pattern, if there is one here."""
+        found = pattern.match(self._text, self._at)
+        self._at = self._at if found is None else found.end()
+
+    def _fail(self, problem: str, at: int | None = None) -> NoReturn:
+        self._document.fail(self._at if at is None else at, problem)
+
+
 def raise_unparsable(data: bytes, offset: int, problem: str) -> NoReturn:
     """Raise UnparsableSecrets with line and column (both from 1, the column in bytes), never with content."""
     before = data[:offset]
     line = before.count(b"\n") + 1
     column = offset - (before.rfind(b"\n") + 1) + 1
     raise UnparsableSecrets(f"line {line}, column {column}: {problem}")
+
+
+def paths_at_offsets(leaves: Iterable[ParsedLeaf], offsets: Sequence[int]) -> list[Path]:
+    """Return the path of the value at each offset, () for an offset outside of all values. The leaves are in order of
+    position."""
+    found = list(leaves)
+    starts = [leaf.start for leaf in found]
+    return [_place(found, starts, offset) for offset in offsets]
+
+
+def _place(leaves: Sequence[ParsedLeaf], starts: Sequence[int], offset: int) -> Path:
+    number = bisect_right(starts, offset) - 1
+    return leaves[number].path if number >= 0 and offset < leaves[number].end else ()

@@ -84,7 +84,7 @@ def join_spans(first: Iterable[CutSpan], others: Iterable[CutSpan]) -> list[CutS
                 pieces.append(span._replace(start=at, end=other.start))
             at = max(at, other.end)
             if other.end > span.end:
-                break  # it may reach into the next one, too
+                break  # the taken span may also overlap the next one, so do not advance
             number += 1
         if at < span.end:
             pieces.append(span._replace(start=at))

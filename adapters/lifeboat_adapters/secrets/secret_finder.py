@@ -92,7 +92,7 @@ class KnownSecretSearch:
                 self._value_of.update(dict.fromkeys(_spellings(value), value))
                 spelled = squeezed_spellings(replace_surrogates(value).encode("utf-8", "surrogateescape"))
                 self._squeezed.update(dict.fromkeys(spelled, value))
-        # The longer first: a value may begin with another one.
+        # Longer values come first, because one value may begin with another.
         self._spelled = sorted(self._value_of, key=lambda spelling: (-len(spelling), spelling))
         self._search: re.Pattern[bytes] | None = None
 
@@ -108,10 +108,10 @@ class KnownSecretSearch:
         return _apart([*found, *broken])
 
     def _spelled_spans(self, data: bytes) -> list[KnownSecretMatch]:
-        # Nearly every file holds none, and `in` says so four times faster than the alternation.
+        # Nearly every file contains none of the values, and `in` is four times faster than the alternation.
         if not any(spelling in data for spelling in self._spelled):
             return []
-        if self._search is None:  # compiling it takes longer than most searches, which find nothing
+        if self._search is None:  # compiled on first use: most searches never get here, and compiling is slow
             self._search = re.compile(b"|".join(map(re.escape, self._spelled)))
         return [KnownSecretMatch(hit.start(), hit.end(), self._value_of[hit[0]]) for hit in self._search.finditer(data)]
 

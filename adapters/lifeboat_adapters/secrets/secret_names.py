@@ -84,7 +84,7 @@ RULES = (
 _BY_ENDING = {tuple(rule.ending.split()): rule for rule in reversed(RULES)}
 _LONGEST = max(len(ending) for ending in _BY_ENDING)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-# Narrow on purpose: `$ummer2024` is a password, and a reference that is cut comes back as it was.
+# Narrow on purpose: `$ummer2024` is a password, and cutting a reference does no harm.
 _REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|(?:secretref-)?env:(?:[a-z]+:)?[A-Z][A-Z0-9_]*")
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _URL_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:[^\s/@]+@")

@@ -8,10 +8,8 @@ iterative, so that no input exhausts the stack. The value of a date is its spell
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import NoReturn
 
-from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, PositionedText, Scalar
+from lifeboat_adapters.secrets.parsed_leaves import LeafScanner, OpenBracket, ParsedLeaf, Path, PositionedText, Scalar
 
 MAX_DEPTH = 100
 _MOST_DIGITS = 4000
@@ -64,28 +62,14 @@ def scan_toml(data: bytes) -> list[ParsedLeaf]:
     return scanner.leaves
 
 
-@dataclass(slots=True)
-class _TomlLevel:
-    """An open array or inline table: its path, its closing bracket, the current item, and whether a comma (or the end)
-    must come next."""
-
-    path: Path
-    close: str
-    index: int = -1
-    complete: bool = False
-
-
-class _TomlScanner:
+class _TomlScanner(LeafScanner):
     """A scanner of one TOML text."""
 
     def __init__(self, document: PositionedText) -> None:
-        self.leaves: list[ParsedLeaf] = []
-        self._document = document
-        self._text = document.text
-        self._at = 0
+        super().__init__(document)
         self._table: Path = ()
         self._lengths: dict[Path, int] = {}
-        self._levels: list[_TomlLevel] = []
+        self._levels: list[OpenBracket] = []
 
     def document(self) -> None:
         while not self._is_at_end():
@@ -161,14 +145,14 @@ class _TomlScanner:
         if char and char in "[{":
             if len(self._levels) == MAX_DEPTH:
                 self._fail(f"nested deeper than {MAX_DEPTH}")
-            self._levels.append(_TomlLevel(path, "]" if char == "[" else "}"))
+            self._levels.append(OpenBracket(path, "]" if char == "[" else "}"))
             self._at += 1
             return
         start = self._at
         value = self._string(char) if char in _ON_LINE else self._bare()
         self.leaves.append(self._document.leaf(path, value, start, self._at))
 
-    def _step(self, level: _TomlLevel) -> None:
+    def _step(self, level: OpenBracket) -> None:
         """Read one thing in the innermost container: its end, a comma, or a member."""
         self._skip()
         char = self._text[self._at : self._at + 1]
@@ -176,9 +160,7 @@ class _TomlScanner:
             self._at += 1
             self._levels.pop()
         elif level.complete:
-            if char != ",":
-                self._fail(f"a comma or {level.close} was expected")
-            self._at += 1
+            self._take_comma(char, level.close)
             level.complete = False
         else:
             level.complete = True
@@ -224,25 +206,17 @@ class _TomlScanner:
         self._fail("a value was expected")
 
     def _space(self) -> None:
-        self._at = _after(_SPACE, self._text, self._at)
+        self._skip_pattern(_SPACE)
 
     def _skip(self) -> None:
         """Skip white space, line ends and comments."""
-        self._at = _after(_LINES, self._text, self._at)
+        self._skip_pattern(_LINES)
 
     def _line_end(self) -> None:
         found = _LINE_END.match(self._text, self._at)
         if found is None:
             self._fail("something stands after the end of a value or a name")
         self._at = found.end()
-
-    def _fail(self, problem: str) -> NoReturn:
-        self._document.fail(self._at, problem)
-
-
-def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return at if found is None else found.end()
 
 
 def _meaning(pattern: re.Pattern[str], spelled: str) -> Scalar:

@@ -199,7 +199,7 @@ class AdapterConformance(ABC):
         installation, files = self._files(tmp_path)
         for each in self.adapter().derivations():
             first = each.derive(WatchedFiles(files), None, derivation_context(installation))
-            if first is None or each.document == "manifest":  # into which a capture puts what is derived
+            if first is None or each.document == "manifest":  # capture merges the derived fields into the manifest
                 continue
             previous = {**first, _UNKNOWN: {"kept": True}}
             again = each.derive(WatchedFiles(files), previous, derivation_context(installation)) or {}

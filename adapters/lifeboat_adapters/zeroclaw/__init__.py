@@ -1,4 +1,4 @@
-"""ZeroClaw: both layouts on disk, every shape of its memory database since v0.1.0."""
+"""The ZeroClaw adapter, for both layouts on disk and every shape of its memory database since v0.1.0."""
 
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
 

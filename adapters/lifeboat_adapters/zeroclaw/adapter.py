@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from lifeboat_adapters.contract import (
     Adapter,
@@ -15,11 +16,13 @@ from lifeboat_adapters.contract import (
     MemorySection,
     PlacementSupport,
 )
+from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import memory_comments, note_joining
-from lifeboat_adapters.persona import capabilities
+from lifeboat_adapters.persona import capabilities, persona_files, persona_principals, unsupported_fields
 from lifeboat_adapters.zeroclaw import (
     remote,
+    zeroclaw_config,
     zeroclaw_discovery,
     zeroclaw_folders,
     zeroclaw_paths,
@@ -34,19 +37,25 @@ from lifeboat_adapters.zeroclaw.credentials import (
     zeroclaw_shared_files,
 )
 from lifeboat_adapters.zeroclaw.databases import brain_database, durable_rows, unused_data
-from lifeboat_adapters.zeroclaw.layers import derivations
+from lifeboat_adapters.zeroclaw.layers import aieos_documents, zeroclaw_hints, zeroclaw_identity
 from lifeboat_adapters.zeroclaw.memories import brain_records, zeroclaw_notes
 from lifeboat_adapters.zeroclaw.restore import (
     database_writing,
     memory_server_writing,
     secret_reencryption,
     translate_for_zeroclaw,
-    unsupported_by_zeroclaw,
     zeroclaw_config_merging,
     zeroclaw_installation,
     zeroclaw_next_steps,
 )
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
+
+DERIVATIONS = (
+    zeroclaw_identity.DERIVATION,
+    persona_principals.make_principals_derivation(zeroclaw_paths.RUNTIME, zeroclaw_paths.RAW + zeroclaw_paths.USER),
+    *zeroclaw_hints.DERIVATIONS,
+)
 
 
 class ZeroClawCredentials(CredentialSupport):
@@ -120,7 +129,6 @@ class ZeroClaw(Adapter):
     share = staticmethod(zeroclaw_shared_files.share_of_zeroclaw_file)
     label = staticmethod(memory_comments.memory_label)
     render = staticmethod(zeroclaw_rendering.render_zeroclaw_files)
-    cannot_hold = staticmethod(unsupported_by_zeroclaw.list_unsupported_by_zeroclaw)
 
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / zeroclaw_folders.FOLDER / "agents" / name / "workspace"
@@ -141,4 +149,9 @@ class ZeroClaw(Adapter):
         return note_joining.join_note(name, memories, native=True, split=split)
 
     def derivations(self) -> Sequence[Derivation]:
-        return derivations.DERIVATIONS
+        return DERIVATIONS
+
+    def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
+        head = persona_files.decode_document(state, archive_layout.MANIFEST)
+        form = zeroclaw_config.get_nested_text(head, "adapter_hints", zeroclaw_paths.RUNTIME, "identity_format")
+        return unsupported_fields.list_unsupported_fields(state, holds_numbers=form == aieos_documents.AIEOS)

@@ -1,7 +1,7 @@
-"""`config.toml`: which agents there are, where each one's workspace is, and where its memory is kept.
+"""Read `config.toml`: the agents, the workspace of each one, and where its memory is kept.
 
-Three shapes: without a `schema_version` and with 2 there is one agent, and `[agents.*]` are helpers it hands work to;
-since 3 each `[agents.<alias>]` is an agent.
+It has three shapes. Without a `schema_version` and with 2 there is one agent, and `[agents.*]` are agents that it
+delegates to. Since 3 each `[agents.<alias>]` is an agent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 
 CURRENT_SCHEMA = 3
-"""`schema_version` since which several agents share an installation."""
+"""The `schema_version` since which several agents share an installation."""
 
 _OWN = frozenset(("schema_version", "default_provider", "default_model_provider", "channels_config", "autonomy"))
 
@@ -29,7 +29,7 @@ SQLITE, LUCID, MARKDOWN, NONE, POSTGRES, QDRANT = "sqlite", "lucid", "markdown",
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawAgent:
-    """One agent as configured. `workspace` is as written, None where the default applies; `values` is its table."""
+    """One configured agent. `workspace` is as written, None when the default applies; `values` is its table."""
 
     alias: str
     workspace: str | None
@@ -37,7 +37,7 @@ class ZeroClawAgent:
 
 
 def read_zeroclaw_config(path: Path) -> JsonObject:
-    """The configuration in a file; {} when there is none. Raises RuntimeConfigError."""
+    """Return the configuration in a file, {} when there is none. Raises RuntimeConfigError."""
     try:
         return parse_zeroclaw_config(read_small(path))
     except FileNotFoundError:
@@ -47,8 +47,8 @@ def read_zeroclaw_config(path: Path) -> JsonObject:
 
 
 def parse_zeroclaw_config(data: bytes) -> JsonObject:
-    """A configuration, also one whose secrets were cut out. Raises ValueError, which names the line, for what is not
-    TOML."""
+    """Parse a configuration, also one whose secrets were cut out. Raises ValueError, which names the line, for text
+    that is not TOML."""
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -59,18 +59,18 @@ def parse_zeroclaw_config(data: bytes) -> JsonObject:
 
 
 def schema_version_of(values: JsonObject) -> int:
-    """`schema_version`; 1 where there is none."""
+    """Return `schema_version`, 1 when there is none."""
     version = values.get("schema_version")
     return version if isinstance(version, int) and version > 0 else 1
 
 
 def is_of_zeroclaw(values: JsonObject) -> bool:
-    """Whether a `config.toml` is ZeroClaw's: many programs have a file of this name."""
+    """Return whether a `config.toml` is ZeroClaw's. Many programs have a file of this name."""
     return not _OWN.isdisjoint(values) or get_nested_text(values, "memory", "backend") is not None
 
 
 def list_zeroclaw_agents(values: JsonObject) -> list[ZeroClawAgent]:
-    """Every configured agent by alias; `default` alone where none is configured."""
+    """Return every configured agent by alias, or `default` alone when none is configured."""
     tables = get_nested(values, "agents") if schema_version_of(values) >= CURRENT_SCHEMA else None
     found = [
         ZeroClawAgent(alias, get_nested_text(table, "workspace", "path"), table)
@@ -81,17 +81,18 @@ def list_zeroclaw_agents(values: JsonObject) -> list[ZeroClawAgent]:
 
 
 def _names_a_folder(alias: str) -> bool:
-    """Whether an alias can be a part of a path, as it is."""
+    """Return whether an alias is valid as a part of a path."""
     return alias not in ("", ".", "..") and not re.search(r"[/\\\x00]", alias)
 
 
 def find_zeroclaw_agent(values: JsonObject, alias: str) -> ZeroClawAgent | None:
+    """Return one agent by its alias, None when it is not configured."""
     return next((found for found in list_zeroclaw_agents(values) if found.alias == alias), None)
 
 
 def configured_backend(values: JsonObject, alias: str) -> str:
-    """Where an agent's memory is kept: `sqlite`, `lucid`, `markdown`, `none`, `postgres` or `qdrant`. A name nobody
-    knows is given as it stands."""
+    """Return where an agent's memory is kept: `sqlite`, `lucid`, `markdown`, `none`, `postgres` or `qdrant`. An unknown
+    name is returned as it is."""
     own = (
         get_nested_text(values, "agents", alias, "memory", "backend")
         if schema_version_of(values) >= CURRENT_SCHEMA

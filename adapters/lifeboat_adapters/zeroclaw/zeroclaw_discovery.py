@@ -1,4 +1,4 @@
-"""Which agents are on this machine, and which installation a workspace belongs to. Nothing of ZeroClaw is run."""
+"""Discover agents on this machine, and locate the installation around a workspace. No program of ZeroClaw is run."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _OWN_TRACES = (
     "MEMORY_SNAPSHOT.md",
     "cron/jobs.db",
 )
-"""Files of the early layout's workspace that only ZeroClaw writes there."""
+"""Files in the early layout's workspace that only ZeroClaw writes."""
 
 
 def rate_zeroclaw_workspace(workspace: Path) -> int:
-    """How surely a folder is a workspace of ZeroClaw: 2 when its own database or a configuration around says so, 1 for
-    other files that only it writes. Persona files alone look like OpenClaw's."""
+    """Rate how surely a folder is a workspace of ZeroClaw: 2 when its own database or a configuration around it says
+    so, 1 for other files that only ZeroClaw writes. Persona files alone look like OpenClaw's."""
     if not os.path.isdir(workspace):
         return 0
     if os.path.isfile(workspace / zeroclaw_paths.BRAIN) or any(
@@ -54,7 +54,7 @@ def rate_zeroclaw_workspace(workspace: Path) -> int:
 
 
 def discover_zeroclaw_agents(environment: Mapping[str, str], user_home: Path) -> list[DiscoveredAgent]:
-    """Every configured agent whose workspace is there, each workspace once, by home and alias."""
+    """Return every configured agent whose workspace exists, each workspace once, by home and alias."""
     found: dict[str, DiscoveredAgent] = {}
     for home in zeroclaw_folders.list_homes(environment, user_home):
         for agent, workspace in _agents(home, _readable(home), user_home):
@@ -66,10 +66,10 @@ def discover_zeroclaw_agents(environment: Mapping[str, str], user_home: Path) ->
 
 
 def locate_zeroclaw(workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-    """The installation around a workspace. Raises NotAWorkspace.
+    """Return the installation around a workspace. Raises NotAWorkspace.
 
-    RuntimeConfigError: a configuration that may name this workspace cannot be read, and where the folder stands does
-    not tell. A guess now would be another agent later.
+    Raises RuntimeConfigError when a configuration that may name this workspace cannot be read, and the place of the
+    folder does not identify the agent. A guess could turn into another agent later.
     """
     unreadable: RuntimeConfigError | None = None
     for home in _candidates(workspace, environment, user_home):
@@ -97,7 +97,7 @@ def locate_zeroclaw(workspace: Path, environment: Mapping[str, str], user_home: 
 
 
 def _candidates(workspace: Path, environment: Mapping[str, str], user_home: Path) -> list[ZeroClawHome]:
-    """Where it stands says more than what the environment names."""
+    """Return the homes that may name a workspace. Its place takes precedence over the environment."""
     return [*zeroclaw_folders.homes_around(workspace), *zeroclaw_folders.list_homes(environment, user_home)]
 
 
@@ -127,8 +127,8 @@ def _installed_in(
 
 
 def _agents(home: ZeroClawHome, values: JsonObject, user_home: Path) -> Iterator[tuple[ZeroClawAgent, Path]]:
-    """Agents of a home with their workspaces, as configured; then those that have a folder there all the same: the
-    configuration does not know them any more, is gone, or cannot be read."""
+    """Yield the agents of a home with their workspaces as configured, then those that only have a folder, because the
+    configuration does not name them any more, is missing, or cannot be read."""
     for agent in zeroclaw_config.list_zeroclaw_agents(values):
         yield agent, home.workspace_of(agent, values, user_home)
     if home.layout(values) == zeroclaw_paths.CURRENT:
@@ -154,15 +154,15 @@ def _installation(
 
 
 def _version(values: JsonObject) -> str | None:
-    """The release that a configuration names, where it names one."""
+    """Return the release that a configuration names, None when it names none."""
     return zeroclaw_config.get_nested_text(values, "version") or zeroclaw_config.get_nested_text(
         values, "meta", "version"
     )
 
 
 def _holds(home: ZeroClawHome, workspace: Path) -> bool:
-    """Whether a home around a folder says that this is one of its workspaces. What `~` stands for is not known here: a
-    workspace that is named so does not stand around its home."""
+    """Return whether a home around a folder names it as one of its workspaces. The meaning of `~` is unknown here, but
+    a workspace that is named with it does not lie below its home."""
     values = _readable(home)
     if (
         values

@@ -1,4 +1,4 @@
-"""Where ZeroClaw keeps its state on a machine: folders, environment variables, layouts. Looks, never touches."""
+"""Find ZeroClaw's state on a machine: folders, environment variables, layouts. Nothing is written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lifeboat_alf.common.json_types import JsonObject
 
 FOLDER = ".zeroclaw"
 ACTIVE = "active_workspace.toml"
-"""Which home builds of February used last."""
+"""The file in which builds of February recorded the home that was used last."""
 WORKSPACE, DATA, AGENTS = "workspace", "data", "agents"
 _CURRENT_BRAIN = f"{DATA}/{zeroclaw_paths.BRAIN}"
 _SIGNS = (zeroclaw_paths.CONFIG, zeroclaw_paths.SECRET_KEY, WORKSPACE, AGENTS)
@@ -24,7 +24,7 @@ _SIGNS = (zeroclaw_paths.CONFIG, zeroclaw_paths.SECRET_KEY, WORKSPACE, AGENTS)
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawHome:
-    """A folder with `zeroclaw_config.toml`. `workspace` is that of the early layout, where it is not inside."""
+    """A folder with `config.toml`. `workspace` is the workspace of the early layout when it is not inside."""
 
     folder: Path
     workspace: Path | None = None
@@ -34,7 +34,7 @@ class ZeroClawHome:
         return self.folder / zeroclaw_paths.CONFIG
 
     def layout(self, values: JsonObject) -> str:
-        """Which generation laid it out: by what its configuration says, else by its folders."""
+        """Return the layout, by the configuration, otherwise by the folders."""
         both = os.path.isdir(self.folder / DATA) and os.path.isdir(self.folder / AGENTS)
         return (
             zeroclaw_paths.CURRENT
@@ -43,7 +43,7 @@ class ZeroClawHome:
         )
 
     def workspace_of(self, agent: ZeroClawAgent, values: JsonObject, user_home: Path) -> Path:
-        """An agent's workspace, absolute. A configured one starts in the home where it is relative."""
+        """Return the absolute workspace of an agent. A configured relative path starts in the home."""
         if self.layout(values) == zeroclaw_paths.EARLY:
             return self.workspace or self.folder / WORKSPACE
         if agent.workspace is None:
@@ -52,7 +52,7 @@ class ZeroClawHome:
 
 
 def list_homes(environment: Mapping[str, str], user_home: Path) -> list[ZeroClawHome]:
-    """Every home that is there: the one a plain `zeroclaw` would use first."""
+    """Return every existing home, with the one that a plain `zeroclaw` would use first."""
     every = [*_named(environment, user_home), *_remembered(user_home), ZeroClawHome(user_home / FOLDER)]
     every += [ZeroClawHome(folder) for folder in _of_homebrew(environment)]
     seen: set[str] = set()
@@ -66,8 +66,8 @@ def list_homes(environment: Mapping[str, str], user_home: Path) -> list[ZeroClaw
 
 
 def homes_around(workspace: Path) -> Iterator[ZeroClawHome]:
-    """Homes that a workspace may lie in, by where it stands: as in the current layout, as in the early one, beside.
-    A home that has a `workspace` of its own has no other in the early layout."""
+    """Yield homes that a workspace may belong to, by its place: as in the current layout, as in the early one, beside
+    it. A home with a `workspace` of its own has no other one in the early layout."""
     above = workspace.parent.parent
     if above.name == AGENTS and any(
         os.path.isfile(above.parent / sign) for sign in (zeroclaw_paths.CONFIG, _CURRENT_BRAIN)
@@ -80,11 +80,12 @@ def homes_around(workspace: Path) -> Iterator[ZeroClawHome]:
 
 
 def is_home(folder: Path) -> bool:
+    """Return whether a folder is a home of ZeroClaw."""
     return os.path.isdir(folder) and any(os.path.exists(folder / sign) for sign in _SIGNS)
 
 
 def real_path_text(path: Path) -> str:
-    """A path without links, as far as it can be followed: a configuration may name anything."""
+    """Return a path with links resolved as far as possible, because a configuration may name anything."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
@@ -92,13 +93,13 @@ def real_path_text(path: Path) -> str:
 
 
 def find_zeroclaw_program(environment: Mapping[str, str]) -> Path | None:
-    """The `zeroclaw` command on this machine."""
+    """Return the `zeroclaw` command on this machine, None when it is not on PATH."""
     found = shutil.which("zeroclaw", path=environment.get("PATH"))
     return Path(found) if found else None
 
 
 def data_folder(installation: Installation) -> Path:
-    """The folder with `memory/`, `sessions/` and `cron/`: the workspace itself in the early layout."""
+    """Return the folder with `memory/`, `sessions/` and `cron/`: the workspace itself in the early layout."""
     if installation.layout != zeroclaw_paths.CURRENT or installation.state_dir is None:
         return installation.workspace
     inside = installation.state_dir / DATA
@@ -108,12 +109,12 @@ def data_folder(installation: Installation) -> Path:
 
 
 def read_config(installation: Installation) -> JsonObject:
-    """The configuration; {} when there is none. Raises RuntimeConfigError."""
+    """Return the configuration, {} when there is none. Raises RuntimeConfigError."""
     return {} if installation.config is None else zeroclaw_config.read_zeroclaw_config(installation.config)
 
 
 def config_values_of(installation: Installation) -> JsonObject:
-    """The configuration; {} when there is none, or none that can be read."""
+    """Return the configuration, {} when there is none that can be read."""
     try:
         return read_config(installation)
     except RuntimeConfigError:
@@ -121,7 +122,7 @@ def config_values_of(installation: Installation) -> JsonObject:
 
 
 def is_zeroclaw_configured(installation: Installation) -> bool:
-    """Whether the configuration names the agent. In the early layout it has only one."""
+    """Return whether the configuration names the agent. In the early layout there is only one."""
     if installation.layout != zeroclaw_paths.CURRENT:
         return installation.config is not None
     return installation.native_id in {
@@ -130,14 +131,14 @@ def is_zeroclaw_configured(installation: Installation) -> bool:
 
 
 def first_alias(values: JsonObject) -> str:
-    """The agent that owns the rows which name no agent."""
+    """Return the agent that owns the rows without an owner."""
     known = [agent.alias for agent in zeroclaw_config.list_zeroclaw_agents(values)]
     return zeroclaw_paths.DEFAULT_ALIAS if zeroclaw_paths.DEFAULT_ALIAS in known else known[0]
 
 
 def aliases_of(installation: Installation) -> tuple[str, ...]:
-    """Under which names an agent has memories, its own first. ZeroClaw's importer and its migrations write under
-    `default` whether there is such an agent or not: without one these memories are the first agent's."""
+    """Return the names under which an agent has memories, its own first. ZeroClaw's importer and its migrations write
+    under `default` even if there is no such agent. Then these memories are the first agent's."""
     alias, values = installation.native_id, config_values_of(installation)
     if installation.state_dir is None or alias == zeroclaw_paths.DEFAULT_ALIAS or alias != first_alias(values):
         return (alias,)
@@ -146,17 +147,18 @@ def aliases_of(installation: Installation) -> tuple[str, ...]:
 
 
 def memory_backend_of(installation: Installation) -> str:
-    """Where an agent's memory is kept, as configured. Raises RuntimeConfigError: a guess would be another store."""
+    """Return where an agent's memory is kept, as configured. Raises RuntimeConfigError, because a guess could name
+    another store."""
     return zeroclaw_config.configured_backend(read_config(installation), installation.native_id)
 
 
 def keeps_rows(installation: Installation) -> bool:
-    """Whether there should be a memory database."""
+    """Return whether there should be a memory database."""
     return memory_backend_of(installation) in (zeroclaw_config.SQLITE, zeroclaw_config.LUCID)
 
 
 def _named(environment: Mapping[str, str], user_home: Path) -> Iterator[ZeroClawHome]:
-    """The home that the environment names. Each variable counts only where those before it are not set."""
+    """Return the home that the environment names. Each variable counts only when those before it are not set."""
     named = environment.get("ZEROCLAW_CONFIG_DIR", "").strip()
     if named:
         yield ZeroClawHome(_absolute(named, user_home))
@@ -167,7 +169,7 @@ def _named(environment: Mapping[str, str], user_home: Path) -> Iterator[ZeroClaw
 
 
 def _by_folder(folder: Path) -> ZeroClawHome:
-    """The home of a folder that the environment names as workspace or data: itself, beside it, or around it."""
+    """Return the home of a folder that the environment names as workspace or data: itself, beside it, or around it."""
     beside = folder.parent / FOLDER
     above = os.path.isfile(folder.parent / zeroclaw_paths.CONFIG)
     if os.path.isfile(folder / zeroclaw_paths.CONFIG):
@@ -189,7 +191,7 @@ def _remembered(user_home: Path) -> Iterator[ZeroClawHome]:
 
 
 def _of_homebrew(environment: Mapping[str, str]) -> Iterator[Path]:
-    """`<prefix>/var/zeroclaw`: services that Homebrew starts keep their state there."""
+    """Return `<prefix>/var/zeroclaw`, where services that Homebrew starts keep their state."""
     prefixes = [environment.get("HOMEBREW_PREFIX", "").strip()]
     command = find_zeroclaw_program(environment)
     cellar = (
@@ -207,5 +209,5 @@ def _absolute(written: str, user_home: Path, start: Path | None = None) -> Path:
 
 
 def expand_user_path(written: str, user_home: Path) -> Path:
-    """A path as configured; `~` is the user's home."""
+    """Expand a configured path. `~` is the user's home."""
     return user_home / written[2:] if written == "~" or written.startswith(("~/", "~\\")) else Path(written)

@@ -1,4 +1,4 @@
-"""Where ZeroClaw's files stand in an archive, and their names."""
+"""Archive paths and names of ZeroClaw's files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ CONFIG = "config.toml"
 SECRET_KEY = ".secret_key"
 AUTH_PROFILES = "auth-profiles.json"
 BRAIN = "memory/brain.db"
-"""In the workspace of the early layout, in `data/` of the current one; and the `origin_file` of its memories."""
+"""Relative to the workspace in the early layout, to `data/` in the current one. It is also the `origin_file` of its
+memories."""
 
 BRAIN_ROWS = f"{DATABASES}brain/"
-"""`agents.jsonl`, `memory_meta.jsonl`, `schema_version.jsonl`, and `memories.jsonl`: memories out of which a secret was
-cut. All others are records."""
+"""`agents.jsonl`, `memory_meta.jsonl`, `schema_version.jsonl`, and `memories.jsonl` for memories with secrets cut out.
+All other memories are records."""
 CRON_JOBS = f"{DATABASES}cron/cron_jobs.jsonl"
 SESSIONS = f"{DATABASES}sessions/"
 KNOWLEDGE = f"{DATABASES}knowledge/"

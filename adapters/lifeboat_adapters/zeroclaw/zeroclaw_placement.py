@@ -1,7 +1,7 @@
-"""Which files of a ZeroClaw agent are its state, which are artifacts, and which are never captured (ALF §3.1.9).
+"""Classify files of a ZeroClaw agent: state, artifacts, and files that are never captured (ALF §3.1.9).
 
-Databases of the runtime are read row by row, or hold what happened on this machine. In the early layout they stand in
-the workspace. The key that opens the configuration's values is in no archive: the values are sealed without it.
+Databases of the runtime are read row by row, or hold the history of this machine. In the early layout they are in the
+workspace. The key that decrypts the configuration is in no archive: the decrypted values are sealed instead.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from lifeboat_adapters.zeroclaw import zeroclaw_paths
 from lifeboat_alf.archive import archive_layout
 
 HOME_FILES = (zeroclaw_paths.CONFIG, zeroclaw_paths.AUTH_PROFILES, "otp-secret", "webauthn_credentials.json", ".env")
-"""What is captured of any home."""
+"""The captured files of any home."""
 SHARED_FOLDERS = ("shared/skills/", "playbooks/")
-"""What is captured besides of a home of the current layout: the early one keeps it in the workspace."""
+"""Further captured folders of a home of the current layout. The early layout keeps them in the workspace."""
 
 _BY_ROWS = "database of the runtime, read row by row"
 _HERE = "record of what happened on this machine"
@@ -47,23 +47,23 @@ _LEFT_OUT = (
     ("delegate_results", _HERE),
     ("backups/backup-*", _COPY),
 )
-"""In a workspace: of the early layout, or what an upgrade left in one of the current."""
+"""Excluded in a workspace: files of the early layout, or files that an upgrade left in one of the current layout."""
 
 _STATE_FOLDERS = ("memory", "skills", "sops", "playbooks")
 _STATE_FILES = frozenset((".env",))
 _AIEOS = re.compile(r".*(?:identity|aieos|persona).*\.json", re.IGNORECASE)
-"""How the document that the configuration names is called, mostly; one with another name is an artifact."""
+"""The usual names of the document that the configuration names. A document with another name is an artifact."""
 
 
 def zeroclaw_home_files(installation: Installation) -> tuple[str, ...]:
-    """What is captured of a home for one agent, as globs."""
+    """Return the captured files of a home for one agent, as globs."""
     if installation.layout != zeroclaw_paths.CURRENT:
         return HOME_FILES
     return (*HOME_FILES, *(f"{folder}**" for folder in SHARED_FOLDERS))
 
 
 def place_zeroclaw_path(path: str, *, is_folder: bool) -> Placement:
-    """Where a path belongs. EXCLUDED for a folder means it is not entered."""
+    """Return where a path belongs. A folder that is EXCLUDED is not entered."""
     if zeroclaw_exclusion_reason(path, is_folder=is_folder) is not None:
         return Placement.EXCLUDED
     relative = in_workspace(path)
@@ -73,7 +73,7 @@ def place_zeroclaw_path(path: str, *, is_folder: bool) -> Placement:
 
 
 def zeroclaw_exclusion_reason(path: str, *, is_folder: bool) -> str | None:
-    """Why a path is not captured, in people's words; None when it is."""
+    """Return why a path is excluded, as text for users; None when it is not."""
     relative = in_workspace(path)
     if relative is not None:
         return _exclusion_in_workspace(relative, is_folder=is_folder)
@@ -88,7 +88,7 @@ def zeroclaw_exclusion_reason(path: str, *, is_folder: bool) -> str | None:
 
 
 def in_workspace(path: str) -> str | None:
-    """The workspace-relative path of an archive path (raw or artifact), None for anything else."""
+    """Return the workspace-relative path of an archive path (raw or artifact), None for any other path."""
     return next(
         (path[len(prefix) :] for prefix in (zeroclaw_paths.RAW, archive_layout.ARTIFACTS) if path.startswith(prefix)),
         None,
@@ -96,7 +96,8 @@ def in_workspace(path: str) -> str | None:
 
 
 def is_zeroclaw_state(relative: str) -> bool:
-    """Whether a workspace file is what the runtime itself reads and writes: its notes at the top, memories, skills."""
+    """Return whether a workspace file is read and written by the runtime itself: its notes at the top, memories,
+    skills."""
     top, _, below = relative.partition("/")
     if not below:
         return relative.endswith(".md") or relative in _STATE_FILES or _AIEOS.fullmatch(relative) is not None

@@ -1,4 +1,4 @@
-"""Whether ZeroClaw is at work on an installation: two writers of one database were never meant to be."""
+"""Detect whether ZeroClaw runs on an installation, because its databases do not support a second writer."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _PROGRAM = "zeroclaw"
 _SOCKET, _STATE = "daemon.sock", "state/daemon_state.json"
 _SECONDS = 0.5
 _LOOKS, _BETWEEN = 20, 0.005
-"""How often, and seconds apart, a process is looked at that has its name and not yet its environment."""
+"""How often, and at which interval in seconds, a process is checked that has the right name but no environment yet."""
 
 
 def find_running_process(installation: Installation) -> str:
-    """Why the runtime seems to be at work ("zeroclaw, process 123"), "" when not. A process that does not say which
-    home it uses counts for the default one."""
+    """Return why the runtime seems to be running ("zeroclaw, process 123"), "" when it is not. A process without a
+    named home counts for the default one."""
     data = zeroclaw_folders.data_folder(installation)
     if _answers(data / _SOCKET):
         return f"zeroclaw daemon, listening on {data / _SOCKET}"
@@ -36,7 +36,7 @@ def find_running_process(installation: Installation) -> str:
 
 
 def _answers(path: Path) -> bool:
-    """Whether somebody listens on a socket. One that a killed daemon left behind does not answer."""
+    """Return whether a process listens on a socket. The socket of a killed daemon does not answer."""
     try:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             return False
@@ -51,7 +51,7 @@ def _answers(path: Path) -> bool:
 
 
 def _recorded(path: Path, grounds: GuardedFolders) -> int | None:
-    """The process that the daemon wrote down, when it still is one of ZeroClaw."""
+    """Return the process that the daemon recorded, if it is still one of ZeroClaw."""
     try:
         found = json.loads(read_small(path, grounds))
         number = found.get("pid") if isinstance(found, dict) else None
@@ -78,7 +78,8 @@ def _is_zeroclaw(process: psutil.Process) -> bool:
 
 
 def _is_at_work_on(process: psutil.Process, installation: Installation) -> bool:
-    """Whether a process uses this installation: by the folder it was given, else because nothing names another."""
+    """Return whether a process uses this installation: by the folder it was given, or because nothing names another
+    one."""
     home = installation.state_dir or installation.workspace
     try:
         environment = _environment(process)
@@ -89,15 +90,15 @@ def _is_at_work_on(process: psutil.Process, installation: Installation) -> bool:
             return any((Path(start) / folder).resolve() in mine for folder in given)
         user = environment.get("HOME") or str(Path.home())
     except psutil.NoSuchProcess:
-        return False  # it ended while it was looked at
+        return False  # the process ended during the check
     except (psutil.Error, OSError):
         return _is_of_this_user(process)
     return (Path(user) / zeroclaw_folders.FOLDER).resolve() in mine or _holds_open(process, mine)
 
 
 def _environment(process: psutil.Process) -> dict[str, str]:
-    """The environment of a process. One that is just being started has none for a moment, and nothing would say which
-    home it uses."""
+    """Return the environment of a process. A process that is being started has none for a short time, so its home would
+    be unknown."""
     for _ in range(_LOOKS):
         found = process.environ()
         if found:
@@ -107,7 +108,8 @@ def _environment(process: psutil.Process) -> dict[str, str]:
 
 
 def _is_of_this_user(process: psutil.Process) -> bool:
-    """What cannot be looked into: another user's has a home of its own."""
+    """Return whether a process belongs to this user. Processes of other users cannot be read and have homes of their
+    own."""
     try:
         return process.username() == psutil.Process().username()
     except psutil.NoSuchProcess:
@@ -117,7 +119,7 @@ def _is_of_this_user(process: psutil.Process) -> bool:
 
 
 def _given(words: list[str], environment: dict[str, str]) -> list[str]:
-    """The folders that a process was told to use, on its command line or else by its environment."""
+    """Return the folders that a process was told to use, on its command line or by its environment."""
     for place, word in enumerate(words):
         if word == "--config-dir" and place + 1 < len(words):
             return [words[place + 1]]
@@ -128,7 +130,7 @@ def _given(words: list[str], environment: dict[str, str]) -> list[str]:
 
 
 def _holds_open(process: psutil.Process, mine: set[Path]) -> bool:
-    """A home elsewhere that nothing names (Homebrew's): its files are open."""
+    """Return whether a process has files of a home open. It detects homes that nothing names (Homebrew's)."""
     try:
         opened = [Path(each.path).resolve() for each in process.open_files()]
     except (psutil.Error, OSError):

@@ -1,4 +1,5 @@
-"""Files of a ZeroClaw agent from its structured layers, where raw has none or what they say has changed (ALF §6.2)."""
+"""Render files of a ZeroClaw agent from its structured layers, where raw files are missing or their values have changed
+(ALF §6.2)."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ _PROFILES = ("risk_profile", "runtime_profile")
 
 
 def render_zeroclaw_files(state: State) -> Iterator[RenderedFile]:
-    """Files under `raw/zeroclaw/` and `raw/zeroclaw-home/`. A file that a raw entry already gives is left out, and so
-    are memories where they are rows."""
+    """Yield files under `raw/zeroclaw/` and `raw/zeroclaw-home/`. Files that a raw entry already provides are left out,
+    and so are memories that are rows."""
     files = StateFiles(state)
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)
     values = aieos_documents.captured_zeroclaw_config(files)
@@ -65,14 +66,14 @@ def render_zeroclaw_files(state: State) -> Iterator[RenderedFile]:
 
 
 def _configured_alias(state: State, values: JsonObject) -> str:
-    """What the agent is called in the configuration of an archive."""
+    """Return the name of the agent in the configuration of an archive."""
     alias = zeroclaw_installation.source_alias(state)
     known = [agent.alias for agent in zeroclaw_config.list_zeroclaw_agents(values)]
     return alias if alias in known or not known else known[0]
 
 
 def _source(state: State, files: StateFiles, values: JsonObject | None) -> AieosDocument | None:
-    """The AIEOS document that the agent has, or is to have."""
+    """Return the AIEOS document that the agent has, or will have."""
     if values is None:
         return None
     if files.read(aieos_documents.CONFIG) is not None:
@@ -91,7 +92,7 @@ def _source(state: State, files: StateFiles, values: JsonObject | None) -> Aieos
 def _persona(
     state: State, files: StateFiles, identity: JsonObject, source: AieosDocument | None
 ) -> Iterator[RenderedFile]:
-    """Markdown. An agent that lives by its AIEOS document gets no prose that is made of the same."""
+    """Return the Markdown files. An agent that follows an AIEOS document gets no prose made from the same fields."""
     made = set(_PROSE)
     if source is not None:
         helpers = as_object(identity.get("structured")).get("sub_agents")
@@ -106,7 +107,8 @@ def _persona(
 
 
 def _edited(state: State, files: StateFiles, identity: JsonObject, source: AieosDocument | None) -> bytes | None:
-    """The AIEOS document with what changed in the identity since its files were read; None when nothing did."""
+    """Return the AIEOS document with the changes of the identity since its files were read, None when there
+    are none."""
     now = as_object(identity.get("structured"))
     if source is None or not now or (source.path and not source.path.startswith(zeroclaw_paths.RAW)):
         return None
@@ -123,7 +125,7 @@ def _edited(state: State, files: StateFiles, identity: JsonObject, source: Aieos
 
 
 def _with_inline(state: State, files: StateFiles, values: JsonObject, document: bytes) -> bytes:
-    """The configuration with another document in it."""
+    """Return the configuration with another document in it."""
     table = (
         ("agents", _configured_alias(state, values))
         if zeroclaw_config.schema_version_of(values) >= zeroclaw_config.CURRENT_SCHEMA
@@ -134,8 +136,8 @@ def _with_inline(state: State, files: StateFiles, values: JsonObject, document: 
 
 
 def make_fresh_config(state: State, source: AieosDocument | None) -> JsonObject:
-    """A small configuration for an agent that comes from another runtime: model, identity, and memory settings that
-    it had in ZeroClaw. Without profiles ZeroClaw shows an agent and runs no turn of it."""
+    """Return a small configuration for an agent that comes from another runtime: model, identity, and the memory
+    settings that it had in ZeroClaw. ZeroClaw runs no agent without profiles, so they are included."""
     head = persona_files.decode_document(state, archive_layout.MANIFEST)
     agent: JsonObject = {"enabled": True} | dict.fromkeys(_PROFILES, DEFAULT)
     values: JsonObject = {"schema_version": zeroclaw_config.CURRENT_SCHEMA} | {

@@ -15,7 +15,7 @@ from typing import Any
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, UnsupportedVersion
+from lifeboat_alf.errors import ArchiveError, BadDocument
 from lifeboat_alf.states.agent_state import NUMBER_LIMIT, Sequence
 
 ALF_VERSION = "1.0.0"
@@ -214,23 +214,27 @@ def _without(value: Any, keys: Iterable[str]) -> Any:
 
 def check_version(version: object) -> list[str]:
     """Return warnings about `alf_version`, without the place. 1.x.y is read whatever x is (ALF §8.2). Raises
-    UnsupportedVersion."""
+    ArchiveError.UNSUPPORTED_VERSION."""
     match = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
-        raise UnsupportedVersion(f"{version!r} is no version of the format", entry=archive_layout.MANIFEST)
+        raise ArchiveError.UNSUPPORTED_VERSION(
+            f"{version!r} is no version of the format", entry=archive_layout.MANIFEST
+        )
     if match[1] != "1":
-        raise UnsupportedVersion(f"version {version}, this program reads 1.x", entry=archive_layout.MANIFEST)
+        raise ArchiveError.UNSUPPORTED_VERSION(
+            f"version {version}, this program reads 1.x", entry=archive_layout.MANIFEST
+        )
     return [f"the version {version} is a draft of the format"] if match[4] else []
 
 
 def version_warnings(version: object) -> list[str]:
-    """Return warnings about `alf_version` that name the manifest. Raises UnsupportedVersion."""
+    """Return warnings about `alf_version` that name the manifest. Raises ArchiveError.UNSUPPORTED_VERSION."""
     return [f"{archive_layout.MANIFEST}: {warning}" for warning in check_version(version)]
 
 
 def check_manifest(document: JsonObject) -> list[str]:
-    """Check a snapshot's manifest and return warnings. Raises UnsupportedVersion, and BadDocument for an unreadable
-    one."""
+    """Check a snapshot's manifest and return warnings. Raises ArchiveError.UNSUPPORTED_VERSION, and BadDocument for an
+    unreadable one."""
     warnings = version_warnings(document.get("alf_version"))
     agent = _object(document, "agent")
     if not isinstance(agent.get("id"), str):
@@ -316,7 +320,8 @@ def check_entries(
 ) -> dict[str, str]:
     """Check the entry map of a snapshot's or delta's manifest against its checksum and the names in the file.
 
-    Returns {entry: SHA-256 hex}, {} for a manifest without a map. Raises ChecksumMismatch, MissingEntry, BadDocument.
+    Returns {entry: SHA-256 hex}, {} for a manifest without a map. Raises ArchiveError.CHECKSUM,
+    ArchiveError.MISSING_ENTRY, BadDocument.
     """
     entries = document.get("entries")
     if entries is None:
@@ -324,10 +329,10 @@ def check_entries(
     if not isinstance(entries, dict) or not all(isinstance(digest, str) for digest in entries.values()):
         raise BadDocument("entries is not a map of digests", entry=manifest)
     if document.get("checksum") != entries_checksum(entries):
-        raise ChecksumMismatch("the checksum does not cover the listed entries", entry=manifest)
+        raise ArchiveError.CHECKSUM("the checksum does not cover the listed entries", entry=manifest)
     present = set(names) - ({archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST} - set(entries))
     for name in sorted(set(entries) - present):
-        raise MissingEntry("the manifest lists it, the file does not hold it", entry=name)
+        raise ArchiveError.MISSING_ENTRY("the manifest lists it, the file does not hold it", entry=name)
     for name in sorted(present - set(entries)):
-        raise ChecksumMismatch("the manifest does not list it", entry=name)
+        raise ArchiveError.CHECKSUM("the manifest does not list it", entry=name)
     return entries

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import BinaryIO, Self
 
 from lifeboat_alf.archive import deflate
-from lifeboat_alf.errors import ChecksumMismatch, MissingEntry, NotAnArchive, TooLarge, UnsafeEntry
+from lifeboat_alf.errors import ArchiveError, LifeboatError, UnsafeEntry
 
 LINE_LIMIT = 64 << 20
 """Maximum bytes of one JSONL line, for the reader and the writer."""
@@ -77,8 +77,8 @@ def check_name(name: str) -> None:
 class ArchiveReader:
     """An open ZIP file from an untrusted source, checked when opened. Not thread-safe.
 
-    `source` is a path or a seekable binary file, which stays open. Raises NotAnArchive, UnsafeEntry and TooLarge, and
-    OSError for a missing path.
+    `source` is a path or a seekable binary file, which stays open. Raises ArchiveError.NOT_AN_ARCHIVE, UnsafeEntry and
+    ArchiveError.TOO_LARGE, and OSError for a missing path.
     """
 
     def __init__(self, source: Path | BinaryIO, limits: ContainerLimits | None = None) -> None:
@@ -128,14 +128,14 @@ class ArchiveReader:
         return io.BufferedReader(_EntryStream(self._file, info, self._expected.get(name)), _CHUNK)
 
     def read(self, name: str, max_bytes: int | None = None) -> bytes:
-        """Return the whole entry. Raises TooLarge before unpacking when it is larger than `max_bytes`."""
+        """Return the whole entry. Raises ArchiveError.TOO_LARGE before unpacking when it is larger than `max_bytes`."""
         if max_bytes is not None and self.size(name) > max_bytes:
-            raise TooLarge(f"{self.size(name)} bytes, at most {max_bytes} are read", entry=name)
+            raise ArchiveError.TOO_LARGE(f"{self.size(name)} bytes, at most {max_bytes} are read", entry=name)
         with self.open(name) as stream:
             return stream.read()
 
     def lines(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Yield (number from 1, line without newline). Raises TooLarge for a line over the limit."""
+        """Yield (number from 1, line without newline). Raises ArchiveError.TOO_LARGE for a line over the limit."""
         limit = self._limits.line
         with self.open(name) as stream:
             number = 0
@@ -143,7 +143,7 @@ class ArchiveReader:
                 number += 1
                 line = line.removesuffix(b"\n")
                 if len(line) > limit:
-                    raise TooLarge(f"the line is longer than {limit} bytes", entry=name, line=number)
+                    raise ArchiveError.TOO_LARGE(f"the line is longer than {limit} bytes", entry=name, line=number)
                 yield number, line
 
     def drain(self, name: str) -> None:
@@ -156,7 +156,7 @@ class ArchiveReader:
         try:
             return self._entries[name]
         except KeyError:
-            raise MissingEntry("the entry is not in the archive", entry=name) from None
+            raise ArchiveError.MISSING_ENTRY("the entry is not in the archive", entry=name) from None
 
 
 def _opened(source: Path | BinaryIO) -> BinaryIO:
@@ -169,11 +169,11 @@ def _table_of_contents(file: BinaryIO, limits: ContainerLimits) -> dict[str, zip
             infos = archive.infolist()
         declared = _declared_entries(file)
     except _UNREADABLE as error:
-        raise NotAnArchive(f"not a whole ZIP file ({error})") from None
+        raise ArchiveError.NOT_AN_ARCHIVE(f"not a whole ZIP file ({error})") from None
     if len(infos) != declared:
-        raise NotAnArchive(f"the table of contents has {len(infos)} entries instead of {declared}")
+        raise ArchiveError.NOT_AN_ARCHIVE(f"the table of contents has {len(infos)} entries instead of {declared}")
     if len(infos) > limits.entries:
-        raise TooLarge(f"{len(infos)} entries, at most {limits.entries} are read")
+        raise ArchiveError.TOO_LARGE(f"{len(infos)} entries, at most {limits.entries} are read")
     table: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
         _check_entry(info, limits)
@@ -209,13 +209,13 @@ def _check_entry(info: zipfile.ZipInfo, limits: ContainerLimits) -> None:
     if (info.is_dir() or kind == stat.S_IFDIR) and (info.file_size or not info.is_dir()):
         raise UnsafeEntry("the entry is a folder with content", entry=name)
     if info.flag_bits & _ENCRYPTED:
-        raise NotAnArchive("the entry is encrypted", entry=name)
+        raise ArchiveError.NOT_AN_ARCHIVE("the entry is encrypted", entry=name)
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise NotAnArchive(f"compression method {info.compress_type} is not read", entry=name)
+        raise ArchiveError.NOT_AN_ARCHIVE(f"compression method {info.compress_type} is not read", entry=name)
     if info.file_size > limits.entry_size:
-        raise TooLarge(f"{info.file_size} bytes, at most {limits.entry_size} are read", entry=name)
+        raise ArchiveError.TOO_LARGE(f"{info.file_size} bytes, at most {limits.entry_size} are read", entry=name)
     if info.file_size > limits.ratio_from and info.file_size > info.compress_size * limits.ratio:
-        raise TooLarge(f"unpacks to more than {limits.ratio} times its size", entry=name)
+        raise ArchiveError.TOO_LARGE(f"unpacks to more than {limits.ratio} times its size", entry=name)
 
 
 def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> None:
@@ -223,7 +223,7 @@ def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> No
     to)."""
     total = sum(info.file_size for info in infos)
     if total > limits.total_size:
-        raise TooLarge(f"{total} bytes in all, at most {limits.total_size} are read")
+        raise ArchiveError.TOO_LARGE(f"{total} bytes in all, at most {limits.total_size} are read")
     end = 0
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < end:
@@ -265,7 +265,7 @@ class _EntryStream(io.RawIOBase):
         return len(data)
 
     def _next(self, size: int) -> bytes:
-        """Return between one and `size` bytes. Raises NotAnArchive when there are none."""
+        """Return between one and `size` bytes. Raises ArchiveError.NOT_AN_ARCHIVE when there are none."""
         if self._inflate is None:
             data = self._packed(size)
         else:
@@ -306,7 +306,7 @@ class _EntryStream(io.RawIOBase):
         if self._crc != self._info.CRC:
             raise self._damaged("is damaged (CRC)")
         if self._hash is not None and self._hash.hexdigest() != self._expected:
-            raise ChecksumMismatch("is not what the manifest lists", entry=self._info.filename)
+            raise ArchiveError.CHECKSUM("is not what the manifest lists", entry=self._info.filename)
         self._proven = True
 
     def _body_offset(self) -> int:
@@ -322,8 +322,8 @@ class _EntryStream(io.RawIOBase):
             raise self._damaged("has a header that belongs to another entry")
         return int(info.header_offset + _LOCAL_HEADER.size + name_length + extra_length)
 
-    def _damaged(self, what: str) -> NotAnArchive:
-        return NotAnArchive(f"the entry {what}", entry=self._info.filename)
+    def _damaged(self, what: str) -> LifeboatError:
+        return ArchiveError.NOT_AN_ARCHIVE(f"the entry {what}", entry=self._info.filename)
 
 
 class EntryWriter:
@@ -337,7 +337,7 @@ class EntryWriter:
     def write(self, data: bytes) -> None:
         self.size += len(data)
         if self.size > self._limit:
-            raise TooLarge(f"larger than {self._limit} bytes", entry=self._name)
+            raise ArchiveError.TOO_LARGE(f"larger than {self._limit} bytes", entry=self._name)
         self._hash.update(data)
         self._handle.write(data)
 
@@ -357,7 +357,7 @@ class ArchiveWriter:
 
     Times are 1980, modes 0644, without extra fields; the caller adds names in order. `digests` maps every written name
     to the SHA-256 (hex) of its unpacked bytes. `out` needs no seek and stays open; before `close` it is not a valid
-    archive. Raises UnsafeEntry and TooLarge for what the reader would refuse.
+    archive. Raises UnsafeEntry and ArchiveError.TOO_LARGE for what the reader would refuse.
     """
 
     def __init__(self, out: BinaryIO, level: int = 6, limits: ContainerLimits | None = None) -> None:
@@ -401,10 +401,10 @@ class ArchiveWriter:
         if name in self.digests:
             raise UnsafeEntry("the name stands twice in the archive", entry=name)
         if len(self.digests) >= self._limits.entries:
-            raise TooLarge(f"more than {self._limits.entries} entries")
+            raise ArchiveError.TOO_LARGE(f"more than {self._limits.entries} entries")
 
     def _count(self, name: str, entry: EntryWriter) -> None:
         self._total += entry.size
         if self._total > self._limits.total_size:
-            raise TooLarge(f"more than {self._limits.total_size} bytes in all", entry=name)
+            raise ArchiveError.TOO_LARGE(f"more than {self._limits.total_size} bytes in all", entry=name)
         self.digests[name] = entry.digest()

@@ -19,15 +19,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.deltas import zstd_patch
 from lifeboat_alf.deltas.delta_reader import DeltaItem, DeltaReader, RecordLine
 from lifeboat_alf.deltas.record_places import ForeignPlaces, StatedPlaces
-from lifeboat_alf.errors import (
-    ApplyError,
-    BadDocument,
-    BaseMismatch,
-    ChecksumMismatch,
-    RedactionInvalid,
-    SignatureError,
-    WrongAgent,
-)
+from lifeboat_alf.errors import ApplyError, ArchiveError, BadDocument, RedactionInvalid, SignatureError
 from lifeboat_alf.memory import memory_records, partitions
 from lifeboat_alf.redaction import bundle_redactions
 from lifeboat_alf.redaction.redacted_state import RedactedState
@@ -57,9 +49,9 @@ _KEPT = 1 << 20
 class AppliedState:
     """A `State`: `base` with `delta` on top. Both must stay open while it is used.
 
-    The redactions of base and delta apply to both. Raises WrongAgent and BaseMismatch when the delta is for another
-    base, ApplyError and ArchiveError when it does not fit, and SignatureError for bytes under a leaf without a salt
-    that no redaction explains.
+    The redactions of base and delta apply to both. Raises ApplyError.WRONG_AGENT and ApplyError.BASE_MISMATCH when the
+    delta is for another base, ApplyError and ArchiveError when it does not fit, and SignatureError for bytes under a
+    leaf without a salt that no redaction explains.
     """
 
     def __init__(self, base: State, delta: DeltaReader) -> None:
@@ -145,9 +137,9 @@ class AppliedState:
         if item.operation == "patch":
             data = zstd_patch.apply_patch(self._held_body(item), data, item.size or 0)
         if item.size not in (None, len(data)):
-            raise ChecksumMismatch(f"{len(data)} bytes, the delta lists {item.size}", entry=item.path)
+            raise ArchiveError.CHECKSUM(f"{len(data)} bytes, the delta lists {item.size}", entry=item.path)
         if item.sha256 is not None and hashlib.sha256(data).hexdigest() != item.sha256:
-            raise ChecksumMismatch("the bytes are not what the delta lists", entry=item.path)
+            raise ArchiveError.CHECKSUM("the bytes are not what the delta lists", entry=item.path)
         if len(data) <= self._room:
             self._room -= len(data)
             self._made[item.path] = data
@@ -164,13 +156,17 @@ class AppliedState:
         """Return the base's bytes for a patch. They must be those the patch was made against."""
         base = self._base.entry(item.path)
         if base is None or (base.leaf.salt and base.sha256 != item.base_sha256):
-            raise BaseMismatch(f"the patch for {item.path} was made against other bytes")
+            raise ApplyError.BASE_MISMATCH(f"the patch for {item.path} was made against other bytes")
         try:
             body = self._base.body(item.path)
         except BodyAbsent:
-            raise BaseMismatch(f"the patch for {item.path} was made against bytes that the base has not") from None
+            raise ApplyError.BASE_MISMATCH(
+                f"the patch for {item.path} was made against bytes that the base has not"
+            ) from None
         if not base.leaf.salt and hashlib.sha256(body).hexdigest() != item.base_sha256:
-            raise BaseMismatch(f"the patch for {item.path} was made against bytes that a purge has changed since")
+            raise ApplyError.BASE_MISMATCH(
+                f"the patch for {item.path} was made against bytes that a purge has changed since"
+            )
         return body
 
     def _lay_entries(self, rows: _DeltaLeaves) -> None:
@@ -195,7 +191,7 @@ class AppliedState:
         base = self._base.entry(item.path)
         if item.keeps_leaf:
             if base is None:
-                raise BaseMismatch(f"{item.path} is to keep a leaf that the base does not have")
+                raise ApplyError.BASE_MISMATCH(f"{item.path} is to keep a leaf that the base does not have")
             leaf = base.leaf
         else:
             leaf = rows.take(lambda: self._body_of(item), absent=item.entry is None)
@@ -343,9 +339,9 @@ class AppliedState:
 
 def _check_fit(base: Sequence, delta: DeltaReader) -> None:
     if delta.agent_id.lower() != base.agent_id.lower():
-        raise WrongAgent(f"the delta is of the agent {delta.agent_id}, the base of {base.agent_id}")
+        raise ApplyError.WRONG_AGENT(f"the delta is of the agent {delta.agent_id}, the base of {base.agent_id}")
     if delta.base_sequence != base.number:
-        raise BaseMismatch(f"the delta begins at sequence {delta.base_sequence}, the base is {base.number}")
+        raise ApplyError.BASE_MISMATCH(f"the delta begins at sequence {delta.base_sequence}, the base is {base.number}")
 
 
 def _with_head(items: list[DeltaItem], has_head: bool) -> Iterator[DeltaItem | None]:

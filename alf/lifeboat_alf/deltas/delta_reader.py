@@ -17,7 +17,7 @@ from lifeboat_alf.archive.snapshot_manifest import check_entries, check_head, ve
 from lifeboat_alf.archive.zip_container import ArchiveReader, ContainerLimits
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation
+from lifeboat_alf.errors import ArchiveError, BadDocument, UnknownOperation
 from lifeboat_alf.memory import memory_records
 from lifeboat_alf.redaction import bundle_redactions
 from lifeboat_alf.redaction.redactions import Redactions
@@ -59,7 +59,8 @@ class DeltaReader:
 
     `manifest` is the whole manifest; `keys` is `lifeboat/keys.json`, None without one. `foreign` says that the delta
     carries no proof of this project: no leaves, no signature. Raises the errors of `zip_container.ArchiveReader`,
-    BadDocument, ChecksumMismatch and UnsupportedVersion, and SignatureError for a missing record that no purge names.
+    BadDocument, ArchiveError.CHECKSUM and ArchiveError.UNSUPPORTED_VERSION, and SignatureError for a missing record
+    that no purge names.
     """
 
     def __init__(self, source: Path | BinaryIO, limits: ContainerLimits | None = None) -> None:
@@ -230,7 +231,7 @@ class DeltaReader:
     def _layer(self, change: JsonObject, path: str) -> DeltaItem:
         entry = self._text(change, "file")
         if entry not in self._archive:
-            raise MissingEntry("the manifest names it, the file does not hold it", entry=entry)
+            raise ArchiveError.MISSING_ENTRY("the manifest names it, the file does not hold it", entry=entry)
         self._layer_entries[entry] = path
         return DeltaItem(path, "put", {}, None, None, None, entry)
 
@@ -240,7 +241,7 @@ class DeltaReader:
             raise UnknownOperation(f"{self._name}: {operation!r} for {path} is no operation on a file")
         entry = raw.get("entry")
         if entry is not None and (not isinstance(entry, str) or (entry and entry not in self._archive)):
-            raise MissingEntry(f"the bytes of {path} are not in the bundle", entry=str(entry))
+            raise ArchiveError.MISSING_ENTRY(f"the bytes of {path} are not in the bundle", entry=str(entry))
         size = self._count(raw, "size") if "size" in raw else None
         if operation == "patch" and (not entry or size is None or not raw.get("sha256")):
             raise self._bad(path, "a patch names its bytes, its size and its digest")
@@ -287,7 +288,7 @@ def _manifest(archive: ArchiveReader) -> tuple[JsonObject, str]:
         if name in archive
     }
     if not found:
-        raise MissingEntry("the bundle has no manifest", entry=archive_layout.MANIFEST)
+        raise ArchiveError.MISSING_ENTRY("the bundle has no manifest", entry=archive_layout.MANIFEST)
     if len(found) == 2:
         _check_twins(found[archive_layout.DELTA_MANIFEST], found[archive_layout.MANIFEST])
     name = next(iter(found))

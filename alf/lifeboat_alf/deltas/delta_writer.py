@@ -120,8 +120,8 @@ def write_delta(
     """Write everything that leads from one state to another. `out` needs no seek and stays open.
 
     `keys` is the document for `lifeboat/keys.json`, as in a snapshot: a reader that has only files needs the key pairs
-    to which newer credentials were sealed. Bodies are read one at a time. Raises UnsafeEntry and TooLarge for what no
-    reader would accept.
+    to which newer credentials were sealed. Bodies are read one at a time. Raises UnsafeEntry and ArchiveError.TOO_LARGE
+    for what no reader would accept.
     """
     counted = _CountingFile(out)
     bundle = _DeltaBundle(ArchiveWriter(counted, level), changes.redactions or NONE)  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from lifeboat_alf.archive.snapshot_manifest import (
 from lifeboat_alf.archive.zip_container import ArchiveReader, ContainerLimits
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
+from lifeboat_alf.errors import ArchiveError, BadDocument, SignatureError
 from lifeboat_alf.redaction import bundle_redactions
 from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.snapshot.entry_parts import EntryParts, MetaDocuments, join_entry_parts
@@ -145,7 +145,7 @@ class SnapshotReader:
         """Check that a listed layer exists. An index can be derived, and an empty layer may be missing."""
         fields = self.manifest["layers"].get(layer)
         if fields is not None and layer != "memory" and fields.get("count") != 0:
-            raise MissingEntry(f"the manifest lists it as {layer}", entry=name)
+            raise ArchiveError.MISSING_ENTRY(f"the manifest lists it as {layer}", entry=name)
 
     def _check_alias(self, name: str, path: str) -> None:
         if path in self._archive:
@@ -166,7 +166,7 @@ class SnapshotReader:
                 counts[file] = item.get("record_count", 0)
                 self._expect_partition(file, item.get("checksum"))
             elif item.get("record_count", 0):
-                raise MissingEntry("the manifest lists it as a partition", entry=file)
+                raise ArchiveError.MISSING_ENTRY("the manifest lists it as a partition", entry=file)
         return dict(sorted(counts.items()))
 
     def _expect_partition(self, file: str, checksum: object) -> None:
@@ -177,13 +177,13 @@ class SnapshotReader:
         for path, part in self._parts.items():
             if entry_metas.ATTACHMENT in part.meta and not part.absent:
                 if part.size != self._archive.size(self._content[path]):
-                    raise ChecksumMismatch("has another size than its attachment says", entry=path)
+                    raise ArchiveError.CHECKSUM("has another size than its attachment says", entry=path)
                 if part.sha256:
                     self._expect(self._content[path], part.sha256)
 
     def _expect(self, name: str, digest: str) -> None:
         if self._digests.setdefault(name, digest) != digest:
-            raise ChecksumMismatch("two documents list different digests", entry=name)
+            raise ArchiveError.CHECKSUM("two documents list different digests", entry=name)
 
     def _documents(self) -> MetaDocuments:
         def read(path: str) -> JsonObject:
@@ -222,7 +222,7 @@ class SnapshotReader:
         if not self.sequence.digest:
             return None
         if archive_layout.LEAVES not in self._archive:
-            raise MissingEntry("a signed archive has leaves", entry=archive_layout.LEAVES)
+            raise ArchiveError.MISSING_ENTRY("a signed archive has leaves", entry=archive_layout.LEAVES)
         rows = LeafRows(self._archive.read(archive_layout.LEAVES))
         expected = len(self._paths) + sum(partitions.values())
         if len(rows) != expected:
@@ -235,7 +235,7 @@ class SnapshotReader:
             part = self._parts.get(path, _PART_OF_NOTHING)
             here = path in self._content or path == archive_layout.MANIFEST or not entry_metas.is_file(part.meta)
             if not here and not part.absent:
-                raise MissingEntry("a document lists it, the file does not hold it", entry=path)
+                raise ArchiveError.MISSING_ENTRY("a document lists it, the file does not hold it", entry=path)
             if here and not self._is_covered(self._numbers[path]):
                 raise BadDocument(f"the bytes of {path} are here, but not its salt", entry=archive_layout.LEAVES)
 

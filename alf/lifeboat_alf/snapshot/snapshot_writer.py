@@ -20,7 +20,7 @@ from lifeboat_alf.archive.snapshot_manifest import (
 from lifeboat_alf.archive.zip_container import LINE_LIMIT, ArchiveWriter, EntryWriter
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadDocument, TooLarge
+from lifeboat_alf.errors import ArchiveError, BadDocument
 from lifeboat_alf.memory import embeddings
 from lifeboat_alf.redaction import bundle_redactions
 from lifeboat_alf.redaction.bundle_redactions import BundleRedactions
@@ -59,7 +59,7 @@ def write_snapshot(
 
     `keys` is the document for `lifeboat/keys.json`. `embeddings_inline` puts vectors into the records for tools that
     look there; such a file differs from what was signed, so it carries no signature. Raises BadDocument, BadJson and
-    TooLarge for a state that could not be read back.
+    ArchiveError.TOO_LARGE for a state that could not be read back.
     """
     counter = _CountingOutput(out)
     archive = ArchiveWriter(cast(BinaryIO, counter), level)
@@ -283,7 +283,7 @@ class _SnapshotWriting:
             return
         data = json_codec.encode_pretty(document)
         if len(data) > DOCUMENT_LIMIT:
-            raise TooLarge(f"the document is larger than {DOCUMENT_LIMIT} bytes", entry=path)
+            raise ArchiveError.TOO_LARGE(f"the document is larger than {DOCUMENT_LIMIT} bytes", entry=path)
         self.archive.add(path, data)
 
 
@@ -298,7 +298,7 @@ def _part_key(part: tuple[str, Any]) -> bytes:
 
 def _unwritable(line: bytes, file: str, number: int) -> Exception:
     if len(line) > LINE_LIMIT:
-        return TooLarge(f"the record is longer than {LINE_LIMIT} bytes", entry=file, line=number)
+        return ArchiveError.TOO_LARGE(f"the record is longer than {LINE_LIMIT} bytes", entry=file, line=number)
     return BadDocument("the record is not one line of JSON", entry=file, line=number)
 
 

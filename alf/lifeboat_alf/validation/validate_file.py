@@ -14,7 +14,7 @@ from typing import BinaryIO
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.archive_documents import read_object
 from lifeboat_alf.archive.zip_container import ArchiveReader, ContainerLimits
-from lifeboat_alf.errors import AlfError, MissingEntry
+from lifeboat_alf.errors import AlfError, ArchiveError
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validation import delta_checks, snapshot_checks
 from lifeboat_alf.validation.validation_findings import CAP, Validation, ValidationFinding
@@ -41,7 +41,7 @@ def _validate(source: BinaryIO, found: Validation, limits: ContainerLimits | Non
         with ArchiveReader(source, limits) as archive:
             name = archive_layout.MANIFEST if archive_layout.MANIFEST in archive else archive_layout.DELTA_MANIFEST
             if name not in archive:
-                raise MissingEntry("the file has no manifest", entry=archive_layout.MANIFEST)
+                raise ArchiveError.MISSING_ENTRY("the file has no manifest", entry=archive_layout.MANIFEST)
             manifest = read_object(archive.read(name), entry=name)
             if "changes" in manifest or name == archive_layout.DELTA_MANIFEST:
                 delta_checks.check_delta(archive, source, manifest, found, limits)

@@ -8,14 +8,14 @@ from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.capture.sync_json import is_whole
-from lifeboat_core.errors import LooksLike
+from lifeboat_core.errors import AgentError
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 
 def refuse_lookalike(session: CommandSession, folder: Path, runtime: str | None) -> None:
     """Prevent that one agent becomes two after its home was lost and its workspace is protected again. Raises
-    LooksLike."""
+    AgentError.LOOKS_LIKE."""
     from lifeboat_core.remotes import remote_registry
 
     if not remote_registry.list_usable_remotes(session.context) or manage_agents.is_known_workspace(
@@ -28,7 +28,7 @@ def refuse_lookalike(session: CommandSession, folder: Path, runtime: str | None)
         found = reclaim_agent.find_likenesses(session.context, folder, runtime)
     if found:
         known, place = found[0].agent.name or found[0].agent.id, quote_argument(str(folder))
-        raise LooksLike(
+        raise AgentError.LOOKS_LIKE(
             f"{folder} looks like {found[0]}; --new protects it as another agent",
             fix=f"lifeboat agents add {place} --as {quote_argument(known)} --from {quote_argument(found[0].remote)}",
         )

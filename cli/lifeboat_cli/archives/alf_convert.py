@@ -16,7 +16,7 @@ from lifeboat_cli.terminal.command_session import CommandSession, can_ask, sessi
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import NameOption
 from lifeboat_cli.terminal.output import CommandOutput
-from lifeboat_core.errors import WouldLose
+from lifeboat_core.errors import ExchangeError
 from lifeboat_core.exchange import conversion_options
 from lifeboat_core.exchange.conversion_run import ConversionOrder, convert_source
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource
@@ -146,11 +146,13 @@ def _should_encrypt(encrypt: bool | None, target: str | None) -> bool | None:
 
 
 def _ask(session: CommandSession, preview: ConversionReport) -> None:
-    """Print what would be lost, and ask. Raises WouldLose if no user can be asked."""
+    """Print what would be lost, and ask. Raises ExchangeError.WOULD_LOSE if no user can be asked."""
     lost = sum(fate.outcome in LOST for fate in preview.fates)
     if not can_ask(session):
         kinds = [f"{group.count} {group.kind}" for group in group_fates(preview.fates) if group.outcome in LOST]
-        raise WouldLose(f"{count_text(lost, 'thing')} would not come along: {join_names(kinds[:_SHOWN])}")
+        raise ExchangeError.WOULD_LOSE(
+            f"{count_text(lost, 'thing')} would not come along: {join_names(kinds[:_SHOWN])}"
+        )
     for line in _groups(preview):
         session.output.note(line)
     click.confirm(f"Convert, and leave out {count_text(lost, 'thing')}?", abort=True, err=True)

@@ -86,7 +86,7 @@ def choose_rewrite_encryption(
 
 
 def _new(passphrase: str | None) -> str | None:
-    """Return a new passphrase, typed by the user. Raises WordsMisplaced."""
+    """Return a new passphrase, typed by the user. Raises WordsError.WORDS_MISPLACED."""
     return None if passphrase is None else refuse_in_field("the passphrase", passphrase)
 
 

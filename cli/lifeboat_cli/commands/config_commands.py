@@ -144,7 +144,7 @@ def check(session: CommandSession, name: str, value: str | None, agent: str | No
 
 
 def _given(session: CommandSession, name: str, value: str | None, command: str) -> object:
-    """Return the value from the command line or from standard input. Raises UnknownSetting, BadSetting."""
+    """Return the value from the command line or from standard input. Raises ConfigError.UNKNOWN_SETTING, BadSetting."""
     if value is None:
         return _natural(name, _from_stdin(session, name))
     if find_setting(name).private and value != "none":

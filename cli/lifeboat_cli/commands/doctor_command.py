@@ -45,7 +45,8 @@ def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remo
 
 
 def _of_remote(session: CommandSession, name: str) -> list[DoctorCheckResult]:
-    """Check what a remote reports and whether it works as a remote must. Raises UnknownRemote, ConfigError."""
+    """Check what a remote reports and whether it works as a remote must. Raises SecondCopyError.UNKNOWN_REMOTE,
+    ConfigError."""
     from lifeboat_cli.doctor import DoctorCheckResult, DoctorFinding, DoctorLevel
     from lifeboat_core.remotes import remote_conformance, remote_examination, remote_registry
 

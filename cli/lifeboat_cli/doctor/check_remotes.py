@@ -9,15 +9,13 @@ from lifeboat_alf.common import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
-from lifeboat_core.errors import BadSetting
 from lifeboat_core.health import due_checks
 from lifeboat_core.health.agent_status import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_core.health.remote_health import DAMAGED, FORGOT
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import acknowledged_states, remote_registry
+from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_registry
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, describe_damage
 from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
-from lifeboat_core.remotes.remote_kinds import find_kind
 from lifeboat_core.texts.human_text import age_text, quote_argument
 
 TITLE = "Second copies"
@@ -27,17 +25,12 @@ _TRIES = 5
 
 def check(context: Context) -> Iterator[DoctorFinding]:
     for config in remote_registry.list_remotes(context):
-        if config.problem is not None:
+        problem = remote_kinds.find_problem(config)
+        if problem is not None:
             fix = f"lifeboat remote remove {quote_argument(config.name)}"
-            yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{config.problem}: it gets nothing", fix)
+            yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{problem}: it gets nothing", fix)
             continue
-        try:
-            kind = find_kind(config.url)
-            kind.check_url(config.url)
-        except BadSetting as error:
-            yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{error.message}: it gets nothing", error.fix)
-            continue
-        yield from _token(context, config, kind)
+        yield from _token(context, config, remote_kinds.find_kind(config.url))
         yield from _agents(context, config)
 
 

@@ -1,9 +1,10 @@
-"""Check the agents' runtimes: their configuration can be read and their databases exist."""
+"""Check the agents' runtimes: their adapters fit, their configuration can be read and their databases exist."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifeboat_adapters.adapter_registry import find_refused_adapters
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
@@ -13,6 +14,8 @@ TITLE = "The runtimes"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
+    for runtime, refused in find_refused_adapters().items():
+        yield DoctorFinding(DoctorLevel.ERROR, runtime, refused.message, refused.fix)
     for agent in list_agents(context):
         if agent.workspace.is_dir():
             yield _finding(context, agent)

@@ -19,7 +19,7 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.command_session import is_json_wanted
 from lifeboat_cli.terminal.output import CommandOutput
-from lifeboat_core.errors import ConsentNeeded
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.path_variables import refuse_relative_paths
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import name_text
@@ -136,8 +136,8 @@ def select_tenants(endpoint: Endpoint, named: str | None) -> list[Tenant]:
 
 
 def confirm_name(session: EndpointSession, name: str, question: str, *, otherwise: str) -> None:
-    """Let the user type the name of what would be destroyed. Raises ConsentNeeded."""
-    refused = ConsentNeeded(otherwise, fix="the same command with --yes")
+    """Let the user type the name of what would be destroyed. Raises RestoreError.CONSENT_NEEDED."""
+    refused = RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
     if session.output.as_json or sys.stdin is None or not sys.stdin.isatty():
         raise refused
     session.output.note(question)

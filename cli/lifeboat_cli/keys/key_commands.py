@@ -17,11 +17,11 @@ from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import DURATION
 from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, open_destination, refuse_mixture
-from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key
 from lifeboat_core.texts.human_text import time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
-from lifeboat_keys.errors import KeyExists
+from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home.home_keys import HomeKeys, KeyStatus
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -92,11 +92,13 @@ def _is_to_be_shown(
     refuse_mixture(session, words_to)
     if before.proven_at is not None and words_to is not None:
         message = f"the words of the key {before.key_id} were proven on {time_text(before.proven_at)}"
-        raise KeyExists(message, fix="lifeboat keys export-kit -o FILE")
+        raise KeysError.EXISTS(message, fix="lifeboat keys export-kit -o FILE")
     arrives = words_to is not None or word_screen.has_terminal(session.output)
     is_move = before.key_id is not None and wanted is not None
     if before.proven_at is None and not arrives and not is_move:
-        raise NobodyToAsk("nobody would see the 24 words: name a file", fix="lifeboat keys init --words-to FILE")
+        raise WordsError.NOBODY_TO_ASK(
+            "nobody would see the 24 words: name a file", fix="lifeboat keys init --words-to FILE"
+        )
     return before.proven_at is None and arrives
 
 

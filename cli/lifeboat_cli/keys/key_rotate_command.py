@@ -15,13 +15,13 @@ from lifeboat_cli.terminal import word_screen
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.private_text_files import DASH, IN_FILE, OUT_FILE, open_destination, read_private_text
-from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.errors import WordsError
 from lifeboat_core.exchange.new_file import refuse_existing
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.user_key_rotation import RotationReport
 from lifeboat_core.texts.human_text import count_text, quote_argument
-from lifeboat_keys.errors import KeysError, NoPassphrase
+from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home import device_registry
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import recovery_kit
@@ -107,7 +107,9 @@ def _check_arrival(session: CommandSession, words_to: Path | None, words_from: P
     if words_to is not None:
         refuse_existing(words_to)
     elif words_from is None and not word_screen.has_terminal(session.output):
-        raise NobodyToAsk("the new words would be shown to nobody; name a file for them", fix="add --words-to FILE")
+        raise WordsError.NOBODY_TO_ASK(
+            "the new words would be shown to nobody; name a file for them", fix="add --words-to FILE"
+        )
 
 
 def _with_passphrase(session: CommandSession) -> Context:
@@ -115,7 +117,8 @@ def _with_passphrase(session: CommandSession) -> Context:
     wrapped. A key that is only unlocked is not enough."""
     context = passphrase_input.with_unlocked_key(session)
     keys = context.keys()
-    if isinstance(keys.store_problem(keys.store), NoPassphrase):
+    problem = keys.store_problem(keys.store)
+    if problem is not None and problem.code == KeysError.NO_PASSPHRASE.code:
         return passphrase_input.with_new_passphrase(session, keys.store)
     return context
 

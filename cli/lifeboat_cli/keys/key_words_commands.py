@@ -19,7 +19,7 @@ from lifeboat_cli.terminal.private_text_files import (
     read_private_text,
     refuse_mixture,
 )
-from lifeboat_core.errors import NobodyToAsk, WordsNotProven
+from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.pairs.user_key import UserKey
@@ -52,7 +52,9 @@ def prove(session: CommandSession, words_from: Path | None, answers_stdin: bool)
 
 def _prove_on_terminal(session: CommandSession) -> None:
     if not word_screen.has_terminal(session.output):
-        raise NobodyToAsk("nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE")
+        raise WordsError.NOBODY_TO_ASK(
+            "nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE"
+        )
     key = home_key.find_user_key(passphrase_input.with_unlocked_key(session))
     if key is None:
         session.output.note("The key itself is not at hand, so all 24 words are asked for.")
@@ -60,31 +62,33 @@ def _prove_on_terminal(session: CommandSession) -> None:
     elif word_screen.ask_three_words(session.output, key.words()):
         home_key.prove_words(session.context, key)
     else:
-        raise WordsNotProven("three answers for one word were wrong", fix=_after_failed_proof(session))
+        raise WordsError.WORDS_NOT_PROVEN("three answers for one word were wrong", fix=_after_failed_proof(session))
 
 
 def _prove_by_answers(session: CommandSession) -> None:
     """Ask for three words. A wrong answer is not pointed out, so that guessing word by word reveals nothing."""
     given = [_answer(line) for line in read_private_text(DASH).splitlines() if line.strip()]
     if len({place for place, _ in given}) < word_challenge.ASKED:
-        raise WordsNotProven(
+        raise WordsError.WORDS_NOT_PROVEN(
             f"give {word_challenge.ASKED} different words, each in a line with its number, like: 7 abandon",
             fix="lifeboat keys prove --help",
         )
     key = session.context.keys().user_key()
     if not all([word_challenge.is_right(key.words(), place, word) for place, word in given]):
-        raise WordsNotProven("not every word is the right one at its place", fix=_after_failed_proof(session))
+        raise WordsError.WORDS_NOT_PROVEN(
+            "not every word is the right one at its place", fix=_after_failed_proof(session)
+        )
     home_key.prove_words(session.context, key)
 
 
 def _answer(line: str) -> tuple[int, str]:
-    """Parse a line as a number and a word. Raises WordsNotProven, which does not repeat them."""
+    """Parse a line as a number and a word. Raises WordsError.WORDS_NOT_PROVEN, which does not repeat them."""
     number, _, word = line.strip().partition(" ")
     place = number.rstrip(".):")
     if not (
         place.isascii() and place.isdigit() and len(place) < 3 and 1 <= int(place) <= bip39_words.WORDS and word.strip()
     ):
-        raise WordsNotProven(
+        raise WordsError.WORDS_NOT_PROVEN(
             f"each line has to be a number from 1 to {bip39_words.WORDS} and its word, like: 7 abandon",
             fix="lifeboat keys prove --help",
         )
@@ -152,7 +156,7 @@ def _given_key(session: CommandSession, words_from: Path | None, page: Path | No
     if page is not None:
         return recovery_kit.read_kit(read_private_text(page))
     if not word_screen.has_terminal(session.output):
-        raise NobodyToAsk(
+        raise WordsError.NOBODY_TO_ASK(
             "nobody can be asked for the words here; name a file", fix="lifeboat keys recover --words-from FILE"
         )
     return word_screen.type_words(session.output)

@@ -13,9 +13,9 @@ import click
 from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_cli.terminal.private_text_files import read_first_line
 from lifeboat_cli.terminal.word_screen import has_terminal
-from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.errors import WordsError
 from lifeboat_core.home.context import Context
-from lifeboat_keys.errors import KeyLocked, KeysError, NoPassphrase
+from lifeboat_keys.errors import KeyLocked, KeysError
 from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE
 from lifeboat_keys.stores.passphrase_wrapping import PASSPHRASE_LENGTH
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -25,12 +25,14 @@ STDIN = click.option("--passphrase-stdin", is_flag=True, help="The first line of
 
 
 def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSession:
-    """Return the session with the passphrase from standard input, if that is wanted. Raises NoPassphrase."""
+    """Return the session with the passphrase from standard input, if that is wanted. Raises KeysError.NO_PASSPHRASE."""
     if not wanted:
         return session
     passphrase = _typed() if sys.stdin is not None and sys.stdin.isatty() else read_first_line()
     if not passphrase:
-        raise NoPassphrase("standard input begins with an empty line", fix="put the passphrase on its first line")
+        raise KeysError.NO_PASSPHRASE(
+            "standard input begins with an empty line", fix="put the passphrase on its first line"
+        )
     return replace(session, context=_with(session.context, passphrase))
 
 
@@ -59,11 +61,14 @@ def with_unlocked_key(session: CommandSession) -> Context:
 
 
 def ask_passphrase(session: CommandSession, store: StoreKind) -> str | None:
-    """Return the typed passphrase, or None if the environment has it or none is needed. Raises NobodyToAsk."""
+    """Return the typed passphrase, or None if the environment has it or none is needed. Raises
+    WordsError.NOBODY_TO_ASK."""
     if store is not StoreKind.PASSPHRASE or _is_given(session):
         return None
     if not has_terminal(session.output):
-        raise NobodyToAsk("nobody can be asked for the passphrase here", fix="set LIFEBOAT_PASSPHRASE_FILE")
+        raise WordsError.NOBODY_TO_ASK(
+            "nobody can be asked for the passphrase here", fix="set LIFEBOAT_PASSPHRASE_FILE"
+        )
     return _typed()
 
 

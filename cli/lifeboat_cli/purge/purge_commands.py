@@ -17,7 +17,7 @@ from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.errors import ConsentNeeded
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.safe_text import line_text, name_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
@@ -181,9 +181,9 @@ def _purge(session: CommandSession, agent: Agent, request: PurgeRequest, flags: 
 
 
 def _confirm(session: CommandSession, phrase: str, otherwise: str) -> None:
-    """Ask for a word that is not typed by accident. Raises ConsentNeeded if no user can be asked."""
+    """Ask for a word that is not typed by accident. Raises RestoreError.CONSENT_NEEDED if no user can be asked."""
     if not can_ask(session):
-        raise ConsentNeeded(otherwise, fix="the same command with --yes")
+        raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
     if click.prompt(f"Type '{name_text(phrase)}' to go on", default="", show_default=False, err=True).strip() != phrase:
         raise click.Abort
 

@@ -12,13 +12,13 @@ import click
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
+from lifeboat_alf.errors import ArchiveError, BadJson, LifeboatError
 from lifeboat_cli.purge import purge_receipt_text as texts
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, is_json_wanted, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, REMOTE, NameOption
 from lifeboat_cli.terminal.output import CommandOutput
-from lifeboat_core.errors import BadSetting, FileExists, UnknownReceipt
+from lifeboat_core.errors import BadSetting, DaemonError, ExchangeError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.purge import purged_agent_files, receipt_signing, receipt_store
@@ -193,7 +193,7 @@ def export(session: CommandSession, receipt_id: str, file: Path) -> None:
     try:
         context.files.write_new(file.absolute(), data, mode=0o600)
     except FileExistsError:
-        raise FileExists(f"{file} is there already") from None
+        raise ExchangeError.FILE_EXISTS(f"{file} is there already") from None
     text = f"{file} holds the receipt as of {receipt.changed_at}; check it anywhere: lifeboat receipts verify {file}"
     session.output.document({"id": receipt.id, "path": str(file)}, lambda: session.output.line(text))
 
@@ -220,7 +220,7 @@ def _agent_id(context: Context, named: str) -> str:
 
 
 def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple[Agent, Redaction]:
-    """Return the redaction to send, and its agent. Raises UnknownReceipt, UnknownAgent, VaultError."""
+    """Return the redaction to send, and its agent. Raises DaemonError.UNKNOWN_RECEIPT, UnknownAgent, VaultError."""
     from lifeboat_core.agents import agent as agents
 
     gone = purged_agent_files.find_purged_agent(context, receipt.agent_id)
@@ -231,7 +231,7 @@ def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple
         for row in vault.redaction_rows():
             if row.redaction.id == receipt.id:
                 return agent, row.redaction
-    raise UnknownReceipt(f"the vault here does not know of the purge {receipt.id}")
+    raise DaemonError.UNKNOWN_RECEIPT(f"the vault here does not know of the purge {receipt.id}")
 
 
 def _token(session: CommandSession, from_stdin: bool) -> str:
@@ -252,9 +252,9 @@ def _token(session: CommandSession, from_stdin: bool) -> str:
 
 
 def _findings(context: Context | None, file: Path) -> list[ReceiptFinding]:
-    """Check a receipt. A file that is not strict JSON is invalid. Raises TooLarge, OSError."""
+    """Check a receipt. A file that is not strict JSON is invalid. Raises ArchiveError.TOO_LARGE, OSError."""
     if file.stat().st_size > LARGEST:
-        raise TooLarge(f"{file} is larger than any receipt")
+        raise ArchiveError.TOO_LARGE(f"{file} is larger than any receipt")
     try:
         document = json_codec.decode_strict(file.read_bytes(), entry=file.name)
     except BadJson as error:

@@ -197,14 +197,18 @@ def _standing(context: Context, config: RemoteConfig) -> SecondCopy:
     of them was never read back."""
     from lifeboat_core.remotes import remote_kinds
 
-    known = [] if config.problem else [_describe_agent(context, agent, config) for agent in agents.list_agents(context)]
+    problem = remote_kinds.find_problem(config)
+    kind = None if problem else remote_kinds.find_kind(config.url)
+    known = [] if problem else [_describe_agent(context, agent, config) for agent in agents.list_agents(context)]
     verified = [one.verified_at or "" for one in known]
     oldest = min(verified, default=None) or None
     return SecondCopy(
         **_describe_remote(config),
-        readable="" if config.problem else remote_kinds.find_kind(config.url).readable_by(config),
+        kind=None if kind is None else kind.name,
+        readable="" if kind is None else kind.readable_by(config),
+        needs_token=kind is not None and kind.needs_token,
         has_token=remote_registry.load_token(context, config.name) is not None,
-        problem=config.problem,
+        problem=problem,
         verified_at=oldest,
         agents=tuple(known),
     )
@@ -277,7 +281,7 @@ def remove(session: CommandSession, remote: str, keep_token: bool, yes: bool) ->
 
 
 def _name_of(context: Context, text: str) -> str:
-    """Return the name of a remote, even if its file is invalid. Raises UnknownRemote."""
+    """Return the name of a remote, even if its file is invalid. Raises SecondCopyError.UNKNOWN_REMOTE."""
     same = [name for name in remote_registry.list_remote_names(context) if name.casefold() == text.casefold()]
     return same[0] if same else remote_registry.find_remote(context, text).name
 

@@ -24,7 +24,7 @@ _MOST_BYTES, _MOST_LINES = 2048, 12
 
 def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) -> None:
     """Show an unsigned state and get the user's consent: an answer on a terminal, elsewhere the code of the state that
-    was shown (`seen`). A dry run only shows it. Raises UnsignedState."""
+    was shown (`seen`). A dry run only shows it. Raises RestoreError.UNSIGNED_STATE."""
     from lifeboat_core.restore.restore_run import make_unsigned_error
     from lifeboat_core.restore.seen_code import make_seen_code
 

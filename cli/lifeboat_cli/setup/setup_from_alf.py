@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def take_over_from_alf(session: CommandSession, *, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool) -> int:
     """Take over every agent that the client knows, and return the exit status. Raises NoAlfClient,
-    HostedHistoryError."""
+    ExchangeError.HOSTED_HISTORY."""
     from lifeboat_core.exchange import alf_client, alf_taking_over
     from lifeboat_core.exchange.alf_service import HostedService
     from lifeboat_daemon.work.operations import discover

@@ -38,7 +38,7 @@ class StatusView:
 
 def view_status(session: CommandSession, name: str | None) -> StatusView:
     """Collect the status now. Vaults and workspaces are read here, because the daemon's knowledge may be a moment old.
-    Raises UnknownAgent, AmbiguousAgent."""
+    Raises UnknownAgent, AgentError.AMBIGUOUS_AGENT."""
     context = session.context
     chosen = None if name is None else agents.find_agent(context, name)
     told, silent = _told(session)

@@ -41,7 +41,7 @@ def watch_status(
     is_over: Callable[[], bool] = lambda: False,
 ) -> int:
     """Print until Ctrl+C, which is the normal end, or until `is_over` returns True after a check. `pause` is in
-    seconds. Raises UnknownAgent, AmbiguousAgent."""
+    seconds. Raises UnknownAgent, AgentError.AMBIGUOUS_AGENT."""
     news = _StatusEvents(session, pause)
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(news), _page(session) as page:
         while True:

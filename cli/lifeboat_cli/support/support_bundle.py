@@ -74,7 +74,8 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
 
 
 def write_support_bundle(context: Context, target: Path) -> list[BundlePart]:
-    """Write a bundle that only its owner can read, and return its parts. Raises FileExists, ExchangeError."""
+    """Write a bundle that only its owner can read, and return its parts. Raises ExchangeError.FILE_EXISTS,
+    ExchangeError."""
     with create_file(context.files, target) as stream:
         found = gather_bundle_parts(context)
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -16,7 +16,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents.locks import LockPatience
-from lifeboat_core.errors import ConsentNeeded, HomeAbsent
+from lifeboat_core.errors import HomeError, RestoreError
 from lifeboat_core.home import crash_recovery
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
@@ -71,7 +71,7 @@ def _with_session(
 def _open_existing(*, as_json: bool) -> CommandSession:
     home = Home.locate(os.environ)
     if home.is_absent():
-        raise HomeAbsent(f"nothing is in {home.folder}, and nothing was made")
+        raise HomeError.ABSENT(f"nothing is in {home.folder}, and nothing was made")
     return open_session(as_json=as_json)
 
 
@@ -95,10 +95,10 @@ def can_ask(session: CommandSession) -> bool:
 
 
 def ask_confirmation(session: CommandSession, question: str, *, otherwise: str) -> None:
-    """Ask before an action that is hard to undo; a no ends the command. Raises ConsentNeeded, with `otherwise` as its
-    message, if no user can be asked."""
+    """Ask before an action that is hard to undo; a no ends the command. Raises RestoreError.CONSENT_NEEDED, with
+    `otherwise` as its message, if no user can be asked."""
     if not can_ask(session):
-        raise ConsentNeeded(otherwise, fix="the same command with --yes")
+        raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
     click.confirm(line_text(question), abort=True, err=True)
 
 

@@ -31,7 +31,8 @@ def open_destination(
     session: CommandSession, target: Path | None, *, force: bool | None = None
 ) -> Iterator[Write | None]:
     """Open the destination of a text: nothing, standard output, or a file that only its owner can read, written
-    atomically. `force` is None if the user cannot ask to replace a file. Raises FileExists, ExchangeError."""
+    atomically. `force` is None if the user cannot ask to replace a file. Raises ExchangeError.FILE_EXISTS,
+    ExchangeError."""
     from lifeboat_core.exchange.new_file import create_file
 
     if target is None:

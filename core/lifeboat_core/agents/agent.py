@@ -1,4 +1,4 @@
-"""An agent as this machine knows it: one file `agents/<id>.toml` that says what the user decided about it."""
+"""An agent as this machine knows it: one file `agents/<id>.toml` with what the user decided."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from lifeboat_alf.common import ids, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
-from lifeboat_core.errors import AmbiguousAgent, ConfigError, UnknownAgent
+from lifeboat_core.errors import AgentError, ConfigError, UnknownAgent
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import names_in
 from lifeboat_core.settings import config_file
 
 SETTINGS = "settings"
 AGENT_FILE = "agent.toml"
-"""The agent's file, kept in the vault of an agent that was removed."""
+"""The agent's file, kept in the vault of a removed agent."""
 _GOOD = ".good.toml"
-"""Copies of agents' files that could be used, in `state/`."""
+"""Copies of valid agents' files in `state/`."""
 _VAULT_FILE = "vault.db"
-"""As `lifeboat_vault.vault` calls it, which is too heavy for the daemon."""
+"""The name in `lifeboat_vault.vault`, which is too heavy for the daemon to import."""
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 9000
 
 
@@ -33,9 +33,9 @@ _EARLIEST_YEAR, _LATEST_YEAR = 1900, 9000
 class Agent:
     """One protected agent.
 
-    `workspace` is absolute. `watched` is False for an agent that an import or a restore registered and nobody
-    asked to protect yet. `paused_until` is a timestamp, None while paused without an end; `paused_at` is when
-    the pause began. `problem` says why the file on disk is not the one in force.
+    `workspace` is absolute. `watched` is False for an agent that an import or a restore registered and that no user has
+    protected yet. `paused_until` is a timestamp, None while paused without an end; `paused_at` is when the pause began.
+    `problem` says why the file on disk is not in force.
     """
 
     id: str
@@ -52,8 +52,8 @@ class Agent:
     problem: str | None = None
 
     def is_paused(self, now: str) -> bool:
-        """Whether captures rest at a given time. By a clock that stands long before a pause began, it is over: nobody
-        knows when it would end."""
+        """Return whether captures are paused at a time. Under a clock far before the beginning of a pause, the pause is
+        over: otherwise its end would be unknown."""
         if not self.paused or self.paused_until is None:
             return self.paused
         return now < self.paused_until and not self._is_long_before_pause(now)
@@ -86,7 +86,7 @@ def _from_document(document: Mapping[str, Any], agent_id: str) -> Agent:
 
 
 def _folder(value: Any) -> Path:
-    """An absolute path. Raises TypeError, ValueError for what can be none."""
+    """Return an absolute path. Raises TypeError, ValueError."""
     os.fsencode(value)
     if "\0" in value or not os.path.isabs(value):
         raise ValueError("workspace is an absolute path")
@@ -94,7 +94,7 @@ def _folder(value: Any) -> Path:
 
 
 def _optional_time(value: Any) -> str | None:
-    """A moment that one can reckon with. Raises ValueError, OverflowError."""
+    """Return a valid time or None. Raises ValueError, OverflowError."""
     if not value:
         return None
     moment = times.parse_time(str(value))
@@ -141,7 +141,7 @@ def load_agent(context: Context, agent_id: str) -> Agent:
 
 
 def parse_agent(data: bytes, agent_id: str) -> Agent:
-    """An agent from the bytes of its file. Raises ConfigError."""
+    """Return an agent from the bytes of its file. Raises ConfigError."""
     try:
         return _from_document(config_file.read_toml(data), agent_id)
     except ValueError as error:
@@ -184,8 +184,7 @@ def ids_with_lost_file(context: Context) -> set[str]:
 
 
 def ids_without_description(context: Context) -> set[str]:
-    """Return the vaults that no agent of this home has although no command removed one: nothing says any more whose
-    they are. Raises OSError."""
+    """Return the vaults without an agent that no command removed: nothing says whose they are. Raises OSError."""
     found = _ids_in(context, context.home.vaults_folder, "") - all_ids(context)
     return {agent_id for agent_id in found if _has_vault(context, agent_id)}
 
@@ -208,15 +207,16 @@ def _is_copy_usable(context: Context, agent_id: str) -> bool:
 
 
 def _has_vault(context: Context, agent_id: str) -> bool:
-    """Whether a vault is in its place. That of an agent which is being removed holds the agent's file already."""
+    """Return whether a vault is in its place. The vault of an agent that is being removed has the agent's file
+    already."""
     folder = context.home.vault_folder(agent_id)
     return os.path.lexists(folder / _VAULT_FILE) and not os.path.lexists(folder / AGENT_FILE)
 
 
 def find_agent(context: Context, text: str) -> Agent:
-    """An agent by name, id, beginning of its id (8 characters or more), or workspace.
+    """Return an agent by name, id, beginning of its id (8 characters or more), or workspace.
 
-    Raises UnknownAgent, AmbiguousAgent.
+    Raises UnknownAgent, AgentError.AMBIGUOUS_AGENT.
     """
     agents = list_agents(context)
     for fits in (_by_id, _by_name, _by_folder, _by_prefix):
@@ -224,7 +224,7 @@ def find_agent(context: Context, text: str) -> Agent:
         if len(found) == 1:
             return found[0]
         if found:
-            raise AmbiguousAgent(f"{text!r} is {' and '.join(agent.id for agent in found)}; name the id")
+            raise AgentError.AMBIGUOUS_AGENT(f"{text!r} is {' and '.join(agent.id for agent in found)}; name the id")
     similar = get_close_matches(text, [agent.name for agent in agents if agent.name], n=1)
     suggestion = f"; did you mean {similar[0]!r}?" if similar else ""
     raise UnknownAgent(f"no agent has the name, id or workspace {text!r}{suggestion}")
@@ -247,7 +247,7 @@ def _by_prefix(agent: Agent, text: str) -> bool:
 
 
 def save_agent(context: Context, agent: Agent) -> Agent:
-    """Write an agent's file; comments and unknown fields of an earlier one stay."""
+    """Write an agent's file; comments and unknown fields of the old file stay."""
     import tomlkit
 
     path = context.home.agent_file(agent.id)
@@ -265,7 +265,7 @@ def save_agent(context: Context, agent: Agent) -> Agent:
 
 
 def write_setting(context: Context, agent: Agent, name: str, value: Any | None) -> Agent:
-    """Set one setting for one agent (None: back to what holds for all). Raises ConfigError."""
+    """Set one setting for one agent (None: use the setting for all agents again). Raises ConfigError."""
     import tomlkit
 
     if value is not None:
@@ -278,6 +278,6 @@ def write_setting(context: Context, agent: Agent, name: str, value: Any | None) 
 
 
 def delete_agent_file(context: Context, agent_id: str) -> None:
-    """Remove an agent's file (its vault is not touched)."""
+    """Remove an agent's file; its vault stays."""
     context.files.remove(context.home.agent_file(agent_id))
     _good_file(context, agent_id).unlink(missing_ok=True)

@@ -1,5 +1,4 @@
-"""A capture, the care for the history that follows it, and the sending to second copies: what `lifeboat sync` and a
-worker do with each agent."""
+"""What `lifeboat sync` and a worker do with each agent: capture, maintain the history, send to second copies."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from lifeboat_vault.errors import RemoteDamaged
 def sync_agent(
     context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True
 ) -> JsonObject:
-    """Capture an agent, then (with `care`) let go what retention lets go; one agent of `sync --json`.
+    """Capture an agent, then (with `care`) apply the retention; return one agent of `sync --json`.
 
     `full` and `paced` are those of `capture_agent`. Raises what `capture_agent` raises.
     """
@@ -36,7 +35,7 @@ def sync_agent(
 
 
 def maintain_history(context: Context, agent: Agent) -> list[str]:
-    """What was captured stays captured, whatever the care for the history ends with. What a person should know."""
+    """Apply the retention. Return what the user should know; a failure does not affect what was captured."""
     try:
         with convert_system_errors():
             return thin_history.apply_retention(context, agent)
@@ -47,8 +46,8 @@ def maintain_history(context: Context, agent: Agent) -> list[str]:
 def send_to_remotes(
     context: Context, agent: Agent, *, tell: Callable[[str, int, int | None], None] = lambda *_: None
 ) -> list[JsonObject]:
-    """Send an agent to every second copy now, whatever waits, and read back what is to be read back again; of each what
-    `sync --json` says. Never raises for what fails there. Raises OSError."""
+    """Send an agent to every second copy now without deferral, and read back what is due; return for each what `sync
+    --json` shows. Never raises for a failing remote. Raises OSError."""
     return [_sent(context, agent, config, tell) for config in remote_registry.list_remotes(context)]
 
 
@@ -66,7 +65,7 @@ def _sent(
         if document["state"] == OK:
             _read_back_if_due(context, agent, config)
         elif document["state"] == ERROR and _known(context, agent, config).drill_failed:
-            _read_back(context, agent, config)  # what was lost is there again, which only a drill can tell
+            _read_back(context, agent, config)  # what was lost may be there again, which only a drill can show
             document = conditional_replication.make_sync_document(
                 config, conditional_replication.send_when_suitable(context, agent, config, asked=True, tell=tell)
             )
@@ -95,7 +94,7 @@ def _read_back_if_due(context: Context, agent: Agent, config: RemoteConfig) -> N
 
 
 def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
-    """Verify a remote as the service does it. Raises RemoteDamaged for a copy that does not hold."""
+    """Verify a remote as the service does. Raises RemoteDamaged for a damaged copy."""
     from lifeboat_core.remotes import remote_drill
 
     found = remote_drill.verify_or_drill(context, agent, config)
@@ -105,7 +104,8 @@ def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
 
 
 def find_head_number(context: Context, agent: Agent) -> int | None:
-    """The newest sequence, which a failed capture leaves as it is; None when there is none, or no vault that opens."""
+    """Return the newest sequence, which a failed capture does not change; None if there is none, or the vault does not
+    open."""
     try:
         with context.vault(agent.id) as vault:
             head = vault.head()

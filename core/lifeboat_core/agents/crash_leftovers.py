@@ -1,4 +1,4 @@
-"""What processes that ended half-way left in the home, and nobody will ever ask for."""
+"""Remove what interrupted processes left in the home."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from lifeboat_core.home.folder_names import folders_in
 from lifeboat_vault.errors import VaultError, VaultMissing
 
 OLD_SECONDS = 3600
-"""Whoever is still at work with a temporary file is done with it by then."""
+"""A temporary file of this age is not in use any more."""
 _RESTORES = ("restore", "restore/undo", "restore/receipts", "restore/origins")
 _FOLDERS = ("", "agents", "remotes", "state", "state/keys", "state/keys/agents", "keys", *_RESTORES)
 
 
 def remove_temporary_files(context: Context) -> list[Path]:
-    """Remove the temporary files of atomic writes that never got their name; which ones. Raises OSError."""
+    """Remove the temporary files of atomic writes that were never renamed; return them. Raises OSError."""
     folders = (context.home.folder / name for name in _FOLDERS)
     found = [Path(entry.path) for folder in folders if folder.is_dir() for entry in context.files.scan(folder)]
     gone = [path for path in found if path.name.startswith(".") and path.name.endswith(".tmp") and _is_old(path)]
@@ -29,8 +29,8 @@ def remove_temporary_files(context: Context) -> list[Path]:
 
 
 def remove_begun_vaults(context: Context) -> list[Path]:
-    """Remove vaults of agents that were never registered and that hold nothing; which ones. The caller holds the
-    home's lock."""
+    """Remove vaults of agents that were never registered and that are empty; return them. The caller holds the home's
+    lock."""
     found = folders_in(context.files, context.home.vaults_folder)
     folders = [folder for folder in found if ids.is_uuid(folder.name)]
     gone = [folder for folder in folders if _is_nobodys(context, folder) and _is_empty(context, folder.name)]
@@ -44,7 +44,7 @@ def _is_nobodys(context: Context, folder: Path) -> bool:
 
 
 def _is_empty(context: Context, agent_id: str) -> bool:
-    """Whether a vault was never finished or never committed to. A damaged one may hold anything: it stays."""
+    """Return whether a vault was never finished or never committed to. A damaged one may contain anything: it stays."""
     try:
         with context.vault(agent_id) as vault:
             return vault.head() is None
@@ -55,7 +55,7 @@ def _is_empty(context: Context, agent_id: str) -> bool:
 
 
 def _is_old(path: Path) -> bool:
-    """By the file system's own time, whatever clock the program is given."""
+    """Return the age by the time of the file system, not by the program's clock."""
     try:
         return time.time() - path.lstat().st_mtime > OLD_SECONDS
     except FileNotFoundError:

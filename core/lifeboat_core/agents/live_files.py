@@ -1,4 +1,4 @@
-"""Files of the workspace that look as they did when they were captured, for a verification to compare with."""
+"""Files of the workspace that are unchanged since they were captured, for a verification to compare with."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LiveFiles:
 
     @classmethod
     def of(cls, files: FileOperations, workspace: Path, scratch: Path) -> LiveFiles:
-        """The files of a workspace, reached without following a link in it."""
+        """Return the files of a workspace, reached without following a link in it."""
         real = Path(os.path.realpath(workspace))
         return cls(FilesBeneath(files, [real]), real, scratch)
 
@@ -43,7 +43,7 @@ class LiveFiles:
             return None
 
     def _committed(self, path: Path, item: WantedFile) -> bytes | None:
-        """The state of a database in use, whose own bytes are not what was captured. None where its log has a later
+        """Return the state of a database in use, whose own bytes differ from the capture. None if its log has a later
         one. Raises OSError."""
         try:
             found = sqlite_files.read_database(self.files, path, LARGEST + item.size, self.scratch)

@@ -1,7 +1,7 @@
 """One lock per agent, held by capture, restore, purge and thinning; entering it again in the same thread is free.
 
-What the service does by itself is short: a command of a person waits for it, and says so, instead of failing. For what
-another command does nobody waits.
+What the service does unasked is short: a command of a user waits for it and says so. A command never waits for another
+command.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
 
 UNASKED = frozenset({"capture", "verify", "thin", "drop versions"})
-"""Purposes of what the service does by itself."""
+"""Purposes of what the service does unasked."""
 SECONDS = 30.0
 SAID_AFTER = 2.0
 FILE_SECONDS = 10.0
 """Seconds that a command waits for another one that writes the same file."""
 REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT})
-"""Why a folder lets nothing be made in it."""
+"""Errors of a folder in which nothing can be created."""
 _LOOK = 0.3
-"""Seconds. Who took the lock a moment ago may not have written yet who it is."""
+"""Seconds. A process that took the lock a moment ago may not have written its note yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockPatience:
-    """How a command waits for what the service does by itself: so many `seconds`, and after `said_after` of them it
-    calls `tell` with a sentence."""
+    """How long a command waits for what the service does: `seconds` at most, and after `said_after` seconds it calls
+    `tell` with a sentence."""
 
     tell: Callable[[str], None]
     seconds: float = SECONDS
@@ -55,9 +55,11 @@ class LockPatience:
 def agent_lock(
     context: Context, agent_id: str, purpose: str, *, timeout: float | None = None, only_reads: bool = False
 ) -> Iterator[None]:
-    """Hold an agent's lock. `purpose` (a word: capture, restore) is what others are told; `timeout` in seconds, None to
-    wait as the context is patient: at once or never, where it is not. `only_reads`: the work needs no room in the home,
-    so it goes on where `locks/` cannot be written.
+    """Hold an agent's lock.
+
+    `purpose` (a word: capture, restore) is shown to other commands. `timeout` is in seconds; None waits as long as the
+    context is patient, otherwise not at all. `only_reads`: the work writes nothing into the home, so it continues where
+    `locks/` cannot be written.
 
     Raises Busy, naming the holder, when it is not free in time.
     """
@@ -67,21 +69,21 @@ def agent_lock(
 
 @contextlib.contextmanager
 def home_lock(context: Context, purpose: str, *, timeout: float = 10.0) -> Iterator[None]:
-    """Hold the short lock of the whole home: agents are added, moved and removed under it."""
+    """Hold the short lock of the whole home, under which agents are added, moved and removed."""
     with _held(context, context.home.locks_folder / "home", purpose, timeout):
         yield
 
 
 @contextlib.contextmanager
 def file_lock(context: Context, target: Path, purpose: str) -> Iterator[None]:
-    """Write a file that anybody named, alone among the commands of this home. The lock lies in the home: nothing is
-    left beside the file. Raises Busy."""
+    """Write a file that a user named, alone among the commands of this home. The lock is in the home: no file stays
+    beside the target. Raises Busy."""
     with _held(context, context.home.locks_folder / make_lock_name(target), purpose, FILE_SECONDS):
         yield
 
 
 def make_lock_name(target: Path) -> str:
-    """What the lock of a file is called."""
+    """Return the name of the lock of a file."""
     return f"file-{hashlib.blake2b(os.fsencode(target.absolute()), digest_size=16).hexdigest()}"
 
 
@@ -116,9 +118,9 @@ def _held(
 
 @contextlib.contextmanager
 def _held_as_it_is(context: Context, path: Path, note: Path) -> Iterator[None]:
-    """Hold a lock file that cannot be opened for writing, against a process that opened it before. Where there is none,
-    no process can make one, so nothing has to be held. Raises Busy."""
-    if sys.platform == "win32":  # filelock keeps a lock of another kind there
+    """Hold a lock file that cannot be opened for writing, against a process that opened it before. If there is none, no
+    process can create one, so nothing has to be held. Raises Busy."""
+    if sys.platform == "win32":  # filelock holds a lock of another kind there
         yield
         return
     import fcntl
@@ -137,7 +139,7 @@ def _held_as_it_is(context: Context, path: Path, note: Path) -> Iterator[None]:
 
 
 def _acquire(context: Context, lock: FileLock, note: Path, patience: LockPatience) -> None:
-    """Raises Timeout once patience is at its end, or the lock is held for what nobody waits for."""
+    """Raises Timeout once patience is at its end, or the lock is held for work that is never waited for."""
     began, is_said = time.monotonic(), False
     while True:
         try:
@@ -153,10 +155,10 @@ def _acquire(context: Context, lock: FileLock, note: Path, patience: LockPatienc
 
 
 def write_holder_note(context: Context, note: Path, body: bytes) -> None:
-    """Say who holds a lock; whoever waits reads it. Not synced: it means nothing after a power cut.
+    """Note who holds a lock, for processes that wait. Not synced: the note is meaningless after a power cut.
 
-    The lock is held, so nobody else writes the temporary file; what is left of one was of a process that ended. On a
-    full disk there is no note, and the lock holds all the same: a restore onto another disk must not need one.
+    The lock is held, so no other process writes the temporary file; a leftover one is of a process that ended. On a
+    full disk there is no note, and the lock works all the same: a restore onto another disk must not need one.
     """
     temporary = note.with_name(f"{note.name}.tmp")
     with contextlib.suppress(OSError):
@@ -174,7 +176,7 @@ def _holder_text(context: Context, note: Path) -> str:
 
 
 def _holder(context: Context, note: Path) -> JsonObject:
-    """What the note says; nothing where it says nothing that can be read."""
+    """Return what the note says; nothing if it cannot be read."""
     try:
         holder = json_codec.decode_json(read_all(context.files, note))
     except (OSError, msgspec.DecodeError):

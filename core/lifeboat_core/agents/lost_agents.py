@@ -1,6 +1,6 @@
-"""Agents whose description is lost: written again from what `state/` and their vaults still say, or named.
+"""Agents whose description is lost: rewrite it from `state/` and their vaults, or report them.
 
-`lifeboat_core.agents.agent` reads a lost `agents/<id>.toml` from its copy in `state/`. Where both are lost, the vault
+`lifeboat_core.agents.agent` reads a lost `agents/<id>.toml` from its copy in `state/`. If both are lost, the vault
 still knows which folder was captured.
 """
 
@@ -19,11 +19,10 @@ from lifeboat_core.system_refusals import convert_system_errors
 
 
 def rebuild_lost_agents(context: Context) -> list[str]:
-    """Write the lost files of agents again and return a sentence for each. What cannot be rebuilt stays for
-    `describe_lost_agents`.
+    """Write the lost files of agents again and return a sentence for each. `describe_lost_agents` reports the others.
 
-    Light while nothing is lost. Another command that holds the home's lock may be making an agent: then nothing is
-    done.
+    Light while nothing is lost. Does nothing while another command, which may be making an agent, holds the home's
+    lock.
     """
     with contextlib.suppress(LifeboatError, OSError):
         if not (agent_files.ids_with_lost_file(context) or agent_files.ids_without_description(context)):
@@ -34,7 +33,7 @@ def rebuild_lost_agents(context: Context) -> list[str]:
 
 
 def describe_lost_agents(context: Context) -> list[str]:
-    """Name the vaults that were captured here and whose agent is lost, for people."""
+    """Return for people the vaults that were captured here and whose agent is lost."""
     try:
         with convert_system_errors():
             lost = sorted(agent_files.ids_without_description(context))
@@ -60,7 +59,7 @@ def _from_copies(context: Context) -> list[str]:
     for agent_id in sorted(agent_files.ids_with_lost_file(context)):
         with contextlib.suppress(
             LifeboatError, OSError
-        ):  # it stays for `describe_lost_agents`, and the others are written
+        ):  # `describe_lost_agents` reports this one, and the others are written
             agent = agent_files.load_agent(context, agent_id)
             if agent_id in agent_files.ids_with_file(context):
                 said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its copy")
@@ -82,7 +81,7 @@ def _from_vaults(context: Context) -> list[str]:
 
 
 def _described(context: Context, agent_id: str) -> Agent | None:
-    """The agent as its vault knows it; None where that does not say which folder was captured."""
+    """Return the agent as its vault knows it; None if that does not say which folder was captured."""
     from lifeboat_core.capture import known_installation
     from lifeboat_core.restore import wanted_contents
 
@@ -102,8 +101,8 @@ def _described(context: Context, agent_id: str) -> Agent | None:
 
 
 def _is_from_here(context: Context, agent_id: str) -> bool:
-    """Whether a workspace was captured into a vault; into that of an import which was cut off, none was. One that does
-    not open may have been."""
+    """Return whether a workspace was captured into a vault, which is not so for an interrupted import. A vault that
+    does not open counts as captured."""
     from lifeboat_core.capture import known_installation
 
     try:

@@ -1,4 +1,4 @@
-"""What a user does with agents: find, protect, move, copy, pause, accept, remove."""
+"""What a user does with agents: discover, protect, move, clone, pause, accept removals, remove."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lifeboat_core.capture import known_installation, mass_loss_guard, runtime_t
 from lifeboat_core.capture.capture_report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.capture.workspace_survey import MOUNTS, ROOT
-from lifeboat_core.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
+from lifeboat_core.errors import AgentError, ConfigError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there, paths_in
 from lifeboat_core.remotes import displaced_histories
@@ -58,7 +58,7 @@ __all__ = [
 
 
 def discover_agents(context: Context) -> list[DiscoveredAgent]:
-    """Agents of every known runtime on this machine, protected or not."""
+    """Return the agents of every known runtime on this machine, protected or not."""
     found = []
     for adapter in context.adapters():
         found += adapter.discover(context.environment, context.user_home)
@@ -68,17 +68,19 @@ def discover_agents(context: Context) -> list[DiscoveredAgent]:
 def protect_workspace(
     context: Context, workspace: Path, *, runtime: str | None = None, name: str | None = None, new: bool = False
 ) -> tuple[Agent, CaptureReport]:
-    """Protect a workspace and capture it at once; a key is made when there is none.
+    """Protect a workspace and capture it at once; make a key if there is none.
 
-    A folder that an import or a restore registered goes on as that agent, and so does one whose agent was removed
-    while its vault is still kept; `new` makes another agent of it. Raises AlreadyProtected, WorkspaceRefused, and
+    A folder that an import or a restore registered continues as that agent, and so does one whose removed agent still
+    has a vault; `new` makes another agent of it. Raises AgentError.ALREADY_PROTECTED, AgentError.WORKSPACE_REFUSED, and
     what the adapter and the capture raise.
     """
     folder = Path(os.path.realpath(workspace))
     with home_lock(context, "agents add"):
         known = _registered(context, folder) or (None if new else _brought_back(context, folder, runtime))
         if known is not None and known.watched:
-            raise AlreadyProtected(f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}")
+            raise AgentError.ALREADY_PROTECTED(
+                f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}"
+            )
         if known is not None and not new:
             _fetch_vault(context, known.id)
             agent = save_agent(context, replace(known, watched=True, name=_typable(name) if name else known.name))
@@ -90,7 +92,7 @@ def protect_workspace(
 
 
 def is_known_workspace(context: Context, workspace: Path) -> bool:
-    """Whether a folder belongs to an agent of this home, or did to one whose vault is still kept."""
+    """Return whether a folder belongs to an agent of this home, or did to one whose vault is still kept."""
     folder = Path(os.path.realpath(workspace))
     kept = [_removed_agent(context, vault) for vault in _kept_vaults(context)]
     removed = [agent for agent in kept if agent is not None and Path(os.path.realpath(agent.workspace)) == folder]
@@ -102,7 +104,7 @@ def _registered(context: Context, folder: Path) -> Agent | None:
 
 
 def _brought_back(context: Context, folder: Path, runtime: str | None) -> Agent | None:
-    """The agent of this folder that was removed last, registered again; None when none is kept."""
+    """Register the newest removed agent of this folder again and return it; None if none is kept."""
     in_use = {agent.id for agent in list_agents(context)}
     for vault in sorted(_kept_vaults(context), key=partial(_removed_at, context), reverse=True):
         agent = _removed_agent(context, vault)
@@ -116,13 +118,13 @@ def _brought_back(context: Context, folder: Path, runtime: str | None) -> Agent 
 
 
 def _kept_vaults(context: Context) -> list[Path]:
-    """The vaults of removed agents. Raises OSError."""
+    """Return the vaults of removed agents. Raises OSError."""
     found = folders_in(context.files, context.home.vaults_folder)
     return [folder for folder in found if is_there(context.files, folder / AGENT_FILE)]
 
 
 def _removed_agent(context: Context, vault: Path) -> Agent | None:
-    """None for a file or a vault that cannot be read any more: it must not keep anything from being added."""
+    """Return a removed agent; None if its file or vault cannot be read: that must not block adding agents."""
     try:
         Vault.open(vault, files=context.files, clock=context.clock).close()
         return agent_files.parse_agent(read_all(context.files, vault / AGENT_FILE), vault.name.removeprefix(REMOVED))
@@ -131,7 +133,7 @@ def _removed_agent(context: Context, vault: Path) -> Agent | None:
 
 
 def _fetch_vault(context: Context, agent_id: str) -> None:
-    """Put the vault of an agent that was removed back in its place. Safe to do again."""
+    """Put the vault of a removed agent back in its place. Safe to repeat."""
     kept, folder = _kept_folder(context, agent_id), context.home.vault_folder(agent_id)
     if kept.exists() and not folder.exists():
         context.files.replace(kept, folder)
@@ -144,7 +146,7 @@ def _kept_folder(context: Context, agent_id: str) -> Path:
 
 def _make(context: Context, folder: Path, runtime: str | None, name: str | None) -> Agent:
     if not folder.is_dir():
-        raise WorkspaceRefused(f"{folder} is not a folder", fix="lifeboat agents discover")
+        raise AgentError.WORKSPACE_REFUSED(f"{folder} is not a folder", fix="lifeboat agents discover")
     check_workspace(context, folder)
     adapter = context.adapter(runtime) if runtime else context.recognise(folder)
     installation = adapter.locate(folder, context.environment, context.user_home)
@@ -163,13 +165,14 @@ def _make(context: Context, folder: Path, runtime: str | None, name: str | None)
 
 
 def _typable(name: str) -> str:
-    """Without what steers a terminal or cannot be seen, and without a dash in front, by which it would be an option."""
+    """Return a name without control characters and invisible ones, and without a leading dash, which would make it an
+    option."""
     seen = "".join(letter if letter.isprintable() else " " for letter in name)
     return " ".join(seen.split()).lstrip("- ")[:LONGEST_NAME].rstrip() or "agent"
 
 
 def choose_free_name(context: Context, wanted: str) -> str:
-    """The name that is wanted, or one like it: not taken, and one that can be typed. Agents name themselves."""
+    """Return the wanted name or a similar one that is not taken and can be typed. Agents name themselves."""
     taken = {agent.name.casefold() for agent in list_agents(context)}
     wanted = _typable(wanted)
     name, number = wanted, 2
@@ -179,30 +182,30 @@ def choose_free_name(context: Context, wanted: str) -> str:
 
 
 def register_agent(context: Context, agent: Agent) -> Agent:
-    """Take up an agent that came from an archive or another vault: its vault is there, nobody watches it yet."""
+    """Register an agent that came from an archive or another vault: its vault is there, and it is not watched yet."""
     context.keys().ensure()
     return save_agent(context, replace(agent, watched=False, added_at=agent.added_at or context.now()))
 
 
 def check_workspace(context: Context, folder: Path, *, but: str | None = None) -> None:
-    """Refuse what must not be a workspace. `but` is the id of an agent whose own folder is allowed.
+    """Refuse a folder that must not be a workspace. `but` is the id of an agent whose own folder is allowed.
 
-    Raises WorkspaceRefused, AlreadyProtected.
+    Raises AgentError.WORKSPACE_REFUSED, AgentError.ALREADY_PROTECTED.
     """
     real = Path(os.path.realpath(folder))
     home = Path(os.path.realpath(context.home.folder))
     if not is_utf8(str(real)):
-        raise WorkspaceRefused(f"the path {make_printable(str(real))} is no UTF-8 text")
+        raise AgentError.WORKSPACE_REFUSED(f"the path {make_printable(str(real))} is no UTF-8 text")
     if real == Path(real.anchor):
-        raise WorkspaceRefused(f"{real} is the root of the file system")
+        raise AgentError.WORKSPACE_REFUSED(f"{real} is the root of the file system")
     if real in _home_folders(context):
-        raise WorkspaceRefused(f"{real} is a home folder; name the agent's workspace in it")
+        raise AgentError.WORKSPACE_REFUSED(f"{real} is a home folder; name the agent's workspace in it")
     if _nested(real, home):
-        raise WorkspaceRefused(_overlap(real, home, f"the home of Lifeboat ({home})"))
+        raise AgentError.WORKSPACE_REFUSED(_overlap(real, home, f"the home of Lifeboat ({home})"))
     for agent in list_agents(context):
         other = Path(os.path.realpath(agent.workspace))
         if agent.id != but and _nested(real, other):
-            raise AlreadyProtected(_overlap(real, other, f"{other}, the workspace of {agent.name}"))
+            raise AgentError.ALREADY_PROTECTED(_overlap(real, other, f"{other}, the workspace of {agent.name}"))
 
 
 def _overlap(folder: Path, other: Path, named: str) -> str:
@@ -219,11 +222,12 @@ def _nested(one: Path, other: Path) -> bool:
 
 
 def move_agent(context: Context, agent: Agent, folder: Path) -> tuple[Agent, CaptureReport]:
-    """The agent lives in another folder from now on. Raises WorkspaceRefused, AlreadyProtected."""
+    """Use another folder as the workspace of an agent. Raises AgentError.WORKSPACE_REFUSED,
+    AgentError.ALREADY_PROTECTED."""
     real = Path(os.path.realpath(folder))
     with home_lock(context, "agents move"), agent_lock(context, agent.id, "move"):
         if not real.is_dir():
-            raise WorkspaceRefused(f"{real} is not a folder")
+            raise AgentError.WORKSPACE_REFUSED(f"{real} is not a folder")
         check_workspace(context, real, but=agent.id)
         installation = context.adapter(agent.runtime).locate(real, context.environment, context.user_home)
         moved = save_agent(context, replace(agent, workspace=real, native_id=installation.native_id))
@@ -236,32 +240,36 @@ def move_agent(context: Context, agent: Agent, folder: Path) -> tuple[Agent, Cap
 def clone_agent(
     context: Context, agent: Agent, folder: Path, *, name: str | None = None
 ) -> tuple[Agent, CaptureReport]:
-    """A new agent with its own id for a folder that holds a copy of another agent's workspace."""
+    """Make a new agent for a folder that holds a copy of another agent's workspace."""
     return protect_workspace(context, folder, runtime=agent.runtime, name=name or f"{agent.name}-copy", new=True)
 
 
 def rename_agent(context: Context, agent: Agent, name: str) -> Agent:
-    """Raises NameRefused when the name is taken, or is none."""
+    """Raises AgentError.NAME_REFUSED when the name is taken, or is none."""
     with home_lock(context, "agents rename"):
         name = name.strip()
         if not name or not name.isprintable():
-            raise NameRefused("a name has at least one letter, and no line breaks")
+            raise AgentError.NAME_REFUSED("a name has at least one letter, and no line breaks")
         if _typable(name) != name:
-            raise NameRefused(f"a name has no dash in front, single spaces, and {LONGEST_NAME} characters at most")
+            raise AgentError.NAME_REFUSED(
+                f"a name has no dash in front, single spaces, and {LONGEST_NAME} characters at most"
+            )
         if choose_free_name(context, name) != name and name.casefold() != agent.name.casefold():
-            raise NameRefused(f"there is an agent called {name!r} already")
+            raise AgentError.NAME_REFUSED(f"there is an agent called {name!r} already")
         return save_agent(context, replace(agent, name=name))
 
 
 def remove_agent(context: Context, agent: Agent) -> Path:
-    """Stop protecting an agent. Its vault stays for 30 days under another name, which is returned; `protect_workspace`
-    of the same folder goes on with it."""
+    """Stop protecting an agent, and return its vault.
+
+    The vault stays for 30 days under another name; `protect_workspace` of the same folder continues with it.
+    """
     with home_lock(context, "agents remove"), agent_lock(context, agent.id, "remove"):
         return _put_away(context, agent)
 
 
 def _put_away(context: Context, agent: Agent) -> Path:
-    """Cut off anywhere, this leaves a vault that can be brought back, and that is swept in time."""
+    """Move the vault away. An interruption leaves a vault that can be restored, and that is swept later."""
     kept, folder = _kept_folder(context, agent.id), context.home.vault_folder(agent.id)
     if folder.exists():
         write_atomic(context.files, folder / AGENT_FILE, read_all(context.files, context.home.agent_file(agent.id)))
@@ -275,8 +283,8 @@ def _put_away(context: Context, agent: Agent) -> Path:
 
 
 def set_aside_vault(context: Context, agent_id: str) -> None:
-    """Make room for a vault of this id. What is in its place belongs to no agent here (an import was cut off between
-    vault and agent); it is kept like the vault of a removed agent, in case somebody deleted the agent's file."""
+    """Make room for a vault with this id. A vault in its place belongs to no agent (an import was interrupted between
+    vault and agent); it is kept like that of a removed agent, in case a user deleted the agent's file."""
     folder, now = context.home.vault_folder(agent_id), context.now()
     if folder.exists():
         kept = folder.with_name(f"{REMOVED}{ids.make_id(now)}")
@@ -285,8 +293,8 @@ def set_aside_vault(context: Context, agent_id: str) -> None:
 
 
 def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:
-    """Delete vaults that were removed more than 30 days ago, and those that gave way to another machine's more than 90
-    days ago; only on a time that is trusted."""
+    """Delete vaults that were removed more than 30 days ago and displaced histories older than 90 days, on a trusted
+    time only."""
     import shutil
 
     gone = []
@@ -306,7 +314,7 @@ def _removed_at(context: Context, folder: Path) -> datetime:
 
 
 def _stamp(note: Path) -> datetime | None:
-    """None for a note that was cut off: then the vault stays."""
+    """Return the time in a note, None for an incomplete note: then the vault stays."""
     try:
         return times.parse_time(note.read_text().splitlines()[-1])
     except (IndexError, ValueError):
@@ -314,19 +322,19 @@ def _stamp(note: Path) -> datetime | None:
 
 
 def pause_agent(context: Context, agent: Agent, *, hours: float | None = None) -> Agent:
-    """Rest captures, for some hours or until `resume_agent`."""
+    """Pause captures, for some hours or until `resume_agent`."""
     now = context.clock.now()
     until = None if hours is None else times.to_text(now + timedelta(hours=hours))
     return save_agent(context, replace(agent, paused=True, paused_until=until, paused_at=times.to_text(now)))
 
 
 def resume_agent(context: Context, agent: Agent) -> Agent:
-    """Go on, or begin with an agent that came from an import."""
+    """Resume captures, or start with an agent that came from an import."""
     return save_agent(context, replace(agent, paused=False, paused_until=None, paused_at=None, watched=True))
 
 
 def accept_removals(context: Context, agent: Agent) -> bool:
-    """Say that what was removed may go, and that the workspace is the right one. False when nothing was held."""
+    """Accept held removals, and the workspace as the right one. Return False when nothing was held."""
     with agent_lock(context, agent.id, "accept"), context.vault(agent.id) as vault:
         held = vault.get(mass_loss_guard.DECISION)
         head = vault.head()

@@ -1,7 +1,7 @@
-"""Names of a state that cannot stand in one folder: the check that a commit and a restore share.
+"""Names of a state that cannot exist in one folder: the check that a commit and a restore share.
 
-A file or a link leaves no room for names below it, and no name stands twice. A state that holds both cannot be restored
-as a whole. Conflicts arise when a name changes its kind and what was there before stays in the state.
+A file or a link leaves no room for names below it, and no name exists twice. A state with both cannot be restored as a
+whole. Conflicts arise when a name changes its kind and what was there before stays in the state.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lifeboat_alf.common.json_types import JsonObject
 
 FILE, FOLDER = "file", "folder"
 _MOST_ONE_BY_ONE = 100
-"""Changed paths above which reading every name once costs less than asking about each of them."""
+"""Above this many changed paths, reading every name once is cheaper than asking about each of them."""
 
 
 class NameConflict(NamedTuple):
@@ -68,7 +68,7 @@ def find_conflicts(entries: EntryLookup, runtime: str, changed: Collection[str] 
 
 
 class _FolderNames:
-    """Entries by their names in one folder, which archive paths under any of `prefixes` name."""
+    """Entries by their names in one folder, to which archive paths below several `prefixes` belong."""
 
     def __init__(self, entries: EntryLookup, prefixes: tuple[str, ...]) -> None:
         self._entries = entries
@@ -81,7 +81,7 @@ class _FolderNames:
                 self._kinds.setdefault(name, {})[path] = kind
 
     def add_around(self, changed: Iterable[str]) -> None:
-        """Add paths, what stands above and below them, and what has the same name."""
+        """Add paths, the names above and below them, and entries with the same name."""
         for path in changed:
             name = self._name_of(path)
             if name is not None and self._entries.meta(path) is not None:
@@ -96,7 +96,7 @@ class _FolderNames:
 
     def conflicts(self) -> Iterator[NameConflict]:
         for paths in self._kinds.values():
-            raw, *others = sorted(paths, reverse=True)  # a restore takes the raw file where an artifact has its name
+            raw, *others = sorted(paths, reverse=True)  # a restore takes the raw file if an artifact has its name
             yield from (NameConflict(other, raw) for other in others)
         kinds = {name: max(each.values(), key=FOLDER.__ne__) for name, each in self._kinds.items()}
         for above, below in find_blocked_names(kinds):

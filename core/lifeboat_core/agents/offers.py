@@ -1,7 +1,7 @@
-"""Agents that were found and nobody protects: they are offered, never taken.
+"""Agents that were discovered and are not protected: they are offered, never taken.
 
-What a look around found lies in `state/offers.json` (a cache: the next look makes it again). Which folders the user
-does not want to hear of is a decision and lies in `offers.toml` of the home:
+The result of a discovery is in `state/offers.json` (a cache: the next discovery makes it again). The folders that the
+user dismissed are a decision, in `offers.toml` of the home:
 
     dismissed = ["/srv/ada/.openclaw/workspace-old"]
 """
@@ -29,7 +29,7 @@ from lifeboat_core.texts.human_text import quote_argument
 FILE = "offers.toml"
 DISMISSED = "dismissed"
 NAMES = (".aicf", ".aionforge", ".openclaw", ".openclaw-*", ".zeroclaw")
-"""Globs of folders of the user's home that runtimes make, until a look around says which of them the adapters know."""
+"""Globs of folders that runtimes make in the user's home, until a discovery says which ones the adapters know."""
 
 
 class AgentOffer(msgspec.Struct, frozen=True):
@@ -45,8 +45,8 @@ class AgentOffer(msgspec.Struct, frozen=True):
 
 
 class DiscoveryResult(msgspec.Struct, frozen=True):
-    """What the last look around found. `told` are the workspaces that were offered before; `watch_names` the folders of
-    the user's home whose coming is worth another look."""
+    """What the last discovery found. `told` are the workspaces that were offered before; `watch_names` the folders of
+    the user's home whose appearance starts another discovery."""
 
     offers: tuple[AgentOffer, ...] = ()
     told: tuple[str, ...] = ()
@@ -59,17 +59,17 @@ class DiscoveryResult(msgspec.Struct, frozen=True):
 def select_open_offers(
     offers: Iterable[AgentOffer], protected: Collection[str], dismissed: Collection[str]
 ) -> list[AgentOffer]:
-    """Those that are neither protected nor dismissed, by workspace."""
+    """Return the offers that are neither protected nor dismissed, by workspace."""
     return [each for each in offers if each.workspace not in protected and each.workspace not in dismissed]
 
 
 def select_new_offers(offers: Iterable[AgentOffer], told: Collection[str]) -> list[AgentOffer]:
-    """Those that nobody was told of yet."""
+    """Return the offers that the user was not told of yet."""
     return [each for each in offers if each.workspace not in told]
 
 
 def describe_offer(offer: AgentOffer) -> str:
-    """What `status` says of an offer, with the command that accepts it."""
+    """Return what `status` says of an offer, with the command that accepts it."""
     command = f"lifeboat agents add {quote_argument(offer.workspace)}"
     return f"Found {offer.name} ({offer.runtime}), not protected: {command}"
 
@@ -78,9 +78,9 @@ def describe_offer(offer: AgentOffer) -> str:
 
 
 def list_pending_offers(context: Context) -> list[AgentOffer]:
-    """Offers that still stand: of the last look around, what was not protected or dismissed since and is still there.
+    """Return the offers of the last discovery that were not protected or dismissed since and still exist.
 
-    Cheap: one small file, and where it names something, the agents' files. Never raises.
+    Cheap: one small file, and the agents' files if it has offers. Never raises.
     """
     with contextlib.suppress(ConfigError, OSError):
         found = load_last_discovery(context).offers
@@ -93,19 +93,19 @@ def list_pending_offers(context: Context) -> list[AgentOffer]:
 
 
 def load_last_discovery(context: Context) -> DiscoveryResult:
-    """What the last look around found; nothing where there was none or its file cannot be read."""
+    """Return the result of the last discovery; an empty one if there is none or its file cannot be read."""
     return state_cache.read_cache(context.files, _cache(context), DiscoveryResult, _is_sane) or DiscoveryResult()
 
 
 def _is_sane(found: DiscoveryResult) -> bool:
-    """Whether its texts can be paths and names at all."""
+    """Return whether its texts can be paths and names."""
     return not any(
         "\0" in text for text in (*found.told, *found.watch_names, *(each.workspace for each in found.offers))
     )
 
 
 def remember_discovery(context: Context, offers: Sequence[AgentOffer], watch_names: Sequence[str]) -> list[AgentOffer]:
-    """Keep what was found; what of it is open and nobody was told of yet. Writes only what changed."""
+    """Keep the result of a discovery; return the open offers that the user was not told of yet. Writes only changes."""
     before = load_last_discovery(context)
     standing = select_open_offers(offers, list_protected_folders(list_agents(context)), load_dismissed_folders(context))
     told = tuple(sorted({*before.told, *(each.workspace for each in standing)}))
@@ -116,12 +116,12 @@ def remember_discovery(context: Context, offers: Sequence[AgentOffer], watch_nam
 
 
 def list_protected_folders(agents: Iterable[Agent]) -> set[str]:
-    """The real workspaces of agents that are watched."""
+    """Return the real workspaces of agents that are watched."""
     return {os.path.realpath(agent.workspace) for agent in agents if agent.watched}
 
 
 def load_dismissed_folders(context: Context) -> frozenset[str]:
-    """Real paths of the folders that the user does not want to be offered. Raises ConfigError."""
+    """Return the real paths of dismissed folders. Raises ConfigError."""
     path = context.home.folder / FILE
     try:
         found = tomllib.loads(read_all(context.files, path).decode()).get(DISMISSED, [])
@@ -135,7 +135,7 @@ def load_dismissed_folders(context: Context) -> frozenset[str]:
 
 
 def dismiss_folders(context: Context, folders: Iterable[Path | str]) -> list[str]:
-    """Do not offer these folders again; the real paths that were not dismissed before. Raises ConfigError."""
+    """Dismiss folders; return the real paths that were not dismissed before. Raises ConfigError."""
     import tomlkit
 
     known = load_dismissed_folders(context)

@@ -1,4 +1,4 @@
-"""What of an agent is kept and what is not, file by file, with the reason (`lifeboat agents show`)."""
+"""Which files of an agent are kept and which are not, with the reason (`lifeboat agents show`)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ OWNER, ATTRIBUTES, HARD_LINKS, HOLES, SPECIAL_BITS = (
 """What no restore brings back."""
 _NOT_YET = "not captured yet: lifeboat sync"
 _OF_THE_SYSTEM = ("security.", "com.apple.provenance")
-"""Extended attributes that a system gives every file by itself."""
+"""Extended attributes that a system sets on every file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathCoverage:
-    """One path. `how`: managed, artifact, large artifact, link, folder, or not kept; `why` says more. `lost` names what
-    of a file that is kept no restore brings back. `stale` says of one that is kept why its present version is not."""
+    """One path.
+
+    `how`: managed, artifact, large artifact, link, folder, or not kept; `why` says more. `lost` names what of a kept
+    file no restore brings back. `stale` says why the present version of a kept file is not kept.
+    """
 
     path: str
     kept: bool
@@ -53,8 +56,8 @@ class PathCoverage:
 
 
 def list_path_coverage(context: Context, agent: Agent) -> list[PathCoverage]:
-    """Everything the newest state holds, and everything in the workspace and in the runtime's own folder that it does
-    not."""
+    """Return everything in the newest state, and everything in the workspace and the runtime's own folder that is not
+    in it."""
     with context.vault(agent.id) as vault:
         held = list(_held(vault.state())) if vault.head() is not None else []
     reasons = not_captured.list_not_captured_files(context, agent)
@@ -69,7 +72,7 @@ def list_path_coverage(context: Context, agent: Agent) -> list[PathCoverage]:
 
 
 def find_lost(files: FileOperations, path: str) -> tuple[str, ...]:
-    """Return what of a file or folder is in no capture (docs/captures.md); nothing for one that went."""
+    """Return what of a file or folder no capture contains (docs/captures.md); nothing for one that is gone."""
     try:
         found = files.lstat(path)
         attributes = os.listxattr(path, follow_symlinks=False) if hasattr(os, "listxattr") else []
@@ -119,7 +122,7 @@ def _left_out(seen: RootScan, held: set[str], reasons: Mapping[str, str]) -> Ite
 
 
 def _roots(context: Context, agent: Agent) -> list[CaptureRoot]:
-    """The workspace, then the runtime's own folder; none when there is no workspace."""
+    """Return the workspace, then the runtime's own folder; nothing if there is no workspace."""
     try:
         return list(context.adapter(agent.runtime).roots(context.installation(agent)))
     except (AdapterError, OSError):
@@ -127,7 +130,7 @@ def _roots(context: Context, agent: Agent) -> list[CaptureRoot]:
 
 
 def _scan(context: Context, agent: Agent, roots: list[CaptureRoot]) -> RootScan:
-    """The workspace as it is now, by name."""
+    """Scan the names in the workspace as it is now."""
     held = root_scan.HeldRoots(context.files, roots)
     return root_scan.scan_roots(
         held, roots, context.adapter(agent.runtime), ignore_file.parse_ignore_file(_ignore_text(held, roots[0])), {}

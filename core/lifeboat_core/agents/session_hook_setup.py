@@ -1,4 +1,5 @@
-"""Let a runtime tell when a session ended: carry out what an adapter plans, and say what is wrong with it."""
+"""Install the hook with which a runtime reports the end of a session: carry out an adapter's plan, and report
+problems."""
 
 from __future__ import annotations
 
@@ -29,15 +30,15 @@ _WITHOUT_SCRIPT = "import sys; from lifeboat_cli import main; sys.exit(main())"
 
 
 def make_hook_order(context: Context, agent: Agent) -> HookOrder:
-    """What a hook has to know to start `lifeboat sync` for an agent."""
+    """Return what a hook needs to start `lifeboat sync` for an agent."""
     home = context.home.folder if context.environment.get(VARIABLE) else None
     return HookOrder(agent.id, find_own_program(context), home)
 
 
 def find_own_program(context: Context) -> tuple[str, ...]:
-    """The words that start this very Lifeboat; the first is an absolute path, that of a package's link where it is one.
+    """Return the words that start this Lifeboat. The first is an absolute path: of the package's link if there is one.
 
-    A hook outlives the shell it was made in, so nothing is left to a PATH.
+    A hook outlives the shell in which it was installed, so it cannot depend on a PATH.
     """
     script = Path(sys.executable).with_name("lifeboat.exe" if os.name == "nt" else "lifeboat")
     if not (script.is_file() and os.access(script, os.X_OK)):
@@ -49,7 +50,7 @@ def find_own_program(context: Context) -> tuple[str, ...]:
 
 
 def plan_hook(context: Context, agent: Agent, *, remove: bool = False) -> HookPlan:
-    """What would be done. Raises NoHook, which names what counts without a hook, and what `locate` raises."""
+    """Return what would be done. Raises NoHook, which names the alternative, and what `locate` raises."""
     installation, hook = context.installation(agent), context.adapter(agent.runtime).hook
     if remove:
         return HookPlan() if hook is None else hook.remove(installation, make_hook_order(context, agent))
@@ -58,7 +59,7 @@ def plan_hook(context: Context, agent: Agent, *, remove: bool = False) -> HookPl
 
 
 def install_hook(context: Context, agent: Agent) -> HookPlan:
-    """The runtime tells when a session of this agent ends; what was done, empty where it does already.
+    """Make the runtime report the end of this agent's sessions; return what was done, empty if it does already.
 
     Raises NoHook, and HookFailed, when everything is as before.
     """
@@ -72,7 +73,7 @@ def install_hook(context: Context, agent: Agent) -> HookPlan:
 
 
 def remove_hook(context: Context, agent: Agent) -> HookPlan:
-    """The runtime tells of this agent no more; what was done, empty where there was nothing. Raises HookFailed."""
+    """Remove the hook for this agent; return what was done, empty if there was none. Raises HookFailed."""
     with home_lock(context, "agents hook"):
         planned = plan_hook(context, agent, remove=True)
         _carry_out(context, agent, planned)
@@ -80,7 +81,7 @@ def remove_hook(context: Context, agent: Agent) -> HookPlan:
 
 
 def find_hook_problem(context: Context, agent: Agent) -> str:
-    """Why the end of a session is not told, "" when it is. Raises what `plan_hook` raises."""
+    """Return why the end of a session is not reported, "" if it is. Raises what `plan_hook` raises."""
     installation = context.installation(agent)
     with _fallback_named(context, agent):
         return _hook_of(context, agent).problem(installation, make_hook_order(context, agent))
@@ -96,7 +97,7 @@ def _hook_of(context: Context, agent: Agent) -> HookSupport:
 
 @contextlib.contextmanager
 def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
-    """A refusal says what counts instead."""
+    """Name in a refusal what happens without a hook."""
     try:
         yield
     except HookUnavailable as error:
@@ -106,7 +107,7 @@ def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
 
 
 def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:
-    """Write, run, remove. What was written goes back when a command of the runtime fails. Raises HookFailed."""
+    """Write, run, remove. What was written is undone when a command of the runtime fails. Raises HookFailed."""
     folder, files = context.installation(agent).state_dir, refuse_links(context.files)
     write = {find_real_place(path, folder): data for path, data in planned.write.items()}
     before = {path: _read(files, path) for path in write}

@@ -1,8 +1,8 @@
-"""Files, memories and rows of an agent that are not there, or have gaps, because a restore did not write them whole:
-their credentials were not put back, or only the runtime's own commands write them.
+"""Files, memories and rows of an agent that are missing or have gaps because a restore did not write them whole: their
+credentials were not restored, or only the runtime's own commands write them.
 
-That they are missing is no deletion: they stay in the newest state until they are there again, and from then on they
-are files and rows like others. A file with gaps keeps its credentials in the newest state until the gaps are gone.
+Their absence is no deletion: they stay in the newest state until they exist again, and are ordinary files and rows from
+then on. A file with gaps keeps its credentials in the newest state until the gaps are gone.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ _ROWS = ".jsonl"
 
 
 def list_withheld_paths(vault: Vault) -> frozenset[str]:
-    """Archive paths."""
+    """Return archive paths."""
     return frozenset(name for name in _names(vault) if name.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)))
 
 
 def make_row_name(path: str, name: str) -> str:
-    """What a row of the runtime's databases is noted as, by the archive path of its file and what tells it there."""
+    """Return the name under which a row of the runtime's databases is noted: the archive path of its file and its
+    identity."""
     return f"{path}#{name}"
 
 
@@ -35,7 +36,7 @@ def list_row_names(adapter: Adapter, path: str, values: JsonObject) -> tuple[str
 
 
 def list_withheld_rows(vault: Vault, prefix: str) -> dict[str, frozenset[str]]:
-    """Names of rows by the archive path of their file, below a prefix."""
+    """Return the names of rows by the archive path of their file, below a prefix."""
     found: dict[str, set[str]] = {}
     for path, mark, name in (each.partition(f"{_ROWS}#") for each in _names(vault) if each.startswith(prefix)):
         if mark:
@@ -44,7 +45,7 @@ def list_withheld_rows(vault: Vault, prefix: str) -> dict[str, frozenset[str]]:
 
 
 def list_withheld_records(vault: Vault) -> frozenset[str]:
-    """Ids of records that a database should hold as rows."""
+    """Return the ids of records that a database should have as rows."""
     return frozenset(_names(vault)) - list_withheld_paths(vault)
 
 
@@ -55,12 +56,12 @@ def note_withheld(vault: Vault, left_out: Collection[str]) -> None:
 
 
 def forget_present(vault: Vault, present: Collection[str]) -> None:
-    """Forget what is there."""
+    """Remove the notes on items that exist."""
     _keep(vault, set(_names(vault)).difference(present))
 
 
 def forget_rows(vault: Vault) -> None:
-    """The user says that the databases are right as they are."""
+    """Remove the notes on all rows: the user accepts the databases as they are."""
     _keep(vault, [name for name in _names(vault) if f"{_ROWS}#" not in name])
 
 
@@ -73,16 +74,17 @@ def _keep(vault: Vault, wanted: Collection[str]) -> None:
 
 
 def load_gap_paths(vault: Vault) -> frozenset[str]:
-    """Archive paths of files in which placeholders stand where their credentials belong."""
+    """Return the archive paths of files with placeholders in the place of credentials."""
     return frozenset(vault.get(_GAPS) or ())
 
 
 def note_gaps(vault: Vault, wanted: Collection[str]) -> None:
-    """Keep which files have gaps now."""
+    """Note which files have gaps now."""
     if load_gap_paths(vault) != frozenset(wanted):
         vault.set(_GAPS, sorted(wanted) or None, kind=_GAPS)
 
 
 def list_paths_without_credentials(vault: Vault) -> frozenset[str]:
-    """Archive paths of files that have gaps, or that a restore did not write for want of their credentials."""
+    """Return the archive paths of files that have gaps, or that a restore did not write because their credentials were
+    missing."""
     return load_gap_paths(vault) | {path for path in list_withheld_paths(vault) if "/db/" not in path}

@@ -17,7 +17,7 @@ from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.capture.secret_cutter import DECISION as SECRETS
 from lifeboat_core.capture.secret_cutter import EXPOSED, is_cut_for_look
 from lifeboat_core.capture.secret_lookalikes import LookalikePlace, Places
-from lifeboat_core.errors import UnknownPath
+from lifeboat_core.errors import AgentError
 from lifeboat_core.home.context import Context
 from lifeboat_core.state import state_documents
 from lifeboat_core.state.state_db import StateDb
@@ -39,7 +39,7 @@ class CutLookalikes:
 
 def cut_lookalikes(context: Context, agent: Agent, names: Iterable[str]) -> CutLookalikes:
     """Cut what looks like a secret in these files and rows, named as `doctor` names them, and capture immediately.
-    Raises UnknownPath and what a capture raises."""
+    Raises AgentError.UNKNOWN_PATH and what a capture raises."""
     known = _read(context, agent)
     with context.vault(agent.id) as vault:
         entries = [entry.path for entry in vault.state().entries() if is_file(entry.meta)] if vault.head() else []
@@ -68,8 +68,8 @@ class UncutLookalikes:
 
 def uncut_lookalikes(context: Context, agent: Agent, names: Iterable[str]) -> UncutLookalikes:
     """Stop cutting these files and rows for their look, and capture immediately. Values learned from them are
-    forgotten, unless another file that is cut has them too. Raises UnknownPath for what is not cut for its look, and
-    what a capture raises."""
+    forgotten, unless another file that is cut has them too. Raises AgentError.UNKNOWN_PATH for what is not cut for its
+    look, and what a capture raises."""
     with context.vault(agent.id) as vault:
         chosen = [_chosen(name, _cut_for_looks(vault), "is not cut for its look") for name in names]
         _drop(vault, secret_lookalikes.DECISION, chosen)
@@ -130,8 +130,8 @@ def _read(context: Context, agent: Agent) -> dict[str, list[LookalikePlace]]:
 def _chosen(
     name: str, known: Iterable[str], otherwise: str = "is no file of the agent, and no row that the doctor names"
 ) -> str:
-    """Return the archive path that a user's name stands for. Raises UnknownPath."""
+    """Return the archive path that a user's name stands for. Raises AgentError.UNKNOWN_PATH."""
     found = [path for path in known if name in (path, file_name(path))]
     if not found:
-        raise UnknownPath(f"{name_text(name)} {otherwise}")
+        raise AgentError.UNKNOWN_PATH(f"{name_text(name)} {otherwise}")
     return found[0]

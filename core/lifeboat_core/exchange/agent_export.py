@@ -27,7 +27,7 @@ from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture.capture_report import ROOT_MISSING, CaptureReport
 from lifeboat_core.capture.capture_run import capture_agent, capture_into
 from lifeboat_core.capture.sync_json import list_left_out
-from lifeboat_core.errors import ExchangeError, NothingToExport, NothingToRestore, SystemRefused
+from lifeboat_core.errors import ExchangeError, NothingToRestore, SystemRefused
 from lifeboat_core.exchange import alf_client, encrypted_archives
 from lifeboat_core.exchange.encrypted_archives import ArchiveEncryption
 from lifeboat_core.exchange.new_file import refuse_existing
@@ -96,8 +96,8 @@ def export_agent(
     """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
 
     A known workspace keeps its ids and history, also while it is paused; an unknown one is read as if it were protected
-    now. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence, and
-    what `check_encryption` raises.
+    now. Raises ExchangeError.FILE_EXISTS, ExchangeError, ExchangeError.NOTHING_TO_EXPORT, NotAWorkspace,
+    UnknownSequence, and what `check_encryption` raises.
     """
     encrypted_archives.check_encryption(output, encryption)
     refuse_existing(output, force=force)
@@ -226,7 +226,9 @@ def _write(context: Context, vault: Vault, file: AbstractContextManager[BinaryIO
     state = vault.state()
     number = state.sequence.number
     if options.since == number:
-        raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
+        raise ExchangeError.NOTHING_TO_EXPORT(
+            f"nothing changed since sequence {number}; a snapshot of it needs no --since"
+        )
     with file as stream:
         keys = _keys(context, vault.agent_id)
         if options.since is not None:

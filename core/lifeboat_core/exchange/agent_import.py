@@ -22,7 +22,7 @@ from lifeboat_core.agents import withheld_items
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.capture import capability_links
-from lifeboat_core.errors import AlreadyProtected, ExchangeError
+from lifeboat_core.errors import AgentError, ExchangeError
 from lifeboat_core.exchange import alf_client, encrypted_archives
 from lifeboat_core.exchange.archive_stack import ArchiveStack, open_stack
 from lifeboat_core.home import home_key
@@ -94,8 +94,8 @@ def import_archive(
     An agent that this home knows is imported as a copy with another id. `ask_consent` gets the plan of an unsigned
     archive before anything is written, and may raise.
 
-    Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
-    what `open_archive` raises.
+    Raises ArchiveError, ApplyError, SignatureError, RestoreError.UNSIGNED_STATE, RestoreError.TARGET_REFUSED,
+    RestoreError.CONSENT_NEEDED, AgentError.ALREADY_PROTECTED, and what `open_archive` raises.
     """
     with _opened(context, file, deltas, passphrase) as files, home_lock(context, "import"):
         made, warnings = _plan_import(context, file, files, to, options)
@@ -148,7 +148,7 @@ def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: st
 def _refuse_protected(context: Context, folder: Path) -> None:
     for agent in agents.list_agents(context):
         if restore_target.resolve_target(agent.workspace) == folder:
-            raise AlreadyProtected(
+            raise AgentError.ALREADY_PROTECTED(
                 f"{folder} belongs to {agent.name}; import into a folder of its own", fix="lifeboat alf import --to NEW"
             )
 

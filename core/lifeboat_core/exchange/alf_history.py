@@ -14,7 +14,7 @@ from lifeboat_alf.deltas.delta_reader import DeltaReader
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_core.errors import HostedHistoryError
+from lifeboat_core.errors import ExchangeError
 from lifeboat_core.exchange.alf_client import TrackedAgent
 from lifeboat_core.exchange.alf_service import HostedFile
 from lifeboat_core.home.context import Context
@@ -137,7 +137,7 @@ def _check_base(base: int, before: int | None) -> None:
     """Refuse a delta whose base is not the state before it: the service lacks a state in between."""
     if base != before:
         there = "there is no state before it" if before is None else f"the state before it is {before}"
-        raise HostedHistoryError(f"it was made from sequence {base}, and {there}")
+        raise ExchangeError.HOSTED_HISTORY(f"it was made from sequence {base}, and {there}")
 
 
 def _clock(context: Context, text: str) -> _PastClock:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_core.errors import BadSetting, HostedHistoryError, NetworkError
+from lifeboat_core.errors import BadSetting, ExchangeError, NetworkError
 from lifeboat_core.exchange.alf_client import ClientSettings
 from lifeboat_core.network import http_addresses
 from lifeboat_core.network.http_session import HttpSession
@@ -45,18 +45,20 @@ class HostedService:
     """The service at the address in `settings`. Nothing is requested before `fetch_history`."""
 
     def __init__(self, settings: ClientSettings) -> None:
-        """Check the settings. Raises HostedHistoryError for an unusable address or key."""
+        """Check the settings. Raises ExchangeError.HOSTED_HISTORY for an unusable address or key."""
         if not settings.api_key:
-            raise HostedHistoryError("its settings hold no API key, and ALF_API_KEY is not set")
+            raise ExchangeError.HOSTED_HISTORY("its settings hold no API key, and ALF_API_KEY is not set")
         try:
             self._base = http_addresses.normalize_address(settings.api_url)
         except BadSetting as error:
-            raise HostedHistoryError(f"the address in its settings cannot be used: {error.message}") from error
+            raise ExchangeError.HOSTED_HISTORY(
+                f"the address in its settings cannot be used: {error.message}"
+            ) from error
         self._key = settings.api_key
 
     def fetch_history(self, agent_id: str, folder: Path) -> list[HostedFile]:
         """Fetch the snapshot and every delta after it into a folder, in order; none for an agent that the service does
-        not know. Raises HostedHistoryError."""
+        not know. Raises ExchangeError.HOSTED_HISTORY."""
         with _speaking():
             found = self._restore_document(agent_id)
             if found is None:
@@ -72,9 +74,9 @@ class HostedService:
         if reply.status == 404:
             return None
         if reply.status in (401, 403):
-            raise HostedHistoryError(f"the service does not take the API key (HTTP {reply.status})")
+            raise ExchangeError.HOSTED_HISTORY(f"the service does not take the API key (HTTP {reply.status})")
         if reply.status != 200:
-            raise HostedHistoryError(f"the service answered with HTTP {reply.status}")
+            raise ExchangeError.HOSTED_HISTORY(f"the service answered with HTTP {reply.status}")
         return shapes.check_object(shapes.parse_document(reply.body))
 
 
@@ -103,7 +105,7 @@ def _fetched(url: str, path: Path) -> Path:
     with contextlib.closing(HttpSession(f"{parts.scheme}://{parts.netloc}")) as session, _private(path) as target:
         reply = session.call("GET", place, into=target, most=LARGEST_FILE)
     if not 200 <= reply.status < 300:
-        raise HostedHistoryError(f"the service answered with HTTP {reply.status} to a download")
+        raise ExchangeError.HOSTED_HISTORY(f"the service answered with HTTP {reply.status} to a download")
     return path
 
 
@@ -116,9 +118,9 @@ def _private(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def _speaking() -> Iterator[None]:
-    """Turn errors of the network and of answers into HostedHistoryError."""
+    """Turn errors of the network and of answers into ExchangeError.HOSTED_HISTORY."""
     try:
         yield
     except (NetworkError, RemoteDamaged, ValueError) as error:
         message = getattr(error, "message", "its answer names an address that is none")
-        raise HostedHistoryError(message) from error
+        raise ExchangeError.HOSTED_HISTORY(message) from error

@@ -16,7 +16,7 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.capture.sync_json import is_whole, report_document
-from lifeboat_core.errors import AlreadyProtected, NoAlfClient
+from lifeboat_core.errors import AgentError, NoAlfClient
 from lifeboat_core.exchange.agent_import import OTHERWISE
 from lifeboat_core.exchange.alf_client import TrackedAgent
 from lifeboat_core.exchange.alf_history import ClientHistory, fill_vault
@@ -130,10 +130,11 @@ def _take_over(
 
 
 def _refuse_protected(context: Context, folder: Path) -> None:
-    """Raise AlreadyProtected for a protected folder: two agents of one workspace would capture each other's changes."""
+    """Raise AgentError.ALREADY_PROTECTED for a protected folder: two agents of one workspace would capture each other's
+    changes."""
     for one in agent_files.list_agents(context):
         if Path(os.path.realpath(one.workspace)) == folder:
-            raise AlreadyProtected(
+            raise AgentError.ALREADY_PROTECTED(
                 f"{folder} is protected as {one.name}, with another id ({one.id})",
                 fix=f"lifeboat agents remove {quote_argument(one.name)}, then the same command again",
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_writer import DeltaReader
-from lifeboat_alf.errors import ApplyError, BaseMismatch, SignatureError
+from lifeboat_alf.errors import ApplyError, SignatureError
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states import merkle
 from lifeboat_alf.states.agent_state import State
@@ -38,8 +38,8 @@ def open_stack(archives: Sequence[Archive]) -> Iterator[ArchiveStack]:
     """Read a snapshot and its deltas in order. The state is open inside the `with`.
 
     The base and each resulting state are compared with their digest and signature, so that a delta of another state
-    under the base's number is refused. The signer is not checked. Raises BaseMismatch, SignatureError, ArchiveError,
-    ApplyError.
+    under the base's number is refused. The signer is not checked. Raises ApplyError.BASE_MISMATCH, SignatureError,
+    ArchiveError, ApplyError.
     """
     with ExitStack() as stack:
         base = stack.enter_context(SnapshotReader(archives[0].stream))
@@ -74,11 +74,12 @@ def _check_signed(state: State, path: Path) -> None:
 
 
 def _check_made(base: State, made: State, path: Path) -> None:
-    """Raise BaseMismatch for a wrong result: wrong bytes or another digest both mean that the base is another state."""
+    """Raise ApplyError.BASE_MISMATCH for a wrong result: wrong bytes or another digest both mean that the base is
+    another state."""
     try:
         _check_signed(made, path)
     except SignatureError as error:
-        raise BaseMismatch(
+        raise ApplyError.BASE_MISMATCH(
             f"{path}: on top of this sequence {base.sequence.number} it does not make the signed sequence "
             f"{made.sequence.number}; it was made from another state of that number, or was changed ({error.message})",
             fix=NEEDS_A_SNAPSHOT,

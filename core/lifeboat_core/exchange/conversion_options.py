@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lifeboat_core.errors import OptionRefused
+from lifeboat_core.errors import ExchangeError
 from lifeboat_core.texts.human_text import join_names
 from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.contract import Format, FormatOption, OptionKind, Options, Value
@@ -35,27 +35,27 @@ def choose_writing_options(chosen: Format, given: Mapping[str, Value], target: s
 
 
 def _value(option: FormatOption, given: Mapping[str, Value]) -> Value:
-    """Return the value of an option. Raises OptionRefused."""
+    """Return the value of an option. Raises ExchangeError.OPTION_REFUSED."""
     value = given.get(option.name)
     if option.kind is OptionKind.FLAG:
         return bool(value)
     if value is None or isinstance(value, bool):
         return option.default
     if option.kind is OptionKind.CHOICE and value not in option.choices:
-        raise OptionRefused(f"--{option.name} is one of: {', '.join(option.choices)}")
+        raise ExchangeError.OPTION_REFUSED(f"--{option.name} is one of: {', '.join(option.choices)}")
     if option.kind is OptionKind.FILE and not Path(value).is_file():
-        raise OptionRefused(f"--{option.name} names no file: {value}")
+        raise ExchangeError.OPTION_REFUSED(f"--{option.name} names no file: {value}")
     return value
 
 
 def refuse_other_options(given: Mapping[str, Value], source: Format | None, target: Format | None) -> None:
-    """Refuse options that have no effect in this conversion. Raises OptionRefused."""
+    """Refuse options that have no effect in this conversion. Raises ExchangeError.OPTION_REFUSED."""
     counts = {option.name for option in (source.options if source else ()) if option.reads}
     counts |= {option.name for option in (target.options if target else ()) if option.writes}
     for name in given:
         if name not in counts:
             ways = [_way(owner, option) for owner, option in list_options().get(name, [])]
-            raise OptionRefused(
+            raise ExchangeError.OPTION_REFUSED(
                 f"--{name} is for {join_names(ways) or 'nothing that is installed'}, and this is neither"
             )
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, cast
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_core.agents.locks import file_lock
-from lifeboat_core.errors import OptionRefused
+from lifeboat_core.errors import ExchangeError
 from lifeboat_core.exchange import conversion_options, conversion_source, encrypted_archives, instance_notes
 from lifeboat_core.exchange.conversion_source import ALF, ConversionSource, OpenedSource, SourceReadOptions, is_address
 from lifeboat_core.exchange.encrypted_archives import Archive, ArchiveEncryption
@@ -66,8 +66,8 @@ def convert_source(
 ) -> ConversionReport:
     """Convert, or with `dry_run` report what that would do.
 
-    Raises UnknownFormat, SourceRefused, InstanceFailed, NoInstance, SecretsFound, OptionRefused, FileExists, what
-    `agree` raises, and what `open_source` does.
+    Raises UnknownFormat, SourceRefused, InstanceFailed, NoInstance, SecretsFound, ExchangeError.OPTION_REFUSED,
+    ExchangeError.FILE_EXISTS, what `agree` raises, and what `open_source` does.
     """
     target = None if order.to == ALF else format_registry.load_format(order.to)
     _check(order, target)
@@ -95,7 +95,7 @@ def _check(order: ConversionOrder, target: Format | None) -> None:
     """Refuse what can be refused before anything is read."""
     if order.target is None or is_address(order.target):
         if order.target is not None and target is None:
-            raise OptionRefused(f"an archive is a file, not {order.target}")
+            raise ExchangeError.OPTION_REFUSED(f"an archive is a file, not {order.target}")
         return
     if not order.dry_run:
         refuse_existing(Path(order.target), force=order.force)
@@ -105,7 +105,7 @@ def _identity(context: Context, producer: str | None) -> WriterIdentity:
     """Return this installation, and the user's key if there is one. The key is requested only for signing."""
     name = producer or f"alf-{context.home.read_id(context.files).replace('-', '')[:8]}"
     if not (name.isascii() and name.islower() and name.isprintable() and len(name) <= _PRODUCER_LIMIT) or " " in name:
-        raise OptionRefused("--producer is lower-case ASCII without spaces, at most 64 characters")
+        raise ExchangeError.OPTION_REFUSED("--producer is lower-case ASCII without spaces, at most 64 characters")
     public = home_key.load_known_public(context)
     if public is None:
         return WriterIdentity(name)

@@ -14,7 +14,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents import agent as agents
-from lifeboat_core.errors import ExchangeError, NothingToExport
+from lifeboat_core.errors import ExchangeError
 from lifeboat_core.exchange import encrypted_archives, foreign_state, instance_notes
 from lifeboat_core.exchange.encrypted_archives import SUFFIX, Archive
 from lifeboat_core.home.context import Context
@@ -118,7 +118,7 @@ def _agent(context: Context, source: ConversionSource, how: SourceReadOptions) -
     agent = agents.find_agent(context, source.name)
     with context.vault(agent.id) as vault:
         if vault.head() is None:
-            raise NothingToExport(f"nothing of {agent.name} was captured yet", fix="lifeboat sync")
+            raise ExchangeError.NOTHING_TO_EXPORT(f"nothing of {agent.name} was captured yet", fix="lifeboat sync")
         try:
             keys = context.keys().export_agent(agent.id)
         except NoAgentKey:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.zip_container import ArchiveReader
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_core.errors import ExchangeError, MisleadingName
+from lifeboat_core.errors import ExchangeError
 from lifeboat_core.exchange.new_file import create_file
 from lifeboat_core.home import home_key
 from lifeboat_core.home.context import Context
@@ -101,14 +101,14 @@ def open_archive(
 def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None:
     """Refuse, before any work, what cannot be written, and a name that contradicts the content.
 
-    Raises MisleadingName, BadRecipient, PassphraseWrong.
+    Raises ExchangeError.MISLEADING_NAME, AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE.
     """
     is_age_name = target.name.lower().endswith(SUFFIX)
     if encryption is None and is_age_name:
-        raise MisleadingName(f"{target} would not be encrypted", fix="the same command with --encrypt")
+        raise ExchangeError.MISLEADING_NAME(f"{target} would not be encrypted", fix="the same command with --encrypt")
     if encryption is not None and not is_age_name:
         name = quote_argument(f"{target}{SUFFIX}")
-        raise MisleadingName(f"{target} would be encrypted", fix=f"the same command with -o {name}")
+        raise ExchangeError.MISLEADING_NAME(f"{target} would be encrypted", fix=f"the same command with -o {name}")
     if encryption is not None:
         age_encryption.check_recipients(encryption.recipients, encryption.passphrase)
 

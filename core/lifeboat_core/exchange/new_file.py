@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lifeboat_alf.seams.file_operations import FileOperations, flush_to_disk
-from lifeboat_core.errors import ExchangeError, FileExists
+from lifeboat_core.errors import ExchangeError
 
 
 @contextmanager
 def create_file(files: FileOperations, target: Path, *, force: bool | None = None) -> Iterator[BinaryIO]:
     """Write a file under another name beside `target`, and rename it when it is complete and durable.
 
-    `force` is None if the user cannot ask to replace a file. Raises FileExists unless it is given, ExchangeError when
-    the folder refuses it.
+    `force` is None if the user cannot ask to replace a file. Raises ExchangeError.FILE_EXISTS unless it is given,
+    ExchangeError when the folder refuses it.
     """
     refuse_existing(target, force=force)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.part")
@@ -42,12 +42,12 @@ def create_file(files: FileOperations, target: Path, *, force: bool | None = Non
 
 
 def refuse_existing(target: Path, *, force: bool | None = None) -> None:
-    """Raise FileExists, and ExchangeError for what is never replaced: a device, a folder."""
+    """Raise ExchangeError.FILE_EXISTS, and ExchangeError for what is never replaced: a device, a folder."""
     if os.path.lexists(target) and not _is_replaceable(target):
         raise ExchangeError(f"{target} is no file that could be replaced", fix="choose another name")
     if not force and os.path.lexists(target):
         fix = "choose another name" + ("" if force is None else ", or add --force")
-        raise FileExists(f"{target} would be replaced", fix=fix)
+        raise ExchangeError.FILE_EXISTS(f"{target} would be replaced", fix=fix)
 
 
 def _is_replaceable(target: Path) -> bool:

@@ -1,5 +1,5 @@
-"""Health: how every agent stands, when its copy is verified, who is told, and in which words.
+"""Health: the state of every agent, when its copies are verified, and in which words that is said.
 
-`standing`, `notices` and `due` are pure and light: the daemon uses them. What they need is gathered by `status`, in a
-worker or a command. `notifiers/` holds one file for each way of telling somebody.
+`agent_status`, `remote_health` and `due_checks` are pure and light: the daemon uses them. `status_gathering` gathers
+what they need, in a worker or a command.
 """

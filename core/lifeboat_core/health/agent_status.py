@@ -1,7 +1,7 @@
-"""How agents stand: from facts to one word and a verdict, in the words that people, JSON and figures share.
+"""The state of agents: facts are judged to one word and a verdict, in the words that people, JSON and metrics share.
 
-Pure and light. `lifeboat_core.health.status_gathering` gathers the facts, which needs vaults, caches and keys; whoever
-has them judges them here, again and again, as time passes.
+Pure and light. `lifeboat_core.health.status_gathering` gathers the facts, which needs vaults, caches and keys. They are
+judged here repeatedly as time passes.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from lifeboat_core.texts.human_text import age_text, count_text, join_names, quo
 
 UNVERIFIED_FOR = timedelta(hours=24)
 LONGEST_UNVERIFIED = timedelta(days=7)
-"""Without a verified copy for so long an agent is overdue, however much the machine slept."""
+"""Without a verified copy for this long an agent is overdue, however much the machine slept."""
 GRACE = timedelta(minutes=15)
-"""After it woke up, a machine has so long to verify before it is said that nobody did."""
+"""How long a machine has after it woke up to verify before an agent is overdue."""
 MOST_NAMED = 3
-"""Files in one sentence."""
+"""Files that one sentence names."""
 _MISSING_WORDS = "the workspace is not what was captured; nothing is taken until it is"
 LOCAL = "local"
-"""How the vault of this machine is called."""
+"""The name of this machine's vault."""
 
 
 class KeyFacts(msgspec.Struct, frozen=True):
-    """The user's key. `state` is `ok`, `needs_key` or `error`; `note` is for people, "" when nothing is to be said."""
+    """The user's key. `state` is `ok`, `needs_key` or `error`; `note` is for people, "" if there is nothing to say."""
 
     state: str = OK
     key_id: str | None = None
@@ -65,18 +65,18 @@ class KeyFacts(msgspec.Struct, frozen=True):
 
 
 class StatusFacts(msgspec.Struct, frozen=True):
-    """What of an agent is found in its vault, its caches and its workspace.
+    """The facts about an agent from its vault, its caches and its workspace.
 
     Times are timestamps, None when it never happened. `last_verified_at` and `last_whole_at` are about the vault of
     this machine, which `verified_in` names. `pending` counts files whose present version is not kept, `reasons` says
-    why, for people. `over_limit` of them stay out until the user raises a limit, which the command `limit_fix` does;
-    `unread` of them could not be read; `pending_kinds` counts them by the code of the reason. `absent` says what of the
-    workspace the last capture missed. `held` is the decision of the guard; `missing`: the workspace was not what was
-    captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken; `failed`: why the last
-    capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies;
-    `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which
-    lies what was purged, `purged_again` of those in which a purged value was captured in other words, `gaps` of those
-    that a restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
+    why, for people. `over_limit` of them stay out until the user raises a limit with the command `limit_fix`; `unread`
+    of them could not be read; `pending_kinds` counts them by the code of the reason. `absent` says what of the
+    workspace the last capture missed. `held` is the decision of the guard; `missing`: the workspace is not the captured
+    one; `is_gone`: its folder does not exist; `no_room`: why large files are not captured; `failed`: why the last
+    capture failed; `damaged`: what a verification found (see `status_gathering.DAMAGED`); `remotes`: its second copies;
+    `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files that
+    contain what was purged, `purged_again` of those in which a purged value was captured in other words, `gaps` of
+    those that a restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
     """
 
     sequence: int | None = None
@@ -118,8 +118,8 @@ class StatusFacts(msgspec.Struct, frozen=True):
 
 
 class AwakeTime(msgspec.Struct, frozen=True):
-    """How long the machine was awake. `seconds` since `find_agent_unverified_since`, None: all the time; `woke_at` when
-    it last woke up; `overdue_after` the setting, in seconds."""
+    """How long the machine was awake: `seconds` since `find_agent_unverified_since`, None for all the time. `woke_at`
+    is when it last woke up; `overdue_after` is the setting, in seconds."""
 
     seconds: float | None = None
     woke_at: datetime | None = None
@@ -128,15 +128,17 @@ class AwakeTime(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know, and
-    `reason_codes` the same for programs; most other fields are those of `StatusFacts`, `missing` also while the folder
-    is not there. `last_verified_at` is of the second copy that was read back last, which `verified_in` names; of this
-    machine's vault while there is none that anybody relies on, or none was ever read back. `lookalikes` counts the
-    places that look like a secret and are kept in clear, `not_looked_into` the files in which no secret would be found;
-    `kept_out` and `purged_again` are as in `StatusFacts`.
+    """The status of one agent.
 
-    Only the daemon knows of `mark_at_work` (a job of this agent runs), `waits_for` (whom captures wait for) and
-    `unwatched` (why not every change is noticed at once).
+    `state` is a word, `reasons` says for people why it is not `ok` and what else to know, and `reason_codes` the same
+    for programs. Most other fields are those of `StatusFacts`; `missing` is also set while the folder does not exist.
+    `last_verified_at` is of the second copy that was read back last, which `verified_in` names; of this machine's vault
+    if there is no required second copy, or none was ever read back. `lookalikes` counts the places that look like a
+    secret and are kept in clear, `not_looked_into` the files that are not searched for secrets; `kept_out` and
+    `purged_again` are as in `StatusFacts`.
+
+    Only the daemon knows `at_work` (a job of this agent runs), `waits_for` (what captures wait for) and `unwatched`
+    (why not every change is noticed at once).
     """
 
     id: str
@@ -177,12 +179,12 @@ class AgentStatus:
 
     @classmethod
     def from_json(cls, document: JsonObject) -> AgentStatus:
-        """What `to_json` gave; fields of a newer release are left out. Raises msgspec.ValidationError."""
+        """Read what `to_json` gave; fields of a newer release are ignored. Raises msgspec.ValidationError."""
         return msgspec.convert(document, cls)
 
     @property
     def fix(self) -> str | None:
-        """The command that helps, None where nothing is wrong or no command would help."""
+        """The command that helps, None if nothing is wrong or no command helps."""
         name = quote_argument(self.name)
         if self.state == ERROR:
             if self.damaged is not None:
@@ -196,7 +198,7 @@ class AgentStatus:
         if self.state == WAITING and self.over_limit:
             return self.limit_fix or f"lifeboat agents show {name} --left-out"
         if self.state == WAITING and self.unread:
-            return None  # each reason says what can be done
+            return None  # each reason contains what can be done
         if self.state == WAITING and remote_health.has_only_waiting_purges(self.remotes):
             return "lifeboat receipts list"
         full = remote_health.find_full_remote(self.remotes)
@@ -218,7 +220,7 @@ class AgentStatus:
 
     @property
     def refusing(self) -> str | None:
-        """The second copy that is the reason of the state `error`, None where anything else is."""
+        """The second copy that is the reason for the state `error`, None for any other reason."""
         if self.state != ERROR or self.damaged is not None or self.missing or self.failed is not None:
             return None
         return next((one.name for one in remote_health.select_required(self.remotes) if one.state == ERROR), None)
@@ -226,7 +228,7 @@ class AgentStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything. `make_verdict` is a sentence for people; `state` the worst state of any agent."""
+    """The status of everything. `verdict` is a sentence for people; `state` the worst state of any agent."""
 
     state: str
     verdict: str
@@ -237,13 +239,12 @@ class Status:
 
     @property
     def needs_the_user(self) -> bool:
-        """Whether `status --check` fails. What is over a limit or cannot be read is in no copy until the user does
-        something."""
+        """Whether `status --check` fails. What is over a limit or cannot be read is in no copy until the user acts."""
         stays_out = any(agent.over_limit or agent.unread for agent in self.agents)
         return self.state in NEEDS_THE_USER or bool(self.problems) or stays_out
 
     def to_json(self) -> JsonObject:
-        """Without `daemon`, which whoever knows of one adds."""
+        """Return the document without `daemon`, which the caller adds."""
         return {
             "verdict": self.verdict,
             "state": self.state,
@@ -255,7 +256,7 @@ class Status:
 
     @classmethod
     def from_json(cls, document: JsonObject) -> Status:
-        """What `to_json` gave. Raises msgspec.ValidationError, KeyError."""
+        """Read what `to_json` gave. Raises msgspec.ValidationError, KeyError."""
         key = {**document["key"], "key_id": document["key"].get("id")}
         return cls(
             str(document["state"]),
@@ -271,11 +272,11 @@ class Status:
 
 
 def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awake: AwakeTime) -> AgentStatus:
-    """One agent's word and its reasons, the one that decides first."""
+    """Return one agent's state and its reasons, the deciding one first."""
     seen = _credible(facts, now)
     rests = agent.is_paused(times.to_text(now)) or not agent.watched
     found = sorted(_findings(seen, agent, key, now, awake), key=lambda each: WORST_FIRST.index(each.state))
-    if rests:  # nobody expects what is not captured to be captured: it is said, and no state of its own
+    if rests:  # an agent that is not watched is not expected to be captured: a remark, not a state
         found = sorted(found, key=lambda each: each.state == WAITING)
     is_told = agent.watched and seen.is_gone
     rest = [] if seen.absent is None or is_told else [StatusReason("", "folder_absent", seen.absent)]
@@ -314,7 +315,7 @@ def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, 
 
 
 def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
-    """What is said of an agent without a state of its own."""
+    """Yield what is said of an agent without affecting its state."""
     yield from (StatusReason("", "last_capture", reason) for reason in seen.reasons)
     yield from remote_health.list_remote_remarks(seen.remotes)
     if seen.lookalikes:
@@ -330,7 +331,7 @@ def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
 
 
 def _kept_out_words(paths: tuple[str, ...]) -> str:
-    """Where lies what was purged; names alone."""
+    """Say in which files purged text lies, by name only."""
     return f"what was purged still lies in {_named(paths)}; it is left out of every capture"
 
 
@@ -354,13 +355,13 @@ def _named(paths: tuple[str, ...]) -> str:
 
 
 def _verified(seen: StatusFacts) -> tuple[str | None, str | None]:
-    """When the copy that counts was last read back, and which one that is."""
+    """Return when the copy that counts was last read back, and which one that is."""
     best = remote_health.find_best_copy(seen.remotes)
     return (seen.last_verified_at, seen.verified_in) if best is None else (best.verified_at, best.name)
 
 
 def _credible(facts: StatusFacts, now: datetime) -> StatusFacts:
-    """A copy that was verified in the future was verified under a wrong clock: nobody knows when."""
+    """Return the facts without verifications in the future: they were made under a wrong clock."""
     if facts.last_whole_at is not None and _is_ahead(facts.last_whole_at, now):
         facts = msgspec.structs.replace(facts, last_whole_at=None)
     if facts.last_verified_at is not None and _is_ahead(facts.last_verified_at, now):
@@ -376,7 +377,7 @@ def _is_ahead(moment: str, now: datetime) -> bool:
 
 
 def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awake: AwakeTime) -> list[StatusReason]:
-    """Everything that is so, each with its word; of equal words the first decides what is said first."""
+    """Return every reason with its state; of equal states the first one is said first."""
     is_gone = agent.watched and seen.is_gone
     damage = (seen.damaged or {}).get("first")
     checks = (
@@ -412,8 +413,10 @@ def _paused_words(agent: Agent) -> str:
 
 
 def find_agent_unverified_since(facts: StatusFacts, agent: Agent, now: datetime) -> datetime | None:
-    """Since when there is no newer verified copy: away from this disk, where somebody relies on second copies. An agent
-    that was never verified has its time from when it was captured or added; None when it was neither."""
+    """Return since when there is no newer verified copy: away from this disk if a second copy is required.
+
+    For an agent that was never verified, this is when it was captured or added; None if it was neither.
+    """
     seen = _credible(facts, now)
     if remote_health.select_required(seen.remotes):
         return remote_health.find_unverified_since(seen.remotes, agent.added_at)
@@ -424,7 +427,7 @@ def find_agent_unverified_since(facts: StatusFacts, agent: Agent, now: datetime)
 
 
 def _is_overdue(seen: StatusFacts, agent: Agent, now: datetime, awake: AwakeTime) -> bool:
-    """What was never taken into care is not verified by anybody, and nobody expects it."""
+    """Return whether a verification is overdue. An agent that is not watched is never verified and never overdue."""
     since = find_agent_unverified_since(seen, agent, now) if agent.watched and seen.sequence is not None else None
     return since is not None and _too_long(since, now, awake) and not _just_woke(now, awake)
 
@@ -450,12 +453,12 @@ def _overdue_words(seen: StatusFacts, agent: Agent, now: datetime) -> str:
 
 
 def mark_at_work(status: AgentStatus) -> AgentStatus:
-    """The same while a job of this agent runs: `syncing`, unless something worse is so."""
+    """Return the status while a job of this agent runs: `syncing`, unless something worse is so."""
     return replace(status, state=find_worst_state((status.state, SYNCING)), at_work=True)
 
 
 def mark_blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
-    """The same while captures wait for somebody (`waiting for process 4711 (restore)`), said first; `waiting`, unless
+    """Return the status while captures wait (`waiting for process 4711 (restore)`), said first; `waiting`, unless
     something worse is so."""
     state = find_worst_state((status.state, WAITING))
     codes = ["waits_for", *status.reason_codes]
@@ -463,14 +466,14 @@ def mark_blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
 
 
 def mark_half_watched(status: AgentStatus, why: str) -> AgentStatus:
-    """The same where not every change wakes a capture: said, and no state of its own, since scans find the rest."""
+    """Return the status with a reason why not every change starts a capture. The state stays: scans find the rest."""
     reason = f"not every change is noticed at once: {why}"
     codes = [*status.reason_codes, "half_watched"]
     return replace(status, reasons=[*status.reasons, reason], reason_codes=codes, unwatched=why)
 
 
 def add_daemon_facts(found: AgentStatus, told: AgentStatus) -> AgentStatus:
-    """What a command found, which is the newest there is, with what only the daemon told of the same agent."""
+    """Return what a command found, which is the newest, with what only the daemon knows of the same agent."""
     if told.waits_for is not None:
         found = mark_blocked(found, told.waits_for)
     if told.unwatched is not None:
@@ -484,13 +487,13 @@ def add_daemon_facts(found: AgentStatus, told: AgentStatus) -> AgentStatus:
 def summarize_agents(
     agents: list[AgentStatus], key: KeyFacts, problems: list[str], *, clock_trusted: bool, now: datetime
 ) -> Status:
-    """All agents together. `problems` are what is wrong beside them; with one, the state is `error`."""
+    """Return the status of all agents. `problems` are other problems; with one, the state is `error`."""
     state = ERROR if problems else find_worst_state(agent.state for agent in agents)
     return Status(state, make_verdict(state, agents, now), agents, key, problems, clock_trusted)
 
 
 def make_verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
-    """One sentence. The age of the oldest last verified copy comes first, then where the copies are."""
+    """Return one sentence: the age of the oldest last verified copy, then where the copies are."""
     if not agents:
         return "no agent is protected yet"
     moments = [agent.last_verified_at for agent in agents]
@@ -503,7 +506,7 @@ def make_verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
 
 
 def _whereabouts(agents: list[AgentStatus]) -> str:
-    """Which copies were verified, in words that go on from `last verified 2 hours ago`."""
+    """Say which copies were verified, as a continuation of `last verified 2 hours ago`."""
     places = sorted({str(one.verified_in) for one in agents if one.verified_in not in (None, LOCAL)})
     at = f" at {join_names(places)}" if places else ""
     here = [one for one in agents if one.verified_in in (None, LOCAL)]

@@ -1,4 +1,4 @@
-"""How long this machine was awake since an agent's last verified copy: what `standing.judge` needs to know of time."""
+"""How long this machine was awake since an agent's last verified copy, for `agent_status.judge_agent`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ def measure_awake_time(
     config: Config | None = None,
     ledger: SleepLedger | None = None,
 ) -> AwakeTime:
-    """The time since an agent's last verified copy in which the machine was awake. Light: the daemon asks it too, with
-    the configuration and the ledger of sleep that it has read for all agents."""
+    """Return how long the machine was awake since an agent's last verified copy.
+
+    Light: the daemon calls it too, with the configuration and the sleep ledger that it has read once for all agents.
+    """
     ledger = ledger or load_sleep_ledger(context)
     config = config or context.config()
     since = find_agent_unverified_since(facts, agent, context.clock.now())

@@ -1,4 +1,4 @@
-"""What is due: a sample, a whole verification, a sign of life. Pure; intervals in seconds, moments as timestamps."""
+"""What is due: a sample, a whole verification, a ping. Pure; intervals are in seconds, times are timestamps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_core.health.agent_status import UNVERIFIED_FOR
 
 SAMPLE, WHOLE = "sample", "whole"
 LONGEST_DEFERRED = 14 * 86400.0
-"""A whole verification waits for the mains so long and no longer."""
+"""How long a whole verification waits for mains power."""
 
 
 def choose_due_verification(
@@ -22,10 +22,10 @@ def choose_due_verification(
     *,
     added_at: str | None = None,
 ) -> str | None:
-    """Which verification to make now: `sample`, `whole`, or None for none.
+    """Return the verification to make now: `sample`, `whole`, or None.
 
     `every` and `whole_every` are the settings `verify.every` and `verify.whole_every`. The first whole one is due
-    `whole_every` after the agent was added, when that is known; before it there is a sample, which takes a moment.
+    `whole_every` after the agent was added, if that is known; before it there is a sample, which is quick.
     """
     is_first = last_verified_at is None
     if not is_first and is_past(last_whole_at or added_at or None, whole_every, now):
@@ -34,28 +34,31 @@ def choose_due_verification(
 
 
 def can_defer_whole(last_whole_at: str | None, added_at: str | None, whole_every: float, now: datetime) -> bool:
-    """Whether a whole verification that is due can wait for better days."""
+    """Return whether a whole verification that is due can wait for mains power."""
     return not is_past(last_whole_at or added_at or None, whole_every + LONGEST_DEFERRED, now)
 
 
 def is_remote_due(verified_at: str | None, every: float, now: datetime, *, share: float) -> bool:
-    """Whether a second copy is to be read back again. `compute_share` (0 to 1) spreads several over the last fifth of
-    the interval, so that all of them were read back when it is over."""
+    """Return whether a second copy has to be read back again.
+
+    `share` (0 to 1, see `compute_share`) spreads several remotes over the last fifth of the interval, so that all of
+    them are read back by its end.
+    """
     return is_past(verified_at, every * (0.8 + 0.15 * share), now)
 
 
 def compute_share(*ids: str) -> float:
-    """A share from 0 to 1, always the same for the same ids."""
+    """Return a share from 0 to 1, always the same for the same ids."""
     return zlib.crc32(" ".join(ids).encode()) / 0xFFFFFFFF
 
 
 def is_ping_due(pinged_at: str | None, every: float, now: datetime) -> bool:
-    """Whether `ping.url` is to be called again. `every` is the setting `ping.every`."""
+    """Return whether `ping.url` has to be called again. `every` is the setting `ping.every`."""
     return is_past(pinged_at, every, now)
 
 
 def is_past(since: str | None, interval: float, now: datetime) -> bool:
-    """Whether an interval has passed. What happened in the future happened under a wrong clock: it has."""
+    """Return whether an interval is over. An event in the future happened under a wrong clock: its interval is over."""
     if since is None or times.parse_time(since) > now + UNVERIFIED_FOR:
         return True
     return (now - times.parse_time(since)).total_seconds() >= interval

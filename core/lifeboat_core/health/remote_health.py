@@ -1,4 +1,5 @@
-"""Second copies of an agent: what is known of each, which counts, and what is wrong with them. Pure and light."""
+"""The health of an agent's second copies: what is known of each, which ones count, and what is wrong. Pure and
+light."""
 
 from __future__ import annotations
 
@@ -13,36 +14,36 @@ from lifeboat_core.health.state_words import ERROR, FENCED, HELD, OK, WAITING, S
 from lifeboat_core.texts.human_text import count_text, time_text
 
 GRACE = timedelta(minutes=15)
-"""So long something may be on its way before it is said that it waits."""
+"""How long a state may be on its way before it is reported as waiting."""
 FAILED_AGAIN = 2
-"""So many tries in a row may fail before it is said: once may be chance."""
+"""How many tries in a row may fail before that is reported."""
 DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE = "deferred", "no_network", "remote_unreachable", "config"
-"""Codes: it waits for a network that does not cost, or for the mains; for any network; nobody is there; its file cannot
-be used."""
+"""Codes: it waits for a network that does not cost by volume, or for mains power; for any network; it cannot be
+reached; its file cannot be used."""
 ERASED = "agent_erased"
 """The code of an agent that was purged whole."""
 FULL, FORGOT = "remote_full", "remote_forgot"
-"""Codes: it has no room for what is to come; it lost what it had, and nothing is sent until it is added again."""
+"""Codes: it has no space for what is next; it lost what it had, and nothing is sent until it is added again."""
 DAMAGED = "remote_damaged"
-"""The code of a copy that does not hold."""
+"""The code of a damaged copy."""
 PURGES_DAMAGED = "purges_damaged"
-"""The code of a log whose list of purges is damaged, which this machine does not know whole."""
+"""The code of a log whose list of purges is damaged and not completely known to this machine."""
 PURGE = "purge"
-"""The code of what has every state, and not every purge."""
+"""The code of a remote that has every state, and has not applied every purge."""
 
 
 class RemoteFacts(msgspec.Struct, frozen=True):
-    """One second copy of one agent. Times are timestamps, None when it never happened.
+    """The facts about one second copy of one agent. Times are timestamps, None when it never happened.
 
-    `state`: `ok` (it has what it is to have), `waiting`, `held`, `fenced` or `error`; `message` says why, for people,
-    `code` for programs. `sequence` is the newest that it acknowledged, at `acknowledged_at`; `pending` counts the kept
-    ones that it is to have and has not, of which the oldest is of `pending_since`. `verified_at` is when it was last
-    read back and held, `verified_sequence` what that was. `tries` failed in a row, the last at `tried_at`. `fenced`:
-    {reason, machine, since, epoch}, who writes the agent there now. `purges` counts the purges of this machine that it
-    has not applied yet: it is asked again at `purges_ask_at` (None: at once); all of them wait until
-    `purges_wait_until`, so that whoever owns the data there can refuse them, or `purges_message` says why not.
-    `purges_refused` counts those that its owner decided against, which nothing here waits for any more.
-    `doubts`: what it lists of purges that does not count.
+    `state`: `ok` (it has everything it should have), `waiting`, `held`, `fenced` or `error`; `message` says why, for
+    people, `code` for programs. `sequence` is the newest that it acknowledged, at `acknowledged_at`; `pending` counts
+    the kept ones that it still needs, of which the oldest is of `pending_since`. `verified_at` is when it was last read
+    back without a fault, `verified_sequence` what that was. `tries` failed in a row, the last at `tried_at`. `fenced`:
+    {reason, machine, since, epoch}, the machine that writes the agent there. `purges` counts the purges of this machine
+    that it has not applied yet: it is asked again at `purges_ask_at` (None: now); all of them wait until
+    `purges_wait_until`, so that the owner of the data there can refuse them, or `purges_message` says why not.
+    `purges_refused` counts those that its owner decided against: nothing here waits for them. `doubts`: what it lists
+    of purges that does not count.
     """
 
     name: str
@@ -70,7 +71,7 @@ class RemoteFacts(msgspec.Struct, frozen=True):
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is something to be sent, as far as this machine knows."""
+        """Whether there is something to send, as far as this machine knows."""
         return self.pending > 0 or (self.state == WAITING and self.code != PURGE)
 
 
@@ -85,49 +86,49 @@ def make_sync_entry(
     code: str = "",
     fix: str | None = None,
 ) -> JsonObject:
-    """One remote of an agent in `sync --json`: what came of sending it everything."""
+    """Return one remote of an agent in `sync --json`: the result of sending everything."""
     why = {"message": message or None, "code": code or None, "fix": fix}
     return {"name": name, "sequence": sequence, "state": state, "optional": optional, "bytes": bytes, **why}
 
 
 def has_failed(document: JsonObject) -> bool:
-    """Whether what `make_sync_entry` says is a failure: something on which somebody relies did not get what there
-    is."""
+    """Return whether an entry of `make_sync_entry` is a failure: a required remote did not get everything."""
     return not document["optional"] and document["state"] in (WAITING, FENCED, ERROR)
 
 
 def select_required(remotes: Iterable[RemoteFacts]) -> list[RemoteFacts]:
-    """Those on which somebody relies."""
+    """Return the required (not optional) remotes."""
     return [one for one in remotes if not one.optional]
 
 
 def find_best_copy(remotes: Iterable[RemoteFacts]) -> RemoteFacts | None:
-    """Of those on which somebody relies, the one that was read back last; None when none ever was."""
+    """Return the required remote that was read back last; None if none ever was."""
     read = [one for one in select_required(remotes) if one.verified_at is not None]
     return max(read, key=lambda one: times.parse_time(str(one.verified_at)), default=None)
 
 
 def list_names_with_state(remotes: Iterable[RemoteFacts]) -> list[str]:
-    """The names of those that have any state."""
+    """Return the names of the remotes with any state."""
     return [one.name for one in remotes if one.sequence is not None]
 
 
 def drop_future_verification(remote: RemoteFacts, latest: datetime) -> RemoteFacts:
-    """A copy that was verified later than `latest`, which is in the future, was verified under a wrong clock."""
+    """Return a remote without a verification later than `latest`: it was made under a wrong clock."""
     if remote.verified_at is None or times.parse_time(remote.verified_at) <= latest:
         return remote
     return msgspec.structs.replace(remote, verified_at=None, verified_sequence=None)
 
 
 def find_unverified_since(remotes: Iterable[RemoteFacts], agent_added_at: str) -> datetime | None:
-    """Since when no second copy on which somebody relies is known to hold what there is: the best of them counts. None
-    without any, or when nobody knows since when there is one."""
+    """Return since when no required second copy is known to hold everything; the best of them counts. None if there is
+    none, or if its age is unknown."""
     moments = [_since(one, agent_added_at) for one in select_required(remotes)]
     return max((each for each in moments if each is not None), default=None)
 
 
 def _since(remote: RemoteFacts, agent_added_at: str) -> datetime | None:
-    """One that was read back yesterday and got nothing for a week is a week old."""
+    """Return since when a copy is not known to be current: one that was read back yesterday and got nothing for a week
+    is a week old."""
     begun = max((times.parse_time(each) for each in (remote.added_at, agent_added_at) if each), default=None)
     verified = begun if remote.verified_at is None else times.parse_time(remote.verified_at)
     behind = _behind_since(remote)
@@ -135,7 +136,7 @@ def _since(remote: RemoteFacts, agent_added_at: str) -> datetime | None:
 
 
 def _behind_since(remote: RemoteFacts) -> datetime | None:
-    """History that was there before the remote is not late for it."""
+    """Return since when a remote is behind. It is not late for history older than itself."""
     if not remote.pending or remote.pending_since is None:
         return None
     moments = [times.parse_time(each) for each in (remote.pending_since, remote.added_at) if each]
@@ -143,8 +144,10 @@ def _behind_since(remote: RemoteFacts) -> datetime | None:
 
 
 def find_remote_problems(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[StatusReason]:
-    """What is wrong, each with its word, and once where several remotes say it. What is optional worries nobody, but to
-    write there is another machine's or nobody's right."""
+    """Yield what is wrong, each with its state, and once if several remotes say it.
+
+    An optional remote causes no problem, except that another machine, or none, may write there.
+    """
     fences = set()
     for one in remotes:
         if one.state == FENCED:
@@ -169,7 +172,7 @@ def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[StatusReason]:
 
 
 def list_remote_remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason]:
-    """What else there is to know, and is no state of its own."""
+    """Yield what else to know without affecting the state."""
     every = list(remotes)
     for one in every:
         if one.optional and one.state == ERROR:
@@ -186,13 +189,13 @@ def list_remote_remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason
 
 
 def find_full_remote(remotes: Iterable[RemoteFacts]) -> str | None:
-    """The first one on which somebody relies that has no room; None where all have."""
+    """Return the first required remote without space; None if all have some."""
     return next((one.name for one in select_required(remotes) if one.state == WAITING and one.code == FULL), None)
 
 
 def has_only_waiting_purges(remotes: Iterable[RemoteFacts]) -> bool:
-    """Whether all that is missing are purges that a remote has heard of, and keeps waiting or refused: no push of this
-    machine changes that."""
+    """Return whether only purges are missing that a remote knows and delays or refused: no push of this machine changes
+    that."""
     late = [one for one in remotes if one.purges or one.state != OK or one.verified_at is None]
     return bool(late) and all((one.purges_wait_until or one.purges_ask_at) and not one.pending for one in late)
 
@@ -210,7 +213,7 @@ def _waiting_words(remote: RemoteFacts) -> str:
 
 
 def describe_waiting_purge(remote: RemoteFacts) -> str:
-    """That something which was purged here is not gone there yet, for people."""
+    """Say for people that something purged here still exists there."""
     what = count_text(remote.purges, "purge")
     if remote.purges_wait_until is not None:
         verb = "waits" if remote.purges == 1 else "wait"
@@ -222,14 +225,14 @@ def describe_waiting_purge(remote: RemoteFacts) -> str:
 
 
 def describe_refused_purge(remote: RemoteFacts) -> str:
-    """That what was purged here stays there, for people."""
+    """Say for people that what was purged here stays there."""
     what = count_text(remote.purges_refused, "purge")
     verb = "was" if remote.purges_refused == 1 else "were"
     return f"{what} {verb} refused by whoever owns {remote.name}, which keeps what was purged: lifeboat receipts list"
 
 
 def describe_fence(remote: RemoteFacts) -> str:
-    """Who writes the agent there, for people."""
+    """Say for people which machine writes the agent there."""
     machine = (remote.fenced or {}).get("machine")
     if (remote.fenced or {}).get("reason") == "moved" or not remote.message:
         return f"moved to {machine or 'another machine'}: this machine keeps its own copy and sends nothing"

@@ -2,10 +2,9 @@
 
 An agent whose machine sleeps at night is not overdue in the morning. The ledger holds the gaps of the last eight days
 and a *mark*, the clocks at the last entry. It is written when the machine slept and when the daemon starts and stops,
-never in between; what happened after the mark is found from the clocks. Losing it costs nothing but an earlier
-`overdue`.
+never in between; what happened after the mark follows from the clocks. If it is lost, an agent is `overdue` earlier.
 
-A daemon that is stopped while the machine runs leaves no gap: nobody captures then, and that is what `overdue` is for.
+A daemon that is stopped while the machine runs leaves no gap: nothing is captured then, which `overdue` reports.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.state import state_cache
 
 KEPT = timedelta(days=8)
-"""Longer than anybody asks back: after seven days an agent is overdue however much the machine slept."""
+"""How long gaps are kept: after seven days an agent is overdue however much the machine slept."""
 _SHORTEST = 5.0
 """Seconds."""
 _SHORT_STOP = timedelta(minutes=15)
-"""Who is stopped and started within it was never away."""
+"""A daemon that starts again within this time was not away."""
 _EARLIEST, _LATEST = datetime(1000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 _LONGEST_UP = 1e10
 """Seconds."""
@@ -39,8 +38,11 @@ class _SleepGap(NamedTuple):
 
 
 class _ClockMark(msgspec.Struct, frozen=True):
-    """The clocks at one moment: `boot` names which boot, `since_boot` and `awake` are seconds with and without sleep.
-    `stopped`: the daemon ended then, by itself or because the machine went off."""
+    """The clocks at one time.
+
+    `boot` identifies the boot, `since_boot` and `awake` are seconds with and without sleep. `stopped`: the daemon ended
+    then, by a command or because the machine went off.
+    """
 
     wall: datetime
     since_boot: float
@@ -50,7 +52,7 @@ class _ClockMark(msgspec.Struct, frozen=True):
 
 
 class SleepLedger(msgspec.Struct):
-    """What is known of this machine's sleep. Whoever asks about many agents at once reads it once."""
+    """What is known of this machine's sleep. A caller that asks about many agents reads it once."""
 
     gaps: list[_SleepGap] = []
     mark: _ClockMark | None = None
@@ -58,19 +60,19 @@ class SleepLedger(msgspec.Struct):
 
 
 def note_sleep(context: Context, begin: datetime, end: datetime) -> None:
-    """The machine slept, and the daemon with it."""
+    """Note that the machine slept."""
     ledger = load_sleep_ledger(context)
     _write(context, ledger, _SleepGap(begin, end), woke_at=end)
 
 
 def note_stop(context: Context) -> None:
-    """The daemon ends."""
+    """Note that the daemon ends."""
     ledger = load_sleep_ledger(context)
     _write(context, ledger, _since_mark(ledger.mark, context.clock), woke_at=ledger.woke_at, stopped=True)
 
 
 def note_start(context: Context) -> None:
-    """The daemon begins: what was between belongs to the ledger if the machine slept or was off."""
+    """Note that the daemon begins. The time before is a gap if the machine slept or was off."""
     ledger = load_sleep_ledger(context)
     gap = _since_mark(ledger.mark, context.clock)
     is_rested = gap is not None or _was_away(ledger.mark, context.clock)
@@ -78,19 +80,19 @@ def note_start(context: Context) -> None:
 
 
 def _was_away(mark: _ClockMark | None, clock: Clock) -> bool:
-    """Whether a daemon that begins could not have done its work until now. One that crashed and begins again could."""
+    """Return whether a starting daemon could not work until now. One that restarts after a crash could."""
     if mark is None or mark.boot != clock.boot_id():
         return True
     return mark.stopped and abs(clock.now() - mark.wall) > _SHORT_STOP
 
 
 def load_sleep_ledger(context: Context) -> SleepLedger:
-    """The ledger as it is now, an empty one where there is none."""
+    """Return the ledger, an empty one if there is none."""
     return state_cache.read_cache(context.files, _path(context), SleepLedger, _is_sane) or SleepLedger()
 
 
 def count_awake_seconds(context: Context, since: datetime, ledger: SleepLedger | None = None) -> float:
-    """How long the machine has been awake since a moment, as far as it is known: without a ledger, all the time."""
+    """Return how long the machine was awake since a time; without a ledger, the whole time."""
     now = context.clock.now()
     ledger = ledger or load_sleep_ledger(context)
     last = _since_mark(ledger.mark, context.clock)
@@ -100,18 +102,21 @@ def count_awake_seconds(context: Context, since: datetime, ledger: SleepLedger |
 
 
 def find_wake_time(context: Context, ledger: SleepLedger | None = None) -> datetime | None:
-    """When the machine last woke up, or the daemon began after it had been away; None when it is not known."""
+    """Return when the machine last woke up, or the daemon began after it had been away; None if that is unknown."""
     now = context.clock.now()
     ledger = ledger or load_sleep_ledger(context)
     if ledger.mark is not None and not ledger.mark.stopped and _since_mark(ledger.mark, context.clock):
-        return now  # just now: the daemon has not even noticed
+        return now  # just now: the daemon has not noticed it yet
     return None if ledger.woke_at is None or ledger.woke_at > now else ledger.woke_at
 
 
 def _since_mark(mark: _ClockMark | None, clock: Clock) -> _SleepGap | None:
-    """Sleep or off time after a mark. Within one boot it is known how long it slept, not when: it counts as if it had
-    slept first, so that what came later counts as awake. After a clean stop, the time to the next boot.
-    When the machine went off under a daemon that could not say so, nobody knows since when: no gap."""
+    """Return the time asleep or off after a mark.
+
+    Within one boot its length is known and not its position: it counts as if the machine had slept first, so that later
+    events count as awake. After a clean stop, it is the time to the next boot. If the machine went off without a clean
+    stop, the beginning is unknown: no gap.
+    """
     if mark is None:
         return None
     now = clock.now()
@@ -123,7 +128,7 @@ def _since_mark(mark: _ClockMark | None, clock: Clock) -> _SleepGap | None:
 
 
 def _without_overlaps(gaps: list[_SleepGap], since: datetime, now: datetime) -> list[_SleepGap]:
-    """Gaps cut to a span of time, each moment in one of them at most."""
+    """Return the gaps cut to a time span and without overlaps."""
     found: list[_SleepGap] = []
     reached = since
     for gap in sorted(gaps):
@@ -141,7 +146,7 @@ def _length(gap: _SleepGap) -> timedelta:
 def _write(
     context: Context, ledger: SleepLedger, gap: _SleepGap | None, *, woke_at: datetime | None, stopped: bool = False
 ) -> None:
-    """Keep what is young enough, with the clocks of now. On a full disk nothing is kept: nothing depends on it."""
+    """Write the recent gaps, with the clocks of now. On a full disk nothing is kept: nothing depends on it."""
     clock = context.clock
     now = clock.now()
     gaps = [*ledger.gaps, gap] if gap is not None else ledger.gaps
@@ -155,7 +160,7 @@ def _write(
 
 
 def _is_sane(ledger: SleepLedger) -> bool:
-    """Whether one can reckon with it: every moment with its offset, none at the end of time."""
+    """Return whether the ledger is usable: every time has an offset, none is at the end of time."""
     mark = ledger.mark
     moments = [moment for gap in ledger.gaps for moment in gap] + [each for each in (ledger.woke_at,) if each]
     if mark is not None:

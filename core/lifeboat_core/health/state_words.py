@@ -1,4 +1,4 @@
-"""The words for how an agent, or a second copy of it, stands. They are the same in people's text, JSON and figures."""
+"""The words for the state of an agent or of a second copy. Texts for people, JSON and metrics use the same ones."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ OK, SYNCING, WAITING, PAUSED, OVERDUE, NEEDS_KEY, FENCED, HELD, ERROR = (
 WORST_FIRST = (ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE, WAITING, SYNCING, PAUSED, OK)
 NEEDS_THE_USER = frozenset({ERROR, HELD, FENCED, NEEDS_KEY, OVERDUE})
 FOR_PEOPLE = {FENCED: "moved", NEEDS_KEY: "needs key"}
-"""Words that read better than those of JSON."""
+"""Words that read better in text than those of JSON."""
 
 
 def find_worst_state(states: Iterable[str]) -> str:
-    """The worst of some words, `ok` for none."""
+    """Return the worst of some states, `ok` for none."""
     return min(states, key=WORST_FIRST.index, default=OK)
 
 
 class StatusReason(NamedTuple):
-    """Why an agent is not `ok`, or what else to know of it. `state` is "" for what is no state of its own."""
+    """Why an agent is not `ok`, or what else to know. `state` is "" for a remark."""
 
     state: str
     code: str

@@ -1,6 +1,6 @@
-"""What is so with every agent: gathered from vaults, caches, workspaces and keys, and judged by `health.standing`.
+"""Gather the facts about every agent from vaults, caches, workspaces and keys; `health.agent_status` judges them.
 
-For workers and commands. The daemon has the facts from its workers and judges them itself.
+For workers and commands. The daemon gets the facts from its workers and judges them itself.
 """
 
 from __future__ import annotations
@@ -75,13 +75,14 @@ __all__ = [
 _LEAST_FREE = 1 << 20
 """Bytes that a small capture needs, with its log and caches."""
 LAST_WHOLE = "last_whole"
-"""The vault's decision that says when every kept sequence held: {sequence, time}."""
+"""The vault's decision that says when every kept sequence was verified: {sequence, time}."""
 DAMAGED = "damaged"
-"""The vault's decision that keeps what a verification last found wrong: {sequence, whole, first}."""
+"""The vault's decision with what a verification last found wrong: {sequence, whole, first}."""
 
 
 def gather_status(context: Context, chosen: Agent | None = None) -> Status:
-    """How everything stands, or one agent and what it depends on. Never raises for what is wrong: it says so."""
+    """Return the status of everything, or of one agent and what it depends on. Never raises for a problem: the status
+    says it."""
     key = make_key_facts(context.keys().status())
     wrong = _problems(context)
     try:
@@ -94,7 +95,7 @@ def gather_status(context: Context, chosen: Agent | None = None) -> Status:
 
 
 def _problems(context: Context) -> list[str]:
-    """What is wrong beside the agents, for people."""
+    """Return for people what is wrong apart from agents."""
     try:
         problem = context.config().problem
         told = [] if problem is None else [f"{problem.message}; the last good settings are in force"]
@@ -104,7 +105,7 @@ def _problems(context: Context) -> list[str]:
 
 
 def _full(context: Context) -> list[str]:
-    """A capture that failed on a full disk could not write down that it did, so the disk is asked."""
+    """Check the disk: a capture that failed on a full disk could not write that down."""
     try:
         free = context.files.free_space(context.home.folder)
     except OSError:
@@ -115,7 +116,7 @@ def _full(context: Context) -> list[str]:
 
 
 def _unusable(context: Context) -> list[str]:
-    """Say once why nothing can be kept, when it is so."""
+    """Say once why nothing can be kept, if that is so."""
     if context.home.is_read_only:
         return [f"{context.home.folder} is read-only: what was kept can be read, and nothing is captured"]
     found = context.home.unusable_folders()
@@ -126,19 +127,19 @@ def _unusable(context: Context) -> list[str]:
 
 
 def make_key_facts(key: KeyStatus) -> KeyFacts:
-    """The user's key as whoever judges needs it."""
+    """Return the facts about the user's key."""
     return KeyFacts(str(key.state), key.key_id, None if key.store is None else str(key.store), key.note, key.proven_at)
 
 
 def gather_agent_status(context: Context, agent: Agent, key: KeyFacts | KeyStatus) -> AgentStatus:
-    """How one agent stands."""
+    """Return the status of one agent."""
     known = key if isinstance(key, KeyFacts) else make_key_facts(key)
     found = gather_facts(context, agent)
     return judge_agent(found, agent, known, context.clock.now(), measure_awake_time(context, agent, found))
 
 
 def gather_facts(context: Context, agent: Agent) -> StatusFacts:
-    """Everything of an agent that has to be looked for. Writes nothing, and never raises for what is wrong."""
+    """Return all facts about an agent. Writes nothing, and never raises for a problem."""
     is_gone = not agent.workspace.is_dir()
     try:
         with convert_system_errors(), context.vault(agent.id) as vault:
@@ -186,8 +187,8 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> St
 
 
 def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
-    """The labels of credentials of the newest state whose key was lost with a file of this home. None where their
-    document is damaged, which a verification says."""
+    """Return the labels of credentials of the newest state whose key was lost with a file of this home. None if their
+    document is damaged, which a verification reports."""
     if vault.head() is None:
         return ()
     try:
@@ -201,8 +202,8 @@ def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
 def _of_caches(
     context: Context, vault: Vault
 ) -> tuple[JsonObject, secret_lookalikes.Places, dict[str, str], str | None]:
-    """What the last capture said, what looks like a secret, what was not looked into, and why the cache cannot be used;
-    nothing before the first capture."""
+    """Return what the last capture said, what looks like a secret, what was not searched, and why the cache cannot be
+    used; nothing before the first capture."""
     path = context.home.state_file(vault.agent_id)
     if not is_there(context.files, path):
         return {}, {}, {}, None

@@ -34,15 +34,15 @@ _TOLD = {
     "epoch": "a new epoch: machines that are lost write no more",
     "rotated": "credentials sealed to new keys",
 }
-"""Changes of a vault that a person did or has to know about; others are its own book-keeping."""
+"""Changes of a vault that a user made or has to know about; others are internal."""
 _ACCEPTED = "accepted"
 _COUNTED = {"create": "created", "update": "updated", "delete": "deleted"}
 
 
 @dataclass(frozen=True, slots=True)
 class ActivityEntry:
-    """One thing that was done. `kind` says what, `text` the same for people; `sequence` is the one that it made or is
-    about, `receipt` the name of the receipt that says more."""
+    """One activity. `kind` names it, `text` describes it for people; `sequence` is the one that it made or concerns,
+    `receipt` the name of the receipt with more."""
 
     time: str
     agent: str
@@ -65,8 +65,11 @@ def list_activity(
     limit: int | None = None,
     kinds: Collection[str] = (),
 ) -> list[ActivityEntry]:
-    """Newest first. `everything`: also receipts of agents that this home does not know (any more). `kinds`: only these,
-    where any are named."""
+    """Return the activities, newest first.
+
+    `everything`: also receipts of agents that this home does not know (any more). `kinds`: only these, if any are
+    named.
+    """
     known = {agent.id: agent.name for agent in found}
     told = [*_from_receipts(context, known, everything=everything)]
     told += _erased(context) if everything else []
@@ -90,7 +93,7 @@ def _from_vault(context: Context, agent_id: str, name: str) -> Iterator[Activity
 
 
 def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
-    """The kind of a row and its text, "" for one that is not told. `counts` are those of kept sequences."""
+    """Return the kind of a row and its text, "" for a row that is not shown. `counts` are those of kept sequences."""
     if row.kind == "commit":
         kind = str(row.details.get("kind", "capture"))
         return kind, _commit_text(row, kind, counts.get(row.subject))
@@ -102,13 +105,14 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
         return row.kind, _purge_text(row.subject, row.details)
     if row.kind == "countersign":
         return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} signed anew"
-    if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one word of the user, kept in several parts
+    if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one decision of the user, kept in several parts
         return row.kind, ""
     return row.kind, _TOLD.get(row.kind, "")
 
 
 def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:
-    """Of a sequence that was let go the lines are counted: an edit of a memory may be a new line for another."""
+    """Describe a commit. For a thinned sequence lines are counted: an edit of one memory may be a new line for
+    another."""
     changes = row.details.get("changes")
     counted = changes if isinstance(changes, dict) else {}
     memories = {word: _size(counted.get(key)) for key, word in _COUNTED.items()}
@@ -117,14 +121,14 @@ def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:
 
 
 def _purge_text(redaction_id: str, audit: Mapping[str, Any]) -> str:
-    """What went, and the receipt that says more. `audit` is the record of ALF §3.1.11."""
+    """Describe what was purged, and name the receipt. `audit` is the record of ALF §3.1.11."""
     memories = _size(audit.get("record_ids"))
     what = count_text(memories, "memory", "memories") if memories else "text in files"
     return f"{'the whole agent' if audit.get('scope') == WHOLE_AGENT else what} destroyed, receipt {redaction_id}"
 
 
 def _erased(context: Context) -> Iterator[ActivityEntry]:
-    """Agents that were purged whole: no vault tells of them any more."""
+    """Return agents that were purged whole: no vault has entries about them any more."""
     for gone in purged_agent_files.list_purged_agents(context):
         audit = {"scope": WHOLE_AGENT, "reason": gone.redaction.reason}
         text = _purge_text(gone.redaction.id, audit)
@@ -152,7 +156,7 @@ def _from_receipts(context: Context, known: dict[str, str], *, everything: bool)
 
 
 def _read(context: Context, path: Path) -> JsonObject | None:
-    """A receipt; None for one that is damaged, which must not hide the others."""
+    """Return a receipt; None for a damaged one, which must not hide the others."""
     try:
         found = json_codec.decode_json(read_all(context.files, path))
     except (OSError, msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""What changed between two moments of an agent, or between a moment and the workspace as it stands."""
+"""What changed between two sequences of an agent, or between a sequence and the workspace as it is now."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from lifeboat_vault.vault import Vault
 WORKSPACE = "workspace"
 _WORDS = {"meta": "touched"}
 _SEALED = frozenset({archive_layout.CREDENTIALS})
-"""Documents whose lines say nothing to people and are not shown."""
+"""Documents whose lines mean nothing to people and are not shown."""
 
 
 LARGEST = 4 * 1024 * 1024
-"""Bytes of the JSON of a comparison, where nobody says otherwise."""
+"""Bytes of the JSON of a comparison by default."""
 _ALL_LINES = 1_000_000
 _ENDS = 1000
-"""Bytes of what is said of a comparison as a whole."""
+"""Bytes of a comparison without its items."""
 _LAID_OUT = 200
-"""Bytes that laying out one of its items as readable JSON adds, at most."""
+"""Bytes that one item takes more in readable JSON, at most."""
 _TEXTS = ("diff", "cut", "content", "previous")
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceFilter:
-    """What of a comparison is told. `paths`: globs, only of files that fit one of them, and of their memories; then
-    every changed line. `limit`: bytes of JSON, what does not fit is left out and said to be. `names_only`: without
-    changed lines."""
+    """What of a comparison is shown. `paths`: globs; only files that match one of them, and their memories, with every
+    changed line. `limit`: bytes of JSON; what does not fit is left out and counted. `names_only`: without changed
+    lines."""
 
     paths: tuple[str, ...] = ()
     limit: int = LARGEST
@@ -68,13 +68,12 @@ def compare_sequences(
     second: str | None = None,
     narrow: DifferenceFilter = EVERYTHING,
 ) -> JsonObject:
-    """The differences from `first` to `second`, each a sequence, a time, or `workspace`.
+    """Return the differences from `first` to `second`, each a sequence, a time, or `workspace`.
 
-    Without `first`: from the newest sequence; without `second`: to the workspace. The result:
-    {"agent", "from", "to": {"sequence", "time"} or {"workspace"}, "files": [{"path", "operation", "diff"?, "cut"?}],
-    "records": [{"id", "operation", "content", "previous"}], "documents": [{"path", "operation", "diff"?}],
-    "truncated", "total": {"files", "records", "documents"}}. What `narrow` has no room for is `omitted`.
-    Raises NothingToRestore, UnknownSequence.
+    Without `first`: from the newest sequence; without `second`: to the workspace. The result: {"agent", "from", "to":
+    {"sequence", "time"} or {"workspace"}, "files": [{"path", "operation", "diff"?, "cut"?}], "records": [{"id",
+    "operation", "content", "previous"}], "documents": [{"path", "operation", "diff"?}], "truncated", "total": {"files",
+    "records", "documents"}}. What does not fit is `omitted`. Raises NothingToRestore, UnknownSequence.
     """
     if second in (None, WORKSPACE):
         with read_workspace_as_sequence(context, agent) as (vault, head, live):
@@ -97,7 +96,7 @@ def _document(agent: Agent, vault: Vault, base: int, new: int, to: JsonObject, n
 
 
 def describe_changes(changes: StateChanges, before: State, narrow: DifferenceFilter = EVERYTHING) -> JsonObject:
-    """Changes with what they changed: texts line by line, memories with their words before and after."""
+    """Return changes with their content: texts line by line, memories with their words before and after."""
     files = [
         change for change in changes.entries if change.path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS))
     ]
@@ -128,14 +127,15 @@ def _told(
 
 
 class _TextBudget:
-    """How many bytes may still be told. Of what is too long for them only the name is told, and last not even that."""
+    """How many bytes may still be shown. Of an item that is too long only the name is shown, and in the end not even
+    that."""
 
     def __init__(self, left: int) -> None:
         self.left = left
         self.is_short = False
 
     def filled(self, items: Iterable[JsonObject]) -> tuple[list[JsonObject], int]:
-        """Those that there is room for, and how many there were."""
+        """Return the items that fit, and how many there were."""
         told: list[JsonObject] = []
         total = 0
         for item in items:
@@ -163,7 +163,7 @@ def _entry(change: EntryChange, narrow: DifferenceFilter, room: _TextBudget) -> 
     document: JsonObject = {"path": change.path, "operation": _operation(change)}
     if narrow.names_only or change.path in _SEALED or document["operation"] == "meta" or not _are_files(change):
         return document
-    if room.left < _LAID_OUT:  # nobody reads files for nothing
+    if room.left < _LAID_OUT:  # do not read files in vain
         return document | {"omitted": True}
     try:
         bodies = _bytes(change.base_body), _bytes(change.body if change.entry else None)
@@ -186,7 +186,7 @@ def _are_files(change: EntryChange) -> bool:
 
 
 def _bytes(read: Any) -> bytes | None:
-    """A body, None where there is none (any more)."""
+    """Return a body, None if there is none (any more)."""
     if read is None:
         return None
     try:
@@ -218,7 +218,8 @@ def _record(change: RecordChange, fields: JsonObject, before: State) -> JsonObje
 
 
 def _record_taken_back(taken: Record, before: State) -> JsonObject:
-    """On the way back to an earlier sequence: what came later is not there, and what it superseded counts again."""
+    """Return a record on the way back to an earlier sequence: later records are absent, and what they superseded counts
+    again."""
     fields = _fields(taken.line)
     old = before.record(str(fields.get("supersedes")))
     content = None if old is None else _fields(old.line).get("content")
@@ -228,7 +229,7 @@ def _record_taken_back(taken: Record, before: State) -> JsonObject:
 
 
 def _record_operation(change: RecordChange, fields: JsonObject, previous: str | None) -> str:
-    """As people see it: a successor is an update, a tombstone a deletion."""
+    """Return the operation as people see it: a successor is an update, a tombstone a deletion."""
     if change.operation == "delete" or fields.get("status") == "deleted":
         return "deleted"
     return "created" if previous is None else "updated"
@@ -243,9 +244,10 @@ def _fields(line: bytes) -> JsonObject:
 
 
 def format_differences(document: JsonObject, *, names_only: bool = False) -> Iterator[str]:
-    """For people: files by their names in the workspace with their changed lines, then memories in two lines each.
+    """Yield lines for people: files by their names in the workspace with their changed lines, then memories in two
+    lines each.
 
-    The documents that follow from files (identity, principals) are not told: their files have been.
+    The documents that follow from files (identity, principals) are left out.
     """
     for file in document["files"]:
         yield f"{_WORDS.get(file['operation'], file['operation'])} {path_text(file['path'])}"
@@ -269,7 +271,7 @@ def format_differences(document: JsonObject, *, names_only: bool = False) -> Ite
 
 
 def _hunks(diff: str) -> list[str]:
-    """A diff without the two lines that name the file once more."""
+    """Return a diff without its two lines with the file name."""
     return diff.split("\n")[2:]
 
 

@@ -1,4 +1,4 @@
-"""The kept sequences of an agent: what each changed, where it was read back, and how much happened when."""
+"""The kept sequences of an agent: what each one changed, where it was read back, and how much happened when."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lifeboat_vault.rows import number_runs
 from lifeboat_vault.vault import LAST_VERIFIED, SequenceRow, Vault
 
 HOURS = 48
-"""Bars of the chart where nobody asks for days."""
+"""Bars of the chart unless days are asked for."""
 Told = Callable[[SequenceRow], JsonObject]
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineRequest:
-    """Which sequences: from `since` until `until` (times as people type them), at most `limit`, the newest; and the
-    days that the chart goes back, None for the last hours."""
+    """Which sequences: from `since` until `until` (times as users type them), the newest `limit`; and how many days the
+    chart covers, None for the last hours."""
 
     since: str | None = None
     until: str | None = None
@@ -37,7 +37,7 @@ class TimelineRequest:
 
 
 def make_timeline(context: Context, agent: Agent, wanted: TimelineRequest) -> JsonObject:
-    """What `timeline` writes. Raises NothingToRestore for a time that is none."""
+    """Return what `timeline` writes. Raises NothingToRestore for an invalid time."""
     is_within = _within(wanted)
     with context.vault(agent.id) as vault:
         rows = vault.sequences()
@@ -65,7 +65,7 @@ def _within(wanted: TimelineRequest) -> Callable[[str], bool]:
 
 
 def make_sequence_teller(context: Context, vault: Vault) -> Told:
-    """What is to be told of a sequence; what is known of copies is read once."""
+    """Return a function that describes a sequence; what is known of copies is read once."""
     known = acknowledged_states.load_acknowledged(vault)
     remotes = [(one.name, known.get(one.id, AcknowledgedState())) for one in remote_registry.list_remotes(context)]
     is_verified_here = _verified_here(vault)
@@ -82,7 +82,7 @@ def make_sequence_teller(context: Context, vault: Vault) -> Told:
 
 
 def _verified_here(vault: Vault) -> Callable[[int], bool]:
-    """While the vault is known to be damaged nothing is said of what was found whole before."""
+    """Return the verified sequences. While the vault is known to be damaged, earlier results do not count."""
     if vault.get(DAMAGED) is not None:
         return lambda _: False
     last: JsonObject = vault.get(LAST_VERIFIED) or {}
@@ -116,7 +116,8 @@ def _count(counts: Any) -> int:
 
 
 def count_activity(rows: list[SequenceRow], now: datetime, days: int | None = None) -> JsonObject:
-    """Sequences by hour, or by day of this machine's calendar, up to now; those too that were thinned since."""
+    """Count sequences by hour, or by day of this machine's calendar, up to now, including those that were thinned
+    since."""
     starts = list(_days(now, days) if days is not None else _hours(now))
     counts = [0] * len(starts)
     for time, count in _made(rows):
@@ -132,14 +133,14 @@ def _hours(now: datetime) -> Iterator[datetime]:
 
 
 def _days(now: datetime, days: int) -> Iterator[datetime]:
-    """Midnights as the calendar has them: a day may have 23 or 25 hours."""
+    """Return the midnights of the calendar: a day may have 23 or 25 hours."""
     today = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     return ((today - timedelta(days=back)).astimezone() for back in reversed(range(days)))
 
 
 def _made(rows: list[SequenceRow]) -> Iterator[tuple[str, int]]:
-    """Times, and how many sequences were made until then since the one before. What a sequence was made on top of says
-    how many were thinned between."""
+    """Yield times, and how many sequences were made since the previous one. The base of a sequence tells how many
+    between were thinned."""
     before: int | None = None
     for row in rows:
         thinned = 0 if before is None or row.base is None else row.base - before

@@ -1,4 +1,4 @@
-"""How long sequences and versions of large files stay: the user's settings, on a time that can be believed."""
+"""Apply the retention of sequences and of versions of large files, by the user's settings and on a trusted time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOUR, DAY = 3600, 86400
 
 
 def load_retention(context: Context, agent: Agent) -> Retention:
-    """The vault's retention from the settings in force for an agent."""
+    """Return the vault's retention according to the settings of an agent."""
     seconds = {name: context.setting(f"retention.{name}", agent) for name in ("all", "hourly", "daily")}
     return Retention(
         all_hours=-(-seconds["all"] // HOUR),
@@ -29,8 +29,8 @@ def load_retention(context: Context, agent: Agent) -> Retention:
 def thin_agent(
     context: Context, agent: Agent, policy: Retention | None = None, *, whatever_remotes_need: bool = False
 ) -> ThinReport | None:
-    """Let go what the settings (or a policy) let go, but what second copies need; None, and nothing done, while the
-    clock is not trusted.
+    """Thin what the settings (or a policy) allow, except what second copies need; return None, and do nothing, while
+    the clock is not trusted.
 
     Raises Busy.
     """
@@ -44,7 +44,8 @@ def thin_agent(
 def thin_if_due(
     context: Context, agent: Agent, policy: Retention | None = None, *, whatever_remotes_need: bool = False
 ) -> ThinReport | None:
-    """`thin_agent` when the settings let anything go now; None, and nothing written, otherwise. Raises Busy."""
+    """Call `thin_agent` if the settings allow thinning anything now; otherwise return None and write nothing. Raises
+    Busy."""
     chosen = policy or load_retention(context, agent)
     with context.vault(agent.id) as vault:
         keep = _keep(context, vault, whatever_remotes_need)
@@ -60,9 +61,10 @@ def _keep(context: Context, vault: Vault, whatever_remotes_need: bool) -> needed
 
 
 def drop_old_versions(context: Context, agent: Agent, keep: int | None = None) -> int:
-    """Of large files, forget the bytes of all but the newest `artifacts.versions` (or `keep`); how many. Raises Busy.
+    """Drop the bytes of all but the newest `artifacts.versions` (or `keep`) versions of large files; return how many.
+    Raises Busy.
 
-    Needs no clock: only without a trusted one a pin that has run out still counts.
+    Needs no clock: without a trusted one, an expired pin still counts.
     """
     wanted = keep or int(context.setting("artifacts.versions", agent))
     with context.vault(agent.id) as vault:
@@ -74,8 +76,8 @@ def drop_old_versions(context: Context, agent: Agent, keep: int | None = None) -
 
 
 def apply_retention(context: Context, agent: Agent) -> list[str]:
-    """After a capture: let go what the settings let go, and more of it while there is no room. What a person should
-    know of it. Raises Busy."""
+    """Apply the retention after a capture, and drop more while space is short. Return what the user should know. Raises
+    Busy."""
     crash_leftovers.remove_temporary_files(context)
     thin_if_due(context, agent)
     drop_old_versions(context, agent)
@@ -106,7 +108,8 @@ def _thinned_harder(context: Context, agent: Agent) -> list[str]:
 
 
 def _thinned_before_it_was_sent(context: Context, agent: Agent) -> list[str]:
-    """The last thing to go: a vault may not grow for ever because a remote is away."""
+    """Thin what second copies still need, as the last resort: a vault must not grow without end because a remote is
+    away."""
     report = thin_if_due(context, agent, shorten_retention(load_retention(context, agent)), whatever_remotes_need=True)
     gone = len(_dropped(report))
     return [f"{gone} sequences that second copies still need went: there is no room"] if gone else []

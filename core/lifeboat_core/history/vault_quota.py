@@ -1,5 +1,8 @@
-"""Room for a vault: its own limit and what has to stay free on its disk. Large files give way first, then old
-versions of them, then history; notes and credentials are captured as long as the disk takes them."""
+"""The space for a vault: its own limit, and what has to stay free on its disk.
+
+Large files are dropped first, then their old versions, then history; notes and credentials are captured as long as the
+disk has space.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from lifeboat_vault.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class VaultQuota:
-    """Sizes in bytes: what the vault takes and may take, what is free on its disk and has to stay so."""
+    """Sizes in bytes: what the vault uses and may use, what is free on its disk and has to stay free."""
 
     used: int
     max_size: int
@@ -23,7 +26,7 @@ class VaultQuota:
     min_free: int
 
     def shortage(self, more: int = 0) -> str | None:
-        """Why so many bytes more must not be taken, for people; None when they may."""
+        """Return for people why so many more bytes must not be stored; None when they may."""
         if self.used + more > self.max_size:
             takes = "would take more" if self.used <= self.max_size else f"takes {size_text(self.used)}"
             return f"the vault {takes}; vault.max_size is {size_text(self.max_size)}"
@@ -34,11 +37,11 @@ class VaultQuota:
 
 
 def measure_quota(context: Context, agent: Agent, vault: Vault) -> VaultQuota:
-    """How much room a vault has now. Raises OSError."""
+    """Return the quota of a vault now. Raises OSError."""
     return measure_quota_with(context, vault, lambda name: context.setting(name, agent))
 
 
 def measure_quota_with(context: Context, vault: Vault, setting: Callable[[str], Any]) -> VaultQuota:
-    """`measure_quota` with the settings already at hand."""
+    """Return the same with settings that the caller has read."""
     free = context.files.free_space(context.home.folder)
     return VaultQuota(vault.size(), setting("vault.max_size"), free, setting("vault.min_free"))

@@ -1,4 +1,4 @@
-"""What every command works with: the home, the seams, and the way to keys, vaults and adapters.
+"""What every command works with: the home, the seams, and access to keys, vaults and adapters.
 
 Keys, vaults and adapters are imported when they are asked for: the daemon has a context and needs none of them.
 """
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """An opened home with its seams. Cheap to make; holds nothing open. `patience`: how long agents' locks are waited
-    for, None for not at all."""
+    """An opened home with its seams. Cheap to make; holds nothing open. `patience`: how long to wait for agents' locks,
+    None for not at all."""
 
     home: Home
     files: FileOperations = field(default_factory=SystemFiles)
@@ -47,7 +47,7 @@ class Context:
         files: FileOperations | None = None,
         clock: Clock | None = None,
     ) -> Context:
-        """Locate, make and check the home; one of an earlier release is brought up. Raises HomeError, Busy."""
+        """Locate, make and check the home; migrate one of an earlier release. Raises HomeError, Busy."""
         around = with_whole_paths(os.environ if environment is None else environment)
         operations = files or SystemFiles()
         context = cls(Home.locate(around).open(operations), operations, clock or SystemClock(), around)
@@ -59,14 +59,14 @@ class Context:
 
     @property
     def user_home(self) -> Path:
-        """The user's own home folder."""
+        """Return the user's own home folder."""
         return Path(self.environment.get("HOME") or Path.home())
 
     def now(self) -> str:
         return times.to_text(self.clock.now())
 
     def keys(self) -> HomeKeys:
-        """The keys of this home. Nothing is read or started before it is needed."""
+        """Return the keys of this home. Nothing is read or started before it is needed."""
         from lifeboat_keys.home.home_keys import HomeKeys
         from lifeboat_keys.stores.key_environment import KeyEnvironment, is_temporary
 
@@ -84,11 +84,11 @@ class Context:
         return ""
 
     def config(self) -> config_file.Config:
-        """The configuration in force, read afresh. Raises ConfigError."""
+        """Read the configuration in force. Raises ConfigError."""
         return config_file.load_config(self.home, self.files)
 
     def setting(self, name: str, agent: Agent | None = None) -> Any:
-        """The value of one setting, an agent's own first."""
+        """Return the value of one setting; the agent's own comes first."""
         return self.config().get(name, agent.settings if agent else None).value
 
     def create_vault(self, agent_id: str) -> Vault:
@@ -97,8 +97,8 @@ class Context:
         return Vault.create(self.home.vault_folder(agent_id), agent_id, files=self.files, clock=self.clock)
 
     def vault(self, agent_id: str) -> Vault:
-        """An agent's vault. Raises what `Vault.open` raises; where one is missing whose history a remote may have, or
-        that an adoption which was cut off had set aside, it says so."""
+        """Open an agent's vault. Raises what `Vault.open` raises; the error for a missing vault says if a remote may
+        have its history, or if an interrupted adoption had set it aside."""
         from lifeboat_vault.errors import VaultMissing
         from lifeboat_vault.vault import Vault
 
@@ -120,11 +120,11 @@ class Context:
         return list(adapter_registry.load_adapters().values())
 
     def recognise(self, workspace: Path) -> Adapter:
-        """The adapter that a folder looks like. Raises NotAWorkspace."""
+        """Return the adapter for a folder. Raises NotAWorkspace."""
         from lifeboat_adapters import adapter_registry
 
         return adapter_registry.recognise_workspace(workspace)
 
     def installation(self, agent: Agent) -> Installation:
-        """The runtime around an agent's workspace, as it stands now. Raises NotAWorkspace."""
+        """Return the runtime around an agent's workspace as it is now. Raises NotAWorkspace."""
         return self.adapter(agent.runtime).locate(agent.workspace, self.environment, self.user_home)

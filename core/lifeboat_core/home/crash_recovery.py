@@ -1,4 +1,4 @@
-"""What a crash interrupted, finished by whoever starts next: a command, or the daemon. Light while there is nothing."""
+"""Finish what a crash interrupted, when the next command or the daemon starts. Light while there is nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifeboat_keys.home.key_file_names import DEVICE_KEY, FINGERPRINT_KEY, SETTL
 
 
 def rebuild_lost(context: Context) -> list[str]:
-    """Write the lost files of agents again, a sentence for each, and keep a copy of what could be lost."""
+    """Write the lost files of agents again, return a sentence for each, and keep copies of files that could be lost."""
     with contextlib.suppress(OSError, LifeboatError):  # on a full disk there is no copy, and nothing depends on it
         remote_registry.copy_remote_files(context)
         _make_machine_keys(context)
@@ -22,8 +22,8 @@ def rebuild_lost(context: Context) -> list[str]:
 
 
 def _make_machine_keys(context: Context) -> None:
-    """Make the keys that this machine makes by itself where one is lost: a restore needs them as a capture does.
-    Raises KeysError while the user's key is away, which `status` says."""
+    """Make lost keys of this machine again: a restore needs them as a capture does. Raises KeysError while the user's
+    key is away, which `status` reports."""
     folder = context.home.keys_folder
     if is_there(context.files, folder / USER_PUBLIC) and not all(
         is_there(context.files, folder / name) for name in (DEVICE_KEY, FINGERPRINT_KEY)
@@ -32,8 +32,10 @@ def _make_machine_keys(context: Context) -> None:
 
 
 def finish_restores(context: Context) -> list[str]:
-    """Roll interrupted restores forward; a sentence for each."""
-    if not names_in(context.files, context.home.restore_folder):  # nothing was ever restored: nothing is loaded for it
+    """Roll interrupted restores forward; return a sentence for each."""
+    if not names_in(
+        context.files, context.home.restore_folder
+    ):  # nothing was ever restored: do not import the code for it
         return []
     from lifeboat_core.restore import recover_restores
 
@@ -41,7 +43,7 @@ def finish_restores(context: Context) -> list[str]:
 
 
 def finish_purges(context: Context) -> list[str]:
-    """Complete purges that were cut off; a sentence for each."""
+    """Complete interrupted purges; return a sentence for each."""
     if not names_in(context.files, purge_folders.locate_purge_orders(context)):
         return []
     from lifeboat_core.purge import purge_recovery
@@ -50,7 +52,7 @@ def finish_purges(context: Context) -> list[str]:
 
 
 def finish_rotation(context: Context) -> list[str]:
-    """Go on with a replaced key whose vaults had not settled; a sentence for each. Raises what is in its way now."""
+    """Continue a key rotation whose vaults had not settled; return a sentence for each. Raises what prevents it now."""
     keys = context.home.keys_folder, context.home.spare_keys_folder
     if not any(is_there(context.files, folder / SETTLING) for folder in keys):
         return []

@@ -1,7 +1,7 @@
-"""What a folder of the home holds.
+"""List the folders of the home.
 
-`Path.glob` and `Path.is_dir` read a folder that cannot be listed as an empty or missing one. Nothing that decides what
-is protected may: an agent, a remote or a purge that cannot be seen is still there.
+`Path.glob` and `Path.is_dir` read a folder that cannot be listed as an empty or missing one. Code that decides what is
+protected must not: an agent, a remote or a purge that cannot be seen still exists.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The user's key as a whole: taken from its words, held against them, and where each key was last seen."""
+"""The user's key: recover it from its words, compare it with other keys, and say where each key was last seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifeboat_alf.states.agent_state import Sequence
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import time_text
-from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SignedByAnother
+from lifeboat_keys.errors import KeysError, NoAgentKey, NoKey, OtherKey, SignedByAnother
 from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_keys.pairs.agent_pair import pair_id
 from lifeboat_keys.pairs.strict_base64 import from_base64
@@ -29,7 +29,7 @@ _ANOTHER_HOME = "LIFEBOAT_HOME=ANOTHER-FOLDER lifeboat keys recover"
 
 
 def load_known_public(context: Context) -> UserPublic | None:
-    """Whose home this is, None when it has no key yet."""
+    """Return the public key of the owner of this home, None if it has no key yet."""
     try:
         return context.keys().public
     except NoKey:
@@ -37,7 +37,7 @@ def load_known_public(context: Context) -> UserPublic | None:
 
 
 def find_user_key(context: Context) -> UserKey | None:
-    """The key with its secret, None while it cannot be had."""
+    """Return the key with its secret, None while it is away."""
     try:
         return context.keys().user_key()
     except KeysError:
@@ -45,9 +45,9 @@ def find_user_key(context: Context) -> UserKey | None:
 
 
 def recover_user_key(context: Context, key: UserKey, store: StoreKind | None) -> bool:
-    """Take a key from its words into a home that has none, or that lost the secret of just this one.
+    """Put a key from its words into a home that has none, or that lost the secret of this key.
 
-    Says whether the home had its secret all along. Raises KeyExists (see `refuse_other_key`), and what the store
+    Return whether the home had its secret already. Raises KeysError.EXISTS (see `refuse_other_key`), and what the store
     raises.
     """
     refuse_other_key(context, key)
@@ -59,14 +59,14 @@ def recover_user_key(context: Context, key: UserKey, store: StoreKind | None) ->
 
 
 def refuse_other_key(context: Context, key: UserKey) -> None:
-    """Raises KeyExists, with both key ids and where each was last seen, when this home has another key."""
+    """Raises KeysError.EXISTS, with both key ids and where each was last seen, when this home has another key."""
     known = load_known_public(context)
     if known is not None and known != key.public:
-        raise KeyExists(_two_keys(context, known.key_id, key.key_id), fix=_ANOTHER_HOME)
+        raise KeysError.EXISTS(_two_keys(context, known.key_id, key.key_id), fix=_ANOTHER_HOME)
 
 
 def prove_words(context: Context, key: UserKey) -> None:
-    """Note that somebody has the words of this home's key; the key itself may be away. Raises OtherKey, NoKey."""
+    """Note that the user has the words of this home's key; the key itself may be away. Raises OtherKey, NoKey."""
     keys = context.keys()
     if keys.public != key.public:
         raise OtherKey(_two_keys(context, keys.public.key_id, key.key_id), fix="lifeboat keys status")
@@ -74,7 +74,7 @@ def prove_words(context: Context, key: UserKey) -> None:
 
 
 def describe_user_key(context: Context) -> JsonObject:
-    """The key and what hangs on it, as `keys status --json` gives it. Never raises for what is wrong with the key."""
+    """Return the key and what depends on it, as `keys status --json`. Never raises for a problem with the key."""
     keys = context.keys()
     found = keys.status()
     problems: list[str] = []
@@ -97,7 +97,7 @@ def describe_user_key(context: Context) -> JsonObject:
 
 
 def _seen(look: Callable[[], Found], otherwise: Found, problems: list[str]) -> Found:
-    """What a look shows; where there is nothing yet, or it cannot be read, which is a problem, something else."""
+    """Return what a look-up gives; `otherwise` if there is nothing yet, or if it cannot be read, which is a problem."""
     try:
         return look()
     except (NoKey, NoAgentKey):
@@ -115,7 +115,7 @@ def _former(keys: HomeKeys) -> list[JsonObject]:
 
 
 def _machines(keys: HomeKeys) -> list[JsonObject]:
-    """The machines that are known, with `here` for this one."""
+    """Return the known machines, with `here` for this one."""
     own = keys.device.public
     return [
         {
@@ -131,13 +131,12 @@ def _machines(keys: HomeKeys) -> list[JsonObject]:
 
 
 def _pair_of(keys: HomeKeys, agent: Agent) -> str | None:
-    """The id of the pair that an agent's credentials are sealed to."""
+    """Return the id of the pair to which an agent's credentials are sealed."""
     return pair_id(from_base64(keys.export_agent(agent.id)["pairs"][-1]["public"]))
 
 
 def refuse_without_key(context: Context, sequence: Sequence) -> None:
-    """A home without a key gets none here that is not the one of a signed archive: the words of that would be refused
-    from then on. Raises NoKey."""
+    """Refuse to make a key here other than that of a signed archive: its words would be refused later. Raises NoKey."""
     signer = _signer(sequence.signature)
     if signer is not None and load_known_public(context) is None:
         raise NoKey(
@@ -148,14 +147,14 @@ def refuse_without_key(context: Context, sequence: Sequence) -> None:
 
 
 def note_met_key(context: Context, sequence: Sequence, file: Path) -> None:
-    """Remember in which file another key than this home's was met: a refusal names it."""
+    """Note the file in which another key than this home's was met: a refusal names it."""
     signer = _signer(sequence.signature)
     if signer is not None and signer != context.keys().public.key_id:
         context.keys().machines.key_met(signer, f"in {file.name}, sequence {sequence.number}", context.now())
 
 
 def make_foreign_key_error(context: Context, sequence: Sequence) -> SignedByAnother:
-    """The refusal of a state that was signed under another key than this home has, with where each was last seen."""
+    """Return the refusal of a state that was signed under another key, with where each key was last seen."""
     own, other = context.keys().public.key_id, str(_signer(sequence.signature))
     return SignedByAnother(
         f"{_named(sequence)} was signed under the key {other} ({describe_last_seen(context, other)}), "
@@ -168,7 +167,7 @@ def _named(sequence: Sequence) -> str:
 
 
 def describe_last_seen(context: Context, key_id: str) -> str:
-    """Where a key was last seen, for people: what the home remembers, and the newest state signed under it."""
+    """Say for people where a key was last seen: in the notes of the home, and in the newest state signed under it."""
     said = [context.keys().last_seen(key_id)]
     signed = [(row.time, name, row.number) for name, row in _heads(context) if _signer(row.signature) == key_id]
     if signed:
@@ -178,7 +177,7 @@ def describe_last_seen(context: Context, key_id: str) -> str:
 
 
 def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:
-    """The newest sequence of every agent; a vault that cannot be read tells nothing."""
+    """Yield the newest sequence of every agent, without vaults that cannot be read."""
     for agent in list_agents(context):
         try:
             with context.vault(agent.id) as vault:
@@ -190,7 +189,7 @@ def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:
 
 
 def _signer(signature: JsonObject | None) -> str | None:
-    """Under which key a state says that it was signed."""
+    """Return the id of the key under which a state says it was signed."""
     user = (signature or {}).get("user")
     key_id = user.get("key_id") if isinstance(user, dict) else None
     return key_id if isinstance(key_id, str) and _KEY_ID.fullmatch(key_id) else None

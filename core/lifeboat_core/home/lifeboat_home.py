@@ -1,4 +1,4 @@
-"""The home: the one folder in which everything of one user lies.
+"""The home: the one folder with everything of one user.
 
 config.toml  agents/<id>.toml                 what the user decided
 vault/<id>/  keys/                            the truth
@@ -7,9 +7,9 @@ state/keys/  state/<id>.good.toml             copies, from which lost or damaged
 remotes/<name>.toml                           second copies, each with its token
 instances/<id>.json                           which memory is which in instances of other systems
 locks/  restore/                              locks; journals and undo folders of restores
-logs/  run/                                   what the service did; its socket
+logs/  run/                                   the log of the service; its socket
 backups/                                      copies from before a new layout, for 30 days
-id  version  release                          who this home is; the layout's version, and which release made it so
+id  version  release                          the id of this home; the layout's version, and the release that made it
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from filelock import FileLock, Timeout
 from lifeboat_alf.common import ids
 from lifeboat_alf.common.refusal_texts import describe_refusal, refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, read_all, write_atomic
-from lifeboat_core.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
+from lifeboat_core.errors import HomeError, UnknownAgent
 from lifeboat_core.home.path_variables import HOME, refuse_relative_paths
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.texts.misplaced_words import refuse_in_environment
@@ -51,14 +51,14 @@ _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where everything lies. `folder` is absolute; call `open` before the first use."""
+    """The paths of the home. `folder` is absolute; call `open` before the first use."""
 
     folder: Path
 
     @classmethod
     def locate(cls, environment: Mapping[str, str]) -> Home:
         """Return the home that `LIFEBOAT_HOME` names, else the platform's folder for a user's data. Raises
-        WordsMisplaced, RelativePath."""
+        WordsError.WORDS_MISPLACED, HomeError.RELATIVE_PATH."""
         refuse_in_environment(environment)
         refuse_relative_paths(environment)
         named = environment.get(HOME)
@@ -105,22 +105,22 @@ class Home:
 
     @property
     def run_folder(self) -> Path:
-        """What lives as long as the service: its socket."""
+        """What exists while the service runs: its socket."""
         return self.folder / "run"
 
     @property
     def backups_folder(self) -> Path:
-        """There only once something was migrated."""
+        """Exists only once something was migrated."""
         return self.folder / "backups"
 
     @property
     def remotes_folder(self) -> Path:
-        """There only once a remote was added."""
+        """Exists only once a remote was added."""
         return self.folder / "remotes"
 
     @property
     def instances_folder(self) -> Path:
-        """There only once something was sent to another system."""
+        """Exists only once something was sent to another system."""
         return self.folder / "instances"
 
     def agent_file(self, agent_id: str) -> Path:
@@ -136,18 +136,18 @@ class Home:
         return self.locks_folder / _checked(agent_id)
 
     def read_id(self, files: FileOperations) -> str:
-        """The random id of this home. Raises HomeError when it is not open yet."""
+        """Return the random id of this home. Raises HomeError if it is not open yet."""
         try:
             return read_all(files, self.folder / "id").decode().strip()
         except OSError as error:
             raise HomeError(f"{self.folder}: {describe_refusal(error)}") from error
 
     def exists(self) -> bool:
-        """Whether a home was made here."""
+        """Return whether a home was made here."""
         return (self.folder / "id").is_file()
 
     def is_absent(self) -> bool:
-        """Whether nothing is here, or an empty folder."""
+        """Return whether nothing, or an empty folder, is here."""
         try:
             return not any(self.folder.iterdir())
         except FileNotFoundError:
@@ -156,9 +156,9 @@ class Home:
             return False  # `open` says what is wrong with it
 
     def open(self, files: FileOperations) -> Home:
-        """Make what is missing and check the rest. Raises HomeUnsafe, HomeNewer or HomeError.
+        """Create what is missing and check the rest. Raises HomeError.UNSAFE, HomeError.NEWER or HomeError.
 
-        A home of an older layout stays one (`is_older`): `lifeboat_core.migrations` brings it up.
+        A home of an older layout stays as it is (`is_older`): `lifeboat_core.migrations` migrates it.
         """
         try:
             self._make_folder(files)
@@ -175,8 +175,8 @@ class Home:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether no command can change anything here: a read-only disk, a copy, a home made immutable. A folder that
-        alone refuses is something else (`unusable_folders`)."""
+        """Whether no command can change anything here: a read-only disk, a copy, an immutable home. A single folder
+        that refuses is among `unusable_folders`."""
         folders = self.vaults_folder, self.state_folder, self.restore_folder
         return not any(os.access(folder, os.W_OK, effective_ids=_EFFECTIVE) for folder in folders)
 
@@ -188,7 +188,7 @@ class Home:
         return [folder for folder in inner if not os.access(folder, wanted, effective_ids=_EFFECTIVE)]
 
     def layout(self, files: FileOperations) -> int:
-        """The version of this home's layout. Raises HomeError."""
+        """Return the version of this home's layout. Raises HomeError."""
         path = self.folder / "version"
         try:
             return int(read_all(files, path))
@@ -196,11 +196,11 @@ class Home:
             raise HomeError(f"{path}: {refusal_reason(error)}") from error
 
     def is_older(self, files: FileOperations) -> bool:
-        """Whether an earlier release made it and nobody has brought it up. Raises HomeError."""
+        """Return whether an earlier release made the home and it was not migrated yet. Raises HomeError."""
         return self.layout(files) < LAYOUT_VERSION
 
     def set_layout(self, files: FileOperations, version: int) -> None:
-        """Say which layout this home has now, and that this release made it so. Raises OSError."""
+        """Write the layout that this home has now, and this release. Raises OSError."""
         write_atomic(files, self.folder / "release", f"{read_release()}\n".encode())
         write_atomic(files, self.folder / "version", f"{version}\n".encode())
 
@@ -212,19 +212,20 @@ class Home:
     def _check_folder(self, files: FileOperations) -> None:
         found = files.lstat(self.folder)
         if stat.S_ISLNK(found.st_mode):
-            raise HomeUnsafe(f"{self.folder} is a symbolic link; name the folder itself")
+            raise HomeError.UNSAFE(f"{self.folder} is a symbolic link; name the folder itself")
         if not stat.S_ISDIR(found.st_mode):
-            raise HomeUnsafe(f"{self.folder} is not a folder")
+            raise HomeError.UNSAFE(f"{self.folder} is not a folder")
         if not self.exists() and not self._is_ours(files):
-            raise HomeUnsafe(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
+            raise HomeError.UNSAFE(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
         if os.name == "posix":
             self._check_rights(files, found)
         kind = find_file_system(self.folder)
         if kind in _NETWORK:
-            raise HomeUnsafe(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
+            raise HomeError.UNSAFE(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
 
     def _is_ours(self, files: FileOperations) -> bool:
-        """Whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its id."""
+        """Return whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its
+        id."""
         with contextlib.suppress(FileNotFoundError, ValueError):
             int(read_all(files, self.folder / "version"))
             return True
@@ -232,9 +233,9 @@ class Home:
 
     def _check_rights(self, files: FileOperations, found: os.stat_result) -> None:
         if found.st_uid != os.geteuid():
-            raise HomeUnsafe(f"{self.folder} belongs to another user")
+            raise HomeError.UNSAFE(f"{self.folder} belongs to another user")
         if found.st_mode & _WRITABLE_BY_OTHERS and self.exists():
-            raise HomeUnsafe(f"others can write to {self.folder}", fix=f"chmod 700 {self.folder}")
+            raise HomeError.UNSAFE(f"others can write to {self.folder}", fix=f"chmod 700 {self.folder}")
         if stat.S_IMODE(found.st_mode) != 0o700:
             files.set_mode(self.folder, 0o700)
 
@@ -243,7 +244,7 @@ class Home:
             files.make_folders(self.folder / name, 0o700)
 
     def _give_id(self, files: FileOperations) -> None:
-        """Two processes may begin at once, and one may have ended half-way: the id is given once."""
+        """Give the home its id once: two processes may begin at the same time, and one may have ended half-way."""
         files.make_folders(self.locks_folder, 0o700)
         with FileLock(self.locks_folder / _BEGUN, mode=0o600, timeout=_WAIT):
             for entry in files.scan(self.folder):
@@ -254,19 +255,19 @@ class Home:
                 write_atomic(files, self.folder / "id", f"{uuid.uuid4()}\n".encode())
 
     def _layout(self, files: FileOperations) -> int:
-        """The layout of a home that this release can use; one that lost the note of it has the newest."""
+        """Return the layout of a home that this release can use; one that lost its version has the newest."""
         if not (self.folder / "version").exists():
             self.set_layout(files, LAYOUT_VERSION)
         version = self.layout(files)
         if version > LAYOUT_VERSION:
-            raise HomeNewer(
+            raise HomeError.NEWER(
                 f"{self.folder} has layout {version}{self._made_by(files)}; release "
                 f"{read_release()}, which this is, knows layouts up to {LAYOUT_VERSION}"
             )
         return version
 
     def _made_by(self, files: FileOperations) -> str:
-        """Which release made the layout, for people."""
+        """Say for people which release made the layout."""
         try:
             found = read_all(files, self.folder / "release").decode().strip()
         except (OSError, UnicodeDecodeError):
@@ -275,7 +276,7 @@ class Home:
 
 
 def _folders_below(folder: Path) -> list[Path]:
-    """A folder that cannot be listed has none here: it is itself among those of its parent."""
+    """Yield folders. One that cannot be listed yields none: it is itself among those of its parent."""
     try:
         found = [Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
     except OSError:
@@ -284,25 +285,25 @@ def _folders_below(folder: Path) -> list[Path]:
 
 
 def _is_begun(name: str) -> bool:
-    """Whether a name is of a home that was being made when its process ended."""
+    """Return whether a name belongs to a home that was being made when its process ended."""
     begun = (".id.", ".version.", ".release.")
     return name in ("locks", "version", "release") or (name.startswith(begun) and name.endswith(".tmp"))
 
 
 def _checked(agent_id: str) -> str:
-    """An id names files here, and one may come from an archive. Raises UnknownAgent."""
+    """Return an id if it can name files: it may come from an archive. Raises UnknownAgent."""
     if not ids.is_uuid(agent_id):
         raise UnknownAgent(f"{agent_id!r} is not the id of an agent")
     return agent_id
 
 
 def find_file_system(folder: Path) -> str | None:
-    """The type of the file system that holds a folder, where the system says it (Linux)."""
+    """Return the type of the file system of a folder, if the system tells it (Linux)."""
     return match_file_system(os.path.realpath(folder), list_mounts())
 
 
 def list_mounts() -> list[tuple[str, str]]:
-    """Where file systems are mounted, with the type of each; none where the system does not say it."""
+    """Return the mount points, with the type of each; nothing if the system does not tell."""
     try:
         lines = Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -312,7 +313,7 @@ def list_mounts() -> list[tuple[str, str]]:
 
 
 def match_file_system(real: str, mounts: Iterable[tuple[str, str]]) -> str | None:
-    """The type of the file system of a path without links, by its name alone."""
+    """Return the type of the file system of a path without links, by its name alone."""
     best, found = -1, None
     for mount, kind in mounts:
         inside = real == mount or real.startswith(mount.rstrip("/") + "/")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from lifeboat_core.errors import RelativePath
+from lifeboat_core.errors import HomeError
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import name_text
 
@@ -25,12 +25,13 @@ _OF_RUNTIMES = (
 
 
 def refuse_relative_paths(environment: Mapping[str, str]) -> None:
-    """Raise RelativePath for a variable of Lifeboat that names no whole path; `~` stands for the user's own folder."""
+    """Raise HomeError.RELATIVE_PATH for a variable of Lifeboat that names no whole path; `~` stands for the user's own
+    folder."""
     names = _OWN if environment.get(HOME) else (*_OWN, _DATA_HOME)
     for name in names:
         value = environment.get(name, "")
         if value.strip() and not os.path.isabs(os.path.expanduser(value)):
-            raise RelativePath(
+            raise HomeError.RELATIVE_PATH(
                 f"{name} is {name_text(value)}, which is another place in each working directory",
                 fix=f"export {name}={quote_argument(os.path.abspath(value))}",
             )

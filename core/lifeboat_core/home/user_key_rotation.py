@@ -1,7 +1,7 @@
-"""Replacing the user's key in a whole home: first the keys, then what the vaults hold under a key others may have.
+"""Replace the user's key in a whole home: first the keys, then what the vaults hold under a key that others may have.
 
-The second part (*settling*) is needed after a compromised key only, and whoever comes next finishes it: every
-vault's history is signed anew by this device, then the head's credentials are sealed to the new pairs.
+The second part (*settling*) is needed after a compromised key only. The next command finishes it after an interruption:
+every vault's history is signed again by this device, then the head's credentials are sealed to the new pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lifeboat_core.memories import memory_search
 from lifeboat_core.purge import purge_signatures, receipt_signing
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.system_refusals import convert_system_errors
-from lifeboat_keys.errors import KeysError, NoAgentKey, StoreReadOnly, UnknownMachine, UnsealError
+from lifeboat_keys.errors import KeysError, NoAgentKey, UnsealError
 from lifeboat_keys.home import device_registry
 from lifeboat_keys.home.device_registry import KnownDevice
 from lifeboat_keys.home.home_keys import HomeKeys
@@ -40,15 +40,15 @@ from lifeboat_vault.vault.open_vault import FILE
 
 KIND = "rotate"
 ROTATED = "rotated"
-"""The vault's decision that names the compromised key it has nothing to do with any more."""
+"""The vault's decision that names the compromised key from which it is free."""
 _LOCK_SECONDS = 60.0
 _ONE_KEY = {StoreKind.COMMAND: "key_command", StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names"}
 
 
 @dataclass
 class SettledVaults:
-    """What became of the vaults. `vaults`: {agent, sequence of the new sealing or None, countersigned, epoch};
-    `refused`: {agent, sequence} whose signature does not hold; `unfinished`: why a vault waits, by agent."""
+    """The result for the vaults. `vaults`: {agent, sequence of the new sealing or None, countersigned, epoch};
+    `refused`: {agent, sequence} whose signature is invalid; `unfinished`: why a vault waits, by agent."""
 
     vaults: list[JsonObject] = field(default_factory=list)
     refused: list[JsonObject] = field(default_factory=list)
@@ -58,8 +58,8 @@ class SettledVaults:
 
 @dataclass(frozen=True, slots=True)
 class RotationReport:
-    """`former` is the key that was replaced; `reissue` lists the head's credentials that a thief can open in old
-    copies; `revoked` is the machine reported as lost; `remotes` those whose token of it was revoked."""
+    """What a rotation did. `former` is the key that was replaced; `reissue` lists the head's credentials that a thief
+    can open in old copies; `revoked` is the machine reported as lost; `remotes` those whose token of it was revoked."""
 
     key_id: str
     former: str
@@ -91,8 +91,11 @@ class RotationReport:
 
 
 def load_key_in_force(context: Context) -> UserKey:
-    """The key that is to be replaced, with its secret. Refuses (exit status 3) when it is away, locked or another,
-    when its store cannot take a further one, or when the last rotation has not come to its end."""
+    """Return the key to be replaced, with its secret.
+
+    Refuses (exit status 3) when it is away, locked or another one, when its store cannot take a second key, or when the
+    last rotation has not finished.
+    """
     keys = context.keys()
     try:
         key = keys.user_key()
@@ -106,28 +109,28 @@ def load_key_in_force(context: Context) -> UserKey:
 
 def _check_store(keys: HomeKeys) -> None:
     if keys.store in _ONE_KEY:
-        raise StoreReadOnly(f"{_ONE_KEY[keys.store]} gives one key, and it is yours to change")
+        raise KeysError.STORE_READ_ONLY(f"{_ONE_KEY[keys.store]} gives one key, and it is yours to change")
     problem = keys.store_problem(keys.store)
     if problem is not None:
         raise problem
 
 
 def find_lost_machine(context: Context, machine: str) -> KnownDevice:
-    """The machine that is reported as lost. Raises UnknownMachine, which lists those that are known."""
+    """Return the machine that is reported as lost. Raises UnknownMachine, which lists the known ones."""
     keys = context.keys()
     found = device_registry.find_machine(keys.machines.all(), machine)
     if found.public == keys.device.public:
-        raise UnknownMachine(f"{found.name} is this machine; report it as lost from another one")
+        raise KeysError.UNKNOWN_MACHINE(f"{found.name} is this machine; report it as lost from another one")
     return found
 
 
 def rotate_user_key(
     context: Context, old: UserKey, new: UserKey, *, compromised: bool, lost: KnownDevice | None
 ) -> RotationReport:
-    """Put a new key, whose words are with the user, in the place of the old one.
+    """Replace the user's key by a new one, whose words the user has.
 
-    Raises OtherKey when the old one is not in force any more, and what the keys raise: then nothing changed. What
-    waits in a vault is in the report.
+    Raises OtherKey when the old one is not in force any more, and what the keys raise: then nothing changed. What waits
+    in a vault is in the report.
     """
     reason = RotationReason(compromised or lost is not None, None if lost is None else lost.public)
     with convert_system_errors(), home_lock(context, "keys rotate"):
@@ -139,7 +142,7 @@ def rotate_user_key(
 
 
 def _to_reissue(context: Context) -> list[JsonObject]:
-    """Every credential of every agent's newest state."""
+    """Return every credential of every agent's newest state."""
     found = []
     for agent in list_agents(context):
         for credential in _credentials_of(context, agent.id):
@@ -161,7 +164,7 @@ def _credentials_of(context: Context, agent_id: str) -> list[JsonObject]:
 
 
 def finish_rotation(context: Context) -> list[str]:
-    """Go on with a rotation that was cut off before its vaults had settled; sentences that say what was done."""
+    """Continue an interrupted rotation whose vaults had not settled; return sentences that say what was done."""
     if context.keys().settling() is None:
         return []
     with convert_system_errors(), home_lock(context, "keys rotate", timeout=0):
@@ -176,7 +179,7 @@ def finish_rotation(context: Context) -> list[str]:
 
 
 def _settle(context: Context) -> SettledVaults | None:
-    """None when there is nothing to do. The caller holds the home's lock."""
+    """Return the result, None if there is nothing to do. The caller holds the home's lock."""
     keys = context.keys()
     work = keys.settling()
     if work is None:
@@ -197,7 +200,8 @@ def _settle(context: Context) -> SettledVaults | None:
 
 
 def _each_vault(context: Context, settled: SettledVaults, work: Callable[[Vault], None]) -> None:
-    """Every vault, those of removed agents too: they may be brought back. A damaged one waits for nobody."""
+    """Work on every vault, also those of removed agents, which may be restored. A damaged vault does not stop the
+    others."""
     for folder in folders_in(context.files, context.home.vaults_folder):
         if not is_there(context.files, folder / FILE):
             continue
@@ -240,7 +244,7 @@ def _sign_history(context: Context, keys: HomeKeys, settled: SettledVaults) -> N
 
 
 def _renew(context: Context, keys: HomeKeys, vault: Vault, work: UnsettledRotation, settled: SettledVaults) -> None:
-    """A new epoch where a machine was lost, then the head's credentials sealed to the new pairs."""
+    """Begin a new epoch if a machine was lost, then seal the head's credentials to the new pairs."""
     replaced = sorted(work.compromised)
     if vault.get(ROTATED) == replaced:
         return
@@ -255,7 +259,8 @@ def _renew(context: Context, keys: HomeKeys, vault: Vault, work: UnsettledRotati
 
 
 def _seal_again(context: Context, keys: HomeKeys, vault: Vault, settled: SettledVaults) -> SequenceRow | None:
-    """One sequence in which no credential is sealed to a pair that others may open; None when there is none."""
+    """Commit one sequence in which no credential is sealed to a pair that others may open; return None if there is
+    none."""
     overlay = Overlay(vault.state() if vault.head() else None)
     document = _credentials(overlay)
     sealer = _Sealer(keys, settled.warnings)
@@ -274,7 +279,7 @@ def _seal_again(context: Context, keys: HomeKeys, vault: Vault, settled: Settled
 
 
 def _credentials(overlay: Overlay) -> JsonObject:
-    """The credentials' document of the newest state, an empty one where there is none."""
+    """Return the credentials' document of the newest state, an empty one if there is none."""
     body = overlay.old_body(archive_layout.CREDENTIALS)
     document = None if body is None else json_codec.decode_json(body)
     if isinstance(document, dict) and isinstance(document.get("credentials"), list):
@@ -291,7 +296,7 @@ class _Sealer:
         self._secrets: dict[tuple[str, str], bytes] = {}
 
     def sealed(self, credential: JsonObject) -> JsonObject:
-        """The same credential for the current pair. One that does not open here stays, and is named."""
+        """Return the credential for the current pair. One that does not open here stays, and is reported."""
         encryption, agent_id = credential.get("encryption"), str(credential.get("agent_id"))
         recipient = encryption.get("recipient") if isinstance(encryption, dict) else None
         try:

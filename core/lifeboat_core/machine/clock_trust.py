@@ -1,9 +1,9 @@
-"""Whether the clock can be believed. Thinning, sealing and what expires run only on a time that is trusted.
+"""Whether the clock can be trusted. Thinning, sealing and expiry run only on a trusted time.
 
-The *anchor* is the last trusted moment: wall clock, seconds since boot, which boot. In the same boot the wall clock has
-to agree with the anchor plus the time since, within a day. After a reboot nothing says how long the machine was off:
-up to 45 days forward are believed. A clock behind the anchor, or further ahead, is not, until it agrees again or the
-user confirms it (`confirm_clock`).
+The *anchor* is the last trusted time: wall clock, seconds since boot, which boot. In the same boot the wall clock has
+to agree with the anchor plus the time since, within a day. After a reboot it is unknown how long the machine was off:
+up to 45 days forward are accepted. A clock behind the anchor, or further ahead, is not trusted until it agrees again or
+the user confirms it (`confirm_clock`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONGEST_UP = 1e10
 
 
 def is_clock_trusted(context: Context, newest: SequenceRow | None = None) -> bool:
-    """Whether the time is trusted now. Without an anchor the newest sequence is one, from an unknown boot."""
+    """Return whether the time is trusted now. Without an anchor the newest sequence is one, from an unknown boot."""
     clock = context.clock
     anchor = _read(context)
     if anchor is None and newest is not None:
@@ -38,18 +38,18 @@ def is_clock_trusted(context: Context, newest: SequenceRow | None = None) -> boo
 
 
 def note_clock(context: Context, newest: SequenceRow | None = None) -> None:
-    """Move the anchor to now, when now is trusted (after a commit; at most hourly, it is only a cache)."""
+    """Move the anchor to a trusted now, after a commit; at most hourly, because it is only a cache."""
     if not is_clock_trusted(context, newest):
         return
     anchor = _read(context)
     clock = context.clock
     if anchor is None or anchor.boot != clock.boot_id() or clock.now() - anchor.wall >= _REFRESH:
-        with contextlib.suppress(OSError):  # what was captured is captured
+        with contextlib.suppress(OSError):  # the anchor must not make a capture fail
             _write(context)
 
 
 def confirm_clock(context: Context) -> None:
-    """The user says that the clock is right."""
+    """Trust the clock as it is: the user says that it is right."""
     _write(context)
 
 
@@ -71,5 +71,5 @@ class _Anchor(msgspec.Struct):
 
 
 def _is_sane(found: _Anchor) -> bool:
-    """Whether one can reckon with it. Raises ValueError, OverflowError."""
+    """Return whether the times are usable. Raises ValueError, OverflowError."""
     return 1000 < times.parse_time(found.wall).year < 9000 and 0 <= found.since_boot < _LONGEST_UP

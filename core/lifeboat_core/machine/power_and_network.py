@@ -1,9 +1,9 @@
-"""Power and network as they are now: what a large transfer or much work should wait for. For workers; the daemon asks
-only `is_online`, which costs nothing.
+"""Power and network as they are now, for deferring large transfers and heavy work. For workers; the daemon asks only
+`is_online`, which is cheap.
 
-Everything is a look at what the system already knows: files and, on Linux, two services on its bus that are asked only
-if they run, a second at most for all of it. No request leaves the machine. What cannot be found out is None, and
-nothing waits for it. Metered networks and power saving are known on Linux only.
+Only what the system already knows is read: files and, on Linux, two services on its bus, which are asked only if they
+run, within a second together. No request leaves the machine. What is unknown is None, and defers nothing. Metered
+networks and power saving are known on Linux only.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ METERED = "the network is metered"
 SAVING = "the battery is being saved"
 
 _PATIENCE = 1.0
-"""Seconds for everything that is asked on the bus."""
+"""Seconds for all questions on the bus."""
 _NETWORK_MANAGER = ("org.freedesktop.NetworkManager", "/org/freedesktop/NetworkManager")
 _PROFILES = (
     ("org.freedesktop.UPower.PowerProfiles", "/org/freedesktop/UPower/PowerProfiles"),
@@ -39,8 +39,8 @@ _ROUTE_UP, _ROUTE_REJECTED = 0x1, 0x200
 
 @dataclass(frozen=True, slots=True)
 class MachineConditions:
-    """`saver`: the system was told to save power; `metered`: the network costs by volume; `online`: there is some way
-    out of the machine. None where nobody knows."""
+    """`saver`: the system was told to save power; `metered`: the network costs by volume; `online`: there is a route
+    out of the machine. None if unknown."""
 
     on_battery: bool | None = None
     saver: bool | None = None
@@ -49,12 +49,13 @@ class MachineConditions:
 
     @property
     def saves_battery(self) -> bool:
-        """Who saves power at the mains does not do it for the battery."""
+        """Whether the battery is being saved. Power saving on mains power does not count."""
         return bool(self.saver) and self.on_battery is not False
 
 
 def read_conditions(context: Context, root: Path = ROOT) -> MachineConditions:
-    """Look now. Never raises and takes a second or two at the worst. `root` is where the system's files are."""
+    """Return the conditions now. Never raises, and takes a second or two at most. `root` is where the system's files
+    are."""
     with _bus(context, root) as bus:
         return MachineConditions(
             on_battery=_on_battery(root),
@@ -65,9 +66,9 @@ def read_conditions(context: Context, root: Path = ROOT) -> MachineConditions:
 
 
 def find_deferral_reason(conditions: MachineConditions, bytes: int, limit: int) -> str | None:
-    """Why a transfer of so many bytes waits, in words for people; None when it does not.
+    """Return for people why a transfer of so many bytes waits; None when it does not.
 
-    `limit` is the setting `defer.above`: what is not larger goes on a metered network and a saved battery too.
+    `limit` is the setting `defer.above`: smaller transfers are made on a metered network and a saved battery too.
     """
     if conditions.online is False:
         return NO_NETWORK
@@ -84,7 +85,7 @@ def find_deferral_reason(conditions: MachineConditions, bytes: int, limit: int) 
 def _on_battery(root: Path) -> bool | None:
     if sys.platform == "linux":
         return _supplies(root / "sys/class/power_supply")
-    with contextlib.suppress(Exception):  # a system where it is not there, or not like this
+    with contextlib.suppress(Exception):  # a system without this folder, or with another layout
         import psutil
 
         battery = psutil.sensors_battery()
@@ -93,7 +94,7 @@ def _on_battery(root: Path) -> bool | None:
 
 
 def _supplies(folder: Path) -> bool | None:
-    """Whether a battery of this machine is used up. That of a mouse belongs to another device."""
+    """Return whether a battery of this machine is discharging. The battery of a mouse does not count."""
     supplies = [_supply(each) for each in _entries(folder)]
     own = [(kind, state) for kind, scope, state in supplies if scope != "Device"]
     if any(kind != "Battery" and state == "1" for kind, state in own):
@@ -132,13 +133,13 @@ def _metered(context: Context, bus: _SystemBus) -> bool | None:
 def _setting(context: Context, name: str) -> str:
     try:
         return str(context.setting(name))
-    except Exception:  # what is wrong with the settings is said elsewhere
+    except Exception:  # problems of the settings are reported elsewhere
         return "auto"
 
 
 def is_online(root: Path = ROOT) -> bool | None:
-    """Whether there is a way out of this machine, None where nobody knows: a default route, or an interface that is up,
-    since a machine with rules of its own may have no default route. Asks nobody but the system's files."""
+    """Return whether there is a route out of this machine, None if unknown: a default route, or an interface that is
+    up, since a machine with its own rules may have no default route. Reads only the system's files."""
     if sys.platform != "linux":
         return _any_interface()
     found = [_default_route_4(root / "proc/net/route"), _default_route_6(root / "proc/net/ipv6_route")]
@@ -213,15 +214,14 @@ def _text(path: Path) -> str:
 
 
 class _SystemBus:
-    """Properties of services that run, read within one deadline. `connection` is jeepney's, None where there is no
-    bus."""
+    """Properties of running services, read within one deadline. `connection` is jeepney's, None without a bus."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._deadline = time.monotonic() + _PATIENCE
 
     def get(self, service: str, path: str, name: str) -> Any:
-        """A property of the object's interface of the same name as the service; None when it cannot be had."""
+        """Return a property of the object's interface with the name of the service; None if it cannot be read."""
         left = self._deadline - time.monotonic()
         if self._connection is None or left <= 0:
             return None
@@ -232,7 +232,7 @@ class _SystemBus:
             message.header.flags |= MessageFlag.no_auto_start
             answer = self._connection.send_and_get_reply(message, timeout=left)
             return answer.body[0][1] if answer.header.message_type is MessageType.method_return else None
-        except Exception:  # a service may say anything
+        except Exception:  # a service may answer anything
             return None
 
 
@@ -248,7 +248,7 @@ def _bus(context: Context, root: Path) -> Iterator[_SystemBus]:
 
 
 def _connect(context: Context, root: Path) -> Any:
-    """None where there is no bus, where it does not answer, or where jeepney is not installed."""
+    """Return a connection; None without a bus, if it does not answer, or if jeepney is not installed."""
     socket = root / "run/dbus/system_bus_socket"
     address = context.environment.get("DBUS_SYSTEM_BUS_ADDRESS") or (
         f"unix:path={socket}" if os.path.exists(socket) else None
@@ -259,5 +259,5 @@ def _connect(context: Context, root: Path) -> Any:
         from jeepney.io.blocking import open_dbus_connection
 
         return open_dbus_connection(address, auth_timeout=_PATIENCE)
-    except Exception:  # no bus, one that does not speak, no jeepney: all the same here
+    except Exception:  # no bus, a silent bus, no jeepney: the result is the same
         return None

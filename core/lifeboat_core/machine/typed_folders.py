@@ -1,4 +1,4 @@
-"""Folders as a user types them into a form: whole paths, and where they have to be there already, existing ones."""
+"""Folders as a user types them into a form: absolute paths, and optionally existing ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lifeboat_core.errors import BadSetting
 def parse_whole_path(text: str) -> Path:
     """Return the path of a folder that was typed, with `~` for the user's own.
 
-    Raises BadSetting for a relative one: what it starts from is not what the user sees.
+    Raises BadSetting for a relative one: the user does not see its starting point.
     """
     try:
         folder = Path(text).expanduser()
-    except RuntimeError:  # ~somebody that this system does not know
+    except RuntimeError:  # ~name of a user that this system does not know
         folder = Path(text)
     if not folder.is_absolute():
         raise BadSetting("give the whole path of the folder, such as /media/stick/lifeboat", fix="pwd")
@@ -22,7 +22,7 @@ def parse_whole_path(text: str) -> Path:
 
 
 def parse_existing_folder(text: str) -> Path:
-    """Return the path of a folder that is there. Raises BadSetting."""
+    """Return the path of an existing folder. Raises BadSetting."""
     folder = parse_whole_path(text)
     if not folder.is_dir():
         raise BadSetting(f"there is no folder {folder}: is the right stick or share mounted?", fix="df -h")

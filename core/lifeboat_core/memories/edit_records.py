@@ -1,4 +1,4 @@
-"""What a user does with single memories: look, forget, bring back, pin. Every change is a sequence of its own."""
+"""What a user does with single memories: show, forget, restore, pin. Every change is a sequence of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture import sequence_commit
 from lifeboat_core.capture.capture_work import FORGOTTEN
 from lifeboat_core.capture.overlay import Overlay
-from lifeboat_core.errors import RecordPurged, UnknownRecord
+from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.home.context import Context
 from lifeboat_core.memories import memory_search, record_details
 from lifeboat_core.state.state_db import StateDb
@@ -27,10 +27,11 @@ Change = Callable[[RecordContext, JsonObject, Record, State], RecordStep | None]
 
 
 def show_records(context: Context, agent: Agent, ids: Sequence[str]) -> list[JsonObject]:
-    """The memories that ids (any of a chain) name: the record that counts, `forgotten`, and what else is known `about`
-    it (see `record_details`).
+    """Return the memories that ids (any id of a chain) name: the current record, `forgotten`, and more `about` it (see
+    `record_details`).
 
-    Raises UnknownRecord, RecordPurged."""
+    Raises UnknownRecord, UnknownRecord.PURGED.
+    """
     with context.vault(agent.id) as vault, _index(context, agent, vault) as db:
         forgotten = find_forgotten_ids(vault, db)
         found = [(_resolve(vault, db, one), one) for one in ids]
@@ -45,25 +46,25 @@ def show_records(context: Context, agent: Agent, ids: Sequence[str]) -> list[Jso
 
 
 def forget_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
-    """Drop memories although their files still hold the text; a file that goes on holding it does not bring them back.
+    """Drop memories although their files still contain the text; a file that keeps it does not restore them.
 
-    None when all were gone already. Raises UnknownRecord, Busy.
+    Return None if all were gone already. Raises UnknownRecord, Busy.
     """
     return _change(context, agent, ids, _forgotten, "deleted", remember=True)
 
 
 def restore_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
-    """Bring back memories that were forgotten or deleted. Raises UnknownRecord, Busy."""
+    """Restore memories that were forgotten or deleted. Raises UnknownRecord, Busy."""
     return _change(context, agent, ids, _restored, "created", remember=False)
 
 
 def pin_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
-    """Memories that must not go without the user's word. Raises UnknownRecord, Busy."""
+    """Pin memories: they are not removed without the user's consent. Raises UnknownRecord, Busy."""
     return _change(context, agent, ids, _pinned, "updated")
 
 
 def unpin_records(context: Context, agent: Agent, ids: Sequence[str]) -> SequenceRow | None:
-    """Take pins away. Raises UnknownRecord, Busy."""
+    """Remove pins. Raises UnknownRecord, Busy."""
     return _change(context, agent, ids, _unpinned, "updated")
 
 
@@ -74,13 +75,13 @@ def _index(context: Context, agent: Agent, vault: Vault) -> StateDb:
 
 
 def _resolve(vault: Vault, db: StateDb, record_id: str) -> Record:
-    """The record that counts in the chain that an id belongs to. Raises RecordPurged, UnknownRecord."""
+    """Return the current record of the chain to which an id belongs. Raises UnknownRecord.PURGED, UnknownRecord."""
     found, purged = vault.state().record(db.winner(record_id)), vault.redactions.record_ids
     if found is None or found.id in purged:
         if record_id in purged:
-            raise RecordPurged(f"the record {record_id} was purged")
+            raise UnknownRecord.PURGED(f"the record {record_id} was purged")
         if found is not None:
-            raise RecordPurged(f"what the record {record_id} became was purged: {found.id}")
+            raise UnknownRecord.PURGED(f"what the record {record_id} became was purged: {found.id}")
         raise UnknownRecord(f"no record has the id {record_id}")
     return found
 
@@ -110,14 +111,14 @@ def _change(
 
 
 def _remember(vault: Vault, db: StateDb, ids: set[str], *, forgotten: bool) -> None:
-    """Whichever id of its chain a memory was forgotten by, it can be brought back by any other."""
+    """Note under every id of its chain that a memory was forgotten, so that each id can restore it."""
     known = set(vault.get(FORGOTTEN) or ())
     wanted = known | ids if forgotten else {one for one in known - ids if db.winner(one) not in ids}
     vault.set(FORGOTTEN, sorted(wanted) or None, kind="forgotten")
 
 
 def find_forgotten_ids(vault: Vault, db: StateDb) -> set[str]:
-    """Every id that was forgotten, and the ids of the records that count in their chains now."""
+    """Return every forgotten id, and the ids of the current records of their chains."""
     known = set(vault.get(FORGOTTEN) or ())
     return known | {db.winner(one) for one in known}
 
@@ -130,7 +131,8 @@ def commit_changes(
     change: Change,
     count: str,
 ) -> SequenceRow | None:
-    """One sequence in which these records change, for a caller that has the agent's lock; None when none does."""
+    """Commit one sequence in which these records change, for a caller that has the agent's lock; None if nothing
+    changes."""
     state = vault.state()
     overlay = Overlay(state)
     head = sequence_commit.read_head(overlay)
@@ -166,7 +168,7 @@ def _restored(scribe: RecordContext, old: JsonObject, item: Record, state: State
     dead = state.record(str(old.get("supersedes")))
     said = None if dead is None else memory_records.parse_record(dead.line)
     if said is None or said["content"] == memory_records.TOMBSTONE:
-        raise RecordPurged(f"what the record {item.id} said was purged")
+        raise UnknownRecord.PURGED(f"what the record {item.id} said was purged")
     return record_lifecycle.revive_record(scribe, old, item.partition, said)
 
 

@@ -1,7 +1,7 @@
-"""Search in everything that is kept: also what an agent does not know any more.
+"""Search everything that is kept, also what an agent does not know any more.
 
-Memories are looked through line by line of their records, other files version by version, the newest first. What a file
-says that is divided into memories is found in these, so that no file of notes is read for each of its versions.
+Memories are searched line by line of their records, other files version by version, the newest first. A file that is
+divided into memories is found through these, so that no file of notes is read for each of its versions.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from lifeboat_vault.vault import Vault
 
 MEMORY, FILE = "memory", "file"
 MOST_BYTES = 512 * 1024 * 1024
-"""Of versions of files that one search reads."""
+"""Bytes of versions of files that one search reads."""
 SECONDS = 5.0
-"""That it reads them for."""
+"""The time limit for reading them."""
 LARGEST_FILE = 4 * 1024 * 1024
 _AROUND = 70
 _LISTS_MEMORIES = f'"{entry_metas.RECORDS}":["'
@@ -38,8 +38,10 @@ _LISTS_MEMORIES = f'"{entry_metas.RECORDS}":["'
 
 @dataclass(frozen=True, slots=True)
 class HistoryHit:
-    """A text that stands, or stood, in a memory or in one line of a file, from the kept sequence `first` to `last`.
-    `present`: it stands there now. `id` and `memory_type` are those of a memory, `path` and `line` those of a file."""
+    """A text that stands or stood in a memory or in one line of a file, from the kept sequence `first` to `last`.
+
+    `present`: it stands there now. `id` and `memory_type` belong to a memory, `path` and `line` to a file.
+    """
 
     kind: str
     id: str | None
@@ -58,7 +60,7 @@ class HistoryHit:
 
 @dataclass(slots=True)
 class _TextOccurrence:
-    """A text and where it stood: `ends` are the kept sequences of its stays."""
+    """A text and where it stood, from the kept sequence `first` to `last`."""
 
     text: str
     first: int
@@ -69,7 +71,7 @@ class _TextOccurrence:
     line: int | None = None
 
     def add(self, other: _TextOccurrence) -> None:
-        """The same memory at another time."""
+        """Extend by the same memory at another time."""
         if other.last >= self.last:
             self.record = other.record
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
@@ -79,8 +81,11 @@ class _TextOccurrence:
 def search_history(
     context: Context, agent: Agent, words: str, filters: MemoryFilters = NO_FILTERS, *, limit: int = 20
 ) -> JsonObject:
-    """Everything that holds all words, what stood there last first: what `search --history` writes. Filters are about
-    memories: with one no file is looked at. Raises UnknownKind, and what opening the vault raises."""
+    """Return everything that contains all words, the newest first: what `search --history` writes.
+
+    Filters are about memories: with one no file is searched. Raises RecordError.UNKNOWN_KIND, and what opening the
+    vault raises.
+    """
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         memory_search.update_index(db, vault)
         memory_search.check_type(db, filters.memory_type)
@@ -111,7 +116,7 @@ def _hit(found: _TextOccurrence, sought: _SoughtWords) -> HistoryHit:
 
 
 def _kept_within(kept: list[int], first: int, end: int | None) -> tuple[int, int] | None:
-    """The first and the last kept sequence from one until before another."""
+    """Return the first and the last kept sequence from one until before another."""
     low = bisect_left(kept, first)
     high = len(kept) if end is None else bisect_left(kept, end)
     return (kept[low], kept[high - 1]) if low < high else None
@@ -139,7 +144,7 @@ def _in_memories(
             continue
         end = min((each for each in (last, superseded.get(record_id)) if each is not None), default=None)
         if (span := _kept_within(kept, first, end)) is not None:
-            # A chain says the same again when somebody pins it, or brings it back.
+            # A chain repeats its text when a user pins or restores the memory.
             one = _TextOccurrence(text, *span, present=end is None, record=record)
             key = (db.winner(record_id), text)
             found.setdefault(key, one).add(one)
@@ -160,7 +165,7 @@ def _fits(record: JsonObject, filters: MemoryFilters) -> bool:
 
 
 def _in_files(vault: Vault, kept: list[int], sought: _SoughtWords) -> tuple[list[_TextOccurrence], int]:
-    """Lines of files that are not divided into memories, and how many versions were too much to read."""
+    """Return lines of files that are not divided into memories, and how many versions were too much to read."""
     stays = [stay for stay in vault.stays_of_entries(_LISTS_MEMORIES) if _is_text(stay.path) and not stay.is_marked]
     stays.sort(key=lambda stay: (stay.last is not None, -(stay.last or 0), -stay.first))
     found: dict[tuple[str, str], _TextOccurrence] = {}
@@ -178,7 +183,7 @@ def _in_files(vault: Vault, kept: list[int], sought: _SoughtWords) -> tuple[list
             known = found.get((path, line))
             if known is None:
                 found[path, line] = _TextOccurrence(line, *span, present=stay.last is None, path=path, line=number)
-            else:  # of newer versions all was read before
+            else:  # everything in newer versions was read before
                 known.first = min(known.first, span[0])
     return list(found.values()), unread
 
@@ -188,7 +193,7 @@ def _is_text(path: str) -> bool:
 
 
 def _lines(vault: Vault, number: int, sought: _SoughtWords) -> Iterator[tuple[int, str]]:
-    """Lines of a body that hold all words, counted from 1; none of what is no text."""
+    """Yield the lines of a body that contain all words, counted from 1; nothing for a body that is no text."""
     try:
         body = vault.read_object(number)
     except BodyAbsent:
@@ -203,7 +208,7 @@ def _lines(vault: Vault, number: int, sought: _SoughtWords) -> Iterator[tuple[in
 
 
 def _lines_with(text: str, word: str) -> Iterator[tuple[int, str]]:
-    """Lines of a plain text that hold a word, counted from 1, without looking at the others."""
+    """Yield the lines of a plain text that contain a word, counted from 1, without reading the others."""
     lowered, number, counted = text.lower(), 1, 0
     at = lowered.find(word)
     while at >= 0:
@@ -217,14 +222,15 @@ def _lines_with(text: str, word: str) -> Iterator[tuple[int, str]]:
 
 
 class _SoughtWords:
-    """Words that all have to stand somewhere, whatever their case and accents; each may be a part of a longer one."""
+    """Words that all have to occur, regardless of case and accents; each may be part of a longer word."""
 
     def __init__(self, words: str) -> None:
         self.words = [folded for word in words.split() if (folded := fold_text(word))]
         self._plain = [data for word in self.words if (data := word.encode()).isalnum()]
 
     def may_be_in(self, data: bytes) -> bool:
-        """A quick look that finds too much, never too little: JSON spells some characters otherwise."""
+        """Return whether the words may occur. The quick check has false positives only: JSON escapes some
+        characters."""
         if not data.isascii() or b"\\u" in data:
             return True
         lowered = data.lower()
@@ -235,7 +241,7 @@ class _SoughtWords:
         return all(word in folded for word in self.words)
 
     def snippet(self, text: str) -> str:
-        """The place of the first word in one line, every word in brackets."""
+        """Return the surroundings of the first word in one line, every word in brackets."""
         flat = snippet_text(text, width=len(text) + 1)
         folded = [fold_text(sign) for sign in flat]
         whole = "".join(folded)
@@ -251,7 +257,7 @@ class _SoughtWords:
         return made + flat[at:end] + ("..." if end < len(flat) else "")
 
     def _marks(self, whole: str, places: list[int]) -> Iterator[tuple[int, int]]:
-        """Where words begin and end in the text that was folded."""
+        """Return where words begin and end in the text before folding."""
         for word in self.words:
             at = whole.find(word)
             while at >= 0:
@@ -260,7 +266,7 @@ class _SoughtWords:
 
 
 def fold_text(text: str) -> str:
-    """Text without case and accents."""
+    """Return a text without case and accents."""
     if text.isascii():
         return text.lower()
     return "".join(sign for sign in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(sign))

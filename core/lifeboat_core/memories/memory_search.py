@@ -1,4 +1,4 @@
-"""The search index over the effective view: kept up with the vault, and asked."""
+"""The search index over the effective view: updated from the vault, and queried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lifeboat_alf.memory.record_shapes import keep_fitting_fields
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, Record, State, StateChanges
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.errors import UnknownKind
+from lifeboat_core.errors import RecordError
 from lifeboat_core.home.context import Context
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.texts.human_text import join_names
@@ -31,14 +31,14 @@ _ADD_MEMORY = (
     " values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _PUT_AWAY = "insert or replace into put_away values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-"""Archived and deleted memories: the ones that count in their chains, and that nobody remembers now."""
+"""Archived and deleted memories: current in their chains, and not remembered now."""
 _TABLES_OF_MEMORIES = ("memory", "put_away")
 _MARK = re.compile("[\ue000\ue001]")
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryHit:
-    """A memory that was found. `snippet` marks what fitted with `[` and `]`; `sequence` wrote what it says now."""
+    """A memory that was found. `snippet` marks the matches with `[` and `]`; `sequence` wrote its current text."""
 
     id: str
     sequence: int
@@ -60,7 +60,7 @@ class MemoryHit:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFilters:
-    """What hits must be; None: anything."""
+    """What hits must have; None: anything."""
 
     memory_type: str | None = None
     namespace: str | None = None
@@ -72,7 +72,7 @@ NO_FILTERS = MemoryFilters()
 
 
 def update_index(db: StateDb, vault: Vault) -> None:
-    """Bring the index to the vault's head: by what changed, or from nothing when there is no way from where it is."""
+    """Bring the index to the vault's head: by the changes, or from nothing if they are not available."""
     head = vault.head()
     indexed = db.get(INDEXED)
     if head is None or indexed == head.number:
@@ -86,8 +86,11 @@ def update_index(db: StateDb, vault: Vault) -> None:
 
 
 def erase_index(db: StateDb) -> None:
-    """Before a state in which a secret is cut that stood in clear until now: no word of the index stays in the file,
-    nor what was known of rows, nor their free pages. Both are filled again from what the vault then holds."""
+    """Erase the index before a state in which a secret is cut that stood in clear until now.
+
+    No word of it stays in the file, nor what was known of rows, nor their free pages. Both are filled again from the
+    vault.
+    """
     with db.transaction():
         _empty(db)
         db.forget_shadow()
@@ -119,7 +122,7 @@ def _apply(db: StateDb, changes: StateChanges, purged: Set[str]) -> None:
 
 
 def _rebuild(db: StateDb, state: State) -> None:
-    """From nothing, in bulk."""
+    """Build the index from nothing, in bulk."""
     _empty(db)
     successors: list[JsonObject] = []
     put_away: list[tuple[Any, ...]] = []
@@ -141,8 +144,8 @@ def _empty(db: StateDb) -> None:
 def _visible_rows(
     state: State, successors: list[JsonObject], put_away: list[tuple[Any, ...]]
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of all records that are visible but for their chains; what says of chains goes into `successors`, the
-    rows of records that are not visible into `put_away`."""
+    """Yield the rows of all records that are visible apart from their chains. What concerns chains is added to
+    `successors`, the rows of records that are not visible to `put_away`."""
     for item in in_append_order(state):
         record = memory_records.parse_record(item.line)
         if record.get("supersedes"):
@@ -164,7 +167,7 @@ def _hide_superseded(db: StateDb, successors: list[JsonObject]) -> None:
 
 
 def _put_listed(db: StateDb, entries: Iterable[Entry], purged: Set[str]) -> None:
-    """What files list; purged records are in their metas for ever and nowhere else."""
+    """Add what files list; purged records stay in their metas and nowhere else."""
     named = ((one, entry.path) for entry in entries for one in entry.meta.get(entry_metas.RECORDS, ()))
     rows = sorted(row for row in named if row[0] not in purged)
     db.connection.executemany("insert or replace into listed values (?, ?)", rows)
@@ -176,7 +179,7 @@ def _put_artifacts(db: StateDb, paths: Iterable[str]) -> None:
 
 
 def _put_vectors(db: StateDb, index: str, body: Callable[[], bytes] | None) -> None:
-    """Whose vectors an index lists; one that cannot be read lists none, for they can be computed again."""
+    """Add the memories whose vectors an index lists. An unreadable index lists none: vectors can be computed again."""
     try:
         groups = [] if body is None else embeddings.read_groups(index, body())
     except (BadDocument, BadJson, BodyAbsent):
@@ -186,7 +189,7 @@ def _put_vectors(db: StateDb, index: str, body: Callable[[], bytes] | None) -> N
 
 
 def _put_records(db: StateDb, changed: Iterable[Record]) -> None:
-    """Records in append order. What a record supersedes, and what else superseded that, is no memory any more."""
+    """Add records in append order. A record that is superseded, also by another one, is no memory any more."""
     place = db.connection.execute("select coalesce(max(place), 0) from successor").fetchone()[0]
     for item in changed:
         record = memory_records.parse_record(item.line)
@@ -233,7 +236,7 @@ def _row(record: JsonObject) -> tuple[Any, ...]:
 
 
 def _moment(text: Any) -> str | None:
-    """A time as it can be sorted; what is none stays as it stands."""
+    """Return a time in sortable form; an invalid one stays the same."""
     if not isinstance(text, str) or text.endswith("Z"):
         return text if isinstance(text, str) else None
     try:
@@ -243,20 +246,20 @@ def _moment(text: Any) -> str | None:
 
 
 def quote_query(words: str, *, open_ended: bool = False) -> str:
-    """User input as a query: every word a quoted token; with `open_ended` the last one may go on."""
+    """Return user input as a query: every word quoted; with `open_ended` the last one may be a prefix."""
     tokens = words.split()
     query = " ".join(f'"{token.replace(chr(34), chr(34) * 2)}"' for token in tokens)
     return f"{query}*" if open_ended and query else query
 
 
 def check_known(what: str, given: str | None, known: Set[str]) -> None:
-    """Raises UnknownKind, which names those that there are."""
+    """Raises RecordError.UNKNOWN_KIND, which names the known ones."""
     if given is not None and given not in known:
-        raise UnknownKind(f"{given!r} is no {what}; there are {join_names(sorted(known))}")
+        raise RecordError.UNKNOWN_KIND(f"{given!r} is no {what}; there are {join_names(sorted(known))}")
 
 
 def check_type(db: StateDb, memory_type: str | None) -> None:
-    """Raises UnknownKind for a memory type that neither the format knows nor any memory has."""
+    """Raises RecordError.UNKNOWN_KIND for a memory type that neither the format knows nor any memory has."""
     if memory_type is None or memory_type in memory_records.ENUMS["memory_type"].values:
         return
     rows = db.connection.execute("select type from memory union select type from put_away")
@@ -266,7 +269,8 @@ def check_type(db: StateDb, memory_type: str | None) -> None:
 def search_memories(
     context: Context, agent: Agent, words: str, filters: MemoryFilters | None = None, *, limit: int = 20
 ) -> list[MemoryHit]:
-    """The memories that hold all words, best first. Raises UnknownKind, and what opening the vault raises."""
+    """Return the memories that contain all words, best first. Raises RecordError.UNKNOWN_KIND, and what opening the
+    vault raises."""
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         update_index(db, vault)
         check_type(db, filters.memory_type if filters else None)
@@ -274,7 +278,7 @@ def search_memories(
 
 
 def query_index(db: StateDb, vault: Vault, words: str, filters: MemoryFilters, limit: int) -> list[MemoryHit]:
-    """Ask the index as it stands, which is as the vault's head does."""
+    """Query the index, which is up to date with the vault's head."""
     query = quote_query(words)
     if not query:
         return []
@@ -291,7 +295,7 @@ def query_index(db: StateDb, vault: Vault, words: str, filters: MemoryFilters, l
 
 
 def make_conditions(filters: MemoryFilters) -> Iterator[tuple[str, list[Any]]]:
-    """SQL on a row `m` of a memory, with its values, for each filter that is set."""
+    """Yield SQL on a row `m` of a memory, with its values, for each filter that is set."""
     wanted = {
         "m.type = ?": filters.memory_type,
         "m.namespace = ?": filters.namespace,

@@ -1,4 +1,4 @@
-"""What there is to know about one memory beside its text: where it came from, what it was before, what it leads to."""
+"""What is known about one memory besides its text: where it came from, what it was before, what it links to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STATISTICS = ("last_accessed_at", "access_count")
 
 
 def describe_record(vault: Vault, db: StateDb, asked: str, item: Record) -> JsonObject:
-    """What `records show` tells of the memory that `asked` names; `item` is the record that counts in its chain."""
+    """Return what `records show` tells of the memory that `asked` names; `item` is the current record of its chain."""
     record, state = memory_records.parse_record(item.line), vault.state()
     chain = db.chain_of(item.id)
     text = find_last_words(state, record)
@@ -45,7 +45,7 @@ def describe_record(vault: Vault, db: StateDb, asked: str, item: Record) -> Json
 
 
 def find_last_words(state: State, record: JsonObject) -> str:
-    """What a memory says, or said before a tombstone took its place; "" when that was purged."""
+    """Return what a memory says, or said before its tombstone; "" if that was purged."""
     found: JsonObject | None = record
     while found is not None and found.get("content") == memory_records.TOMBSTONE:
         before = state.record(str(found.get("supersedes")))
@@ -67,7 +67,7 @@ def _statistics(temporal: JsonObject) -> JsonObject | None:
 
 
 def _link_of_chain(vault: Vault, record_id: str, current: str) -> JsonObject:
-    """One record of a chain, with the first kept sequence that has it."""
+    """Return one record of a chain, with the first kept sequence that has it."""
     number = _first_kept(vault, record_id)
     return {
         "id": record_id,
@@ -84,7 +84,7 @@ def _first_kept(vault: Vault, record_id: str) -> int | None:
 
 
 def _span(vault: Vault, chain: list[str], text: str) -> JsonObject:
-    """From which to which kept sequence the memory said this."""
+    """Return from which to which kept sequence the memory had this text."""
     kept = list(_kept_with(vault, chain, text))
     head = vault.head()
     last = max((ends[1] for ends in kept), default=None)
@@ -96,7 +96,8 @@ def _span(vault: Vault, chain: list[str], text: str) -> JsonObject:
 
 
 def _kept_with(vault: Vault, chain: list[str], text: str) -> Iterator[tuple[int, int]]:
-    """The ends of each time that it said so. A record counts until the next one of its chain is there."""
+    """Yield the first and last kept sequence of each time with this text. A record is current until the next of its
+    chain."""
     stays = [list(vault.stays_of_record(record_id)) for record_id in chain]
     for place, own in enumerate(stays):
         superseded = next((later[0][1] for later in stays[place + 1 :] if later), None)
@@ -112,7 +113,7 @@ def _kept_with(vault: Vault, chain: list[str], text: str) -> Iterator[tuple[int,
 
 
 def _related(record: JsonObject) -> Iterator[JsonObject]:
-    """Links to other memories, as far as they are any: a foreign archive may hold whatever it likes."""
+    """Yield well-formed links to other memories: a foreign archive may contain anything."""
     found: Any = record.get("related_records")
     for link in found if isinstance(found, list) else []:
         if isinstance(link, dict) and isinstance(link.get("id"), str):

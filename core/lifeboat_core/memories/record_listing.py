@@ -1,6 +1,6 @@
-"""What an agent remembers, page by page, newest first: for whoever browses its memory.
+"""What an agent remembers, page by page, newest first, for browsing.
 
-Everything is asked of the search index, which follows the vault; no archive is read.
+Everything is read from the search index, which follows the vault; no archive is read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from lifeboat_core.texts.human_text import snippet_text
 from lifeboat_vault.vault import Vault
 
 LARGEST_PAGE = 15 * 1024 * 1024
-"""Bytes of a page as JSON: a client takes 16 MiB."""
+"""Bytes of a page as JSON: a client accepts 16 MiB."""
 _LAID_OUT, _LAID_OUT_TAG = 160, 16
-"""Bytes that laying out one record, and each of its tags, as readable JSON adds, at most."""
+"""Bytes that one record, and each of its tags, takes more in readable JSON, at most."""
 _READ = 600
-"""Characters of a memory that are looked at for its snippet."""
+"""Characters of a memory that are used for its snippet."""
 DELETED, SUPERSEDED = "deleted", "superseded"
 STATUSES = ("active", "archived", DELETED)
 _NAMES = "id, type, namespace, created_at, observed_at, origin, identity_version, pinned, tags"
@@ -38,14 +38,17 @@ _ALL = (
     f" union all select {_NAMES}, status, content, 0 as number from put_away) m"
 )
 _ORDER = "created_at, number, id"
-"""Daily notes begin all at once: among them those that came later have the larger number."""
+"""Daily notes all begin at once: among them, later ones have the larger number."""
 Condition = tuple[str, list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPageRequest:
-    """Which memories, and which page of them. `status` None: all that are not deleted; `words` have to stand in the
-    text, the last one may go on; `after`: the id that ended the page before."""
+    """Which memories, and which page of them.
+
+    `status` None: all that are not deleted; `words` have to occur in the text, the last one may be a prefix; `after`:
+    the id that ended the previous page.
+    """
 
     filters: MemoryFilters = NO_FILTERS
     status: str | None = None
@@ -55,9 +58,9 @@ class RecordPageRequest:
 
 
 def list_records_page(context: Context, agent: Agent, wanted: RecordPageRequest) -> JsonObject:
-    """A page of memories, and how many there are of each kind: what `records list` writes.
+    """Return a page of memories, and how many there are of each kind: what `records list` writes.
 
-    Raises UnknownRecord for an id to go on after that is not there, UnknownKind for a type or a status that is none.
+    Raises UnknownRecord for an unknown `after`, RecordError.UNKNOWN_KIND for an unknown type or status.
     """
     with context.vault(agent.id) as vault, StateDb.open(context.home.state_file(agent.id), vault.id) as db:
         memory_search.update_index(db, vault)
@@ -101,14 +104,14 @@ def _conditions(db: StateDb, wanted: RecordPageRequest) -> Iterator[Condition]:
     if query:
         db.fill_words()
         said = wanted.words.split()
-        # The full text knows what is remembered now; there is little else, and that is looked through.
+        # The full-text index has what is remembered now; there is little else, and that is scanned.
         away = " and ".join("instr(lower(content), lower(?))" for _ in said)
         known = "number in (select rowid from words where words match ?)"
         yield f"case when number = 0 then {away} else {known} end", [*said, query]
 
 
 def _beyond(db: StateDb, after: str | None) -> Iterator[Condition]:
-    """What comes after a memory. Raises UnknownRecord."""
+    """Return the condition for what follows a memory. Raises UnknownRecord."""
     if after is None:
         return
     row = db.connection.execute(f"select {_ORDER} from {_ALL} where id = ?", (after,)).fetchone()
@@ -147,7 +150,7 @@ def _last_words(state: State | None, tombstone: str) -> str:
 
 
 def _fitting(told: Iterable[JsonObject], limit: int | None) -> tuple[list[JsonObject], bool]:
-    """Those that fit on a page, and whether there are no more."""
+    """Return the items that fit on a page, and whether these are all."""
     shown: list[JsonObject] = []
     left = LARGEST_PAGE
     for record in told:
@@ -159,7 +162,7 @@ def _fitting(told: Iterable[JsonObject], limit: int | None) -> tuple[list[JsonOb
 
 
 def _counts(db: StateDb) -> JsonObject:
-    """How many memories there are of each kind, whatever a page shows; of deleted ones only how many."""
+    """Count the memories of each kind, independently of the page; deleted ones in total only."""
     kept = f"{_ALL} where status not in ('{DELETED}', '{SUPERSEDED}')"
     return {
         "types": _counted(db, "type", kept),

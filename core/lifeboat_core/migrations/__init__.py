@@ -1,9 +1,9 @@
-"""From an older layout of the home to this one: numbered steps, forwards only, each of them safe to begin again.
+"""Migrate the home from an older layout to this one: numbered steps, forwards only, each of them safe to repeat.
 
-A step is a module of this folder, `to_<layout>.py`, with `SUMMARY` (what it does, for people), `TOUCHES` (of `copies`:
-what has to be copied before beside the small documents) and `run(context)`. A process that ends within a step leaves
-the home of the old layout, and the step is begun again by whoever opens the home next. The layout is written after the
-step is done.
+A step is a module of this folder, `to_<layout>.py`, with `SUMMARY` (what it does, for people), `TOUCHES` (of
+`home_backups`: what has to be copied before, besides the small documents) and `run(context)`. After an interruption
+within a step the home has the old layout, and the next process that opens the home repeats the step. The layout is
+written after the step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "to_"
 _PATIENCE = 60.0
-"""Seconds that a step waits for each agent's lock: a capture ends by itself."""
+"""Seconds that a step waits for each agent's lock: a capture is short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class HomeMigration:
 
 
 def migrate_home(context: Context) -> list[str]:
-    """Bring a home to the layout of this release, under its lock; what was done, a sentence for each step.
+    """Migrate a home to the layout of this release, under its lock; return a sentence for each step.
 
-    Raises Busy when the lock is not free in time, SystemRefused or DiskFull when a step could not be done: the home is
-    then of the layout that it was, and the next one who opens it goes on.
+    Raises Busy when the lock is not free in time, SystemRefused or DiskFull when a step failed: the home then has its
+    old layout, and the next process that opens it continues.
     """
     from lifeboat_core.agents.locks import home_lock
 
@@ -53,14 +53,15 @@ def migrate_home(context: Context) -> list[str]:
 
 
 def list_migrations() -> list[HomeMigration]:
-    """Every step, in order."""
+    """Return every step, in order."""
     names = [each.name for each in pkgutil.iter_modules(__path__) if each.name.startswith(_PREFIX)]
     found = [HomeMigration(int(name.removeprefix(_PREFIX)), import_module(f"{__name__}.{name}")) for name in names]
     return sorted(found, key=lambda each: each.to)
 
 
 def _missing(context: Context) -> Iterator[HomeMigration]:
-    """Looked at anew before each step: another process may have done it while this one waited for the lock."""
+    """Yield the missing steps. Checked before each step: another process may have made it while this one waited for the
+    lock."""
     for migration in list_migrations():
         if context.home.layout(context.files) < migration.to <= LAYOUT_VERSION:
             yield migration
@@ -82,7 +83,7 @@ def _step(context: Context, migration: HomeMigration) -> str:
 
 
 def _lock_agents(context: Context, locks: contextlib.ExitStack) -> None:
-    """Nobody captures into a vault that is being changed."""
+    """Lock every agent, so that nothing is captured into a vault that is being changed."""
     from lifeboat_core.agents.locks import agent_lock
 
     for folder in sorted(context.home.vaults_folder.iterdir()):

@@ -1,8 +1,8 @@
-"""What is kept of a home before a step changes it: `backups/<layout>-<time>/`, for 30 days.
+"""Backups of a home before a migration changes it: `backups/<layout>-<time>/`, for 30 days.
 
-Small documents are always copied: settings, agents, the documents of state/. Keys and vaults only before a step that
-touches them: every further copy of a key is one more that `keys rotate` does not reach, and of a vault one more that
-holds what is purged. Caches can be made anew. A copy appears under its name when it is whole.
+Small documents are always copied: settings, agents, the documents of state/. Keys and vaults are copied only before a
+step that touches them: `keys rotate` does not reach another copy of a key, and another copy of a vault contains what is
+purged later. Caches can be made again. A copy gets its name when it is whole.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ _OLD_SCHEMA = f"vault/*/{_VAULT}.schema-*"
 
 
 class BackupArea(StrEnum):
-    """What a step may touch beside the small documents."""
+    """What a step may touch besides the small documents."""
 
     KEYS = "keys"
     VAULTS = "vaults"
 
 
 def back_up_home(context: Context, layout: int, touched: Collection[BackupArea]) -> Path:
-    """Copy what a step from `layout` could spoil; the folder of the copy. A step that is begun again has its copy
-    already: the first one holds what no step has touched. Raises OSError, VaultError."""
+    """Copy what a step from `layout` could damage; return the folder of the copy.
+
+    A repeated step has its copy already: the first one, from before any change. Raises OSError, VaultError.
+    """
     before = _of_this_attempt(context, layout)
     if before is not None:
         return before
@@ -65,8 +67,8 @@ def back_up_home(context: Context, layout: int, touched: Collection[BackupArea])
 
 
 def remove_old_backups(context: Context) -> list[Path]:
-    """Remove copies that are older than 30 days, also those that a vault kept of its earlier schema, and what a copy
-    that was cut off left; which ones. Nothing on a clock that cannot be trusted. Raises OSError."""
+    """Remove copies that are older than 30 days, also those that a vault kept of its earlier schema, and incomplete
+    copies; return them. Removes nothing while the clock is not trusted. Raises OSError."""
     from lifeboat_core.machine import clock_trust
 
     gone = list(_cut_off(context))
@@ -93,14 +95,15 @@ def _of_this_attempt(context: Context, layout: int) -> Path | None:
 
 
 def _copies(context: Context) -> Iterator[tuple[Path, datetime]]:
-    """Every whole copy with the time at which it was made."""
+    """Yield every whole copy with the time at which it was made."""
     for path in _within(context):
         with contextlib.suppress(ValueError):
             yield path, datetime.strptime(path.name.partition("-")[2], _TIME).replace(tzinfo=UTC)
 
 
 def _cut_off(context: Context) -> Iterator[Path]:
-    """Whoever copies holds the home's lock, and so does whoever asks this, or it is old."""
+    """Yield incomplete copies. The home's lock is held by a copying process and by this caller, so they are abandoned,
+    or old."""
     return (
         path
         for path in _within(context)
@@ -116,7 +119,7 @@ def _within(context: Context) -> list[Path]:
 
 
 def _copy_files(context: Context, target: Path, patterns: Collection[str]) -> None:
-    """Regular files only, by their own bytes: a hard link would be changed with its original."""
+    """Copy regular files only, by their bytes: a hard link would change with its original."""
     home = context.home.folder
     for path in sorted(found for pattern in patterns for found in _matching(context, home, pattern)):
         if path.is_file() and not path.is_symlink() and not path.name.startswith("."):
@@ -126,7 +129,7 @@ def _copy_files(context: Context, target: Path, patterns: Collection[str]) -> No
 
 
 def _matching(context: Context, folder: Path, pattern: str) -> Iterator[Path]:
-    """The paths that fit a pattern. A folder that cannot be listed must not pass for an empty one. Raises OSError."""
+    """Yield the paths that match a pattern. A folder that cannot be listed must not count as empty. Raises OSError."""
     first, _, rest = pattern.partition("/")
     if rest:
         for inner in folders_in(context.files, folder):
@@ -137,7 +140,7 @@ def _matching(context: Context, folder: Path, pattern: str) -> Iterator[Path]:
 
 
 def _copy_vaults(context: Context, target: Path) -> None:
-    """Their tables. Bodies beside them are never written again, so they need no copy."""
+    """Copy the tables of vaults. Bodies beside them are never rewritten, so they need no copy."""
     from lifeboat_vault.store.sqlite_store import SqliteStore
 
     for path in (folder / _VAULT for folder in folders_in(context.files, context.home.vaults_folder)):

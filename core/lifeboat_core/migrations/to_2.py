@@ -1,4 +1,4 @@
-"""The service has a log and a socket: folders for both, that nobody else can look into."""
+"""Add private folders for the log and the socket of the service."""
 
 from __future__ import annotations
 

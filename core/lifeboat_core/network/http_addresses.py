@@ -1,4 +1,4 @@
-"""Addresses of other sides: what they may be, and whether others could read on the way there."""
+"""HTTP addresses: which ones are allowed, and whether others could read on the way there."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _KEPT = "/%:@!$&'()*+,;=~"
 
 
 def normalize_address(url: str) -> str:
-    """An HTTP address in its normal form: small scheme and host, no usual port, no slash at its end.
+    """Return an HTTP address in its normal form: lower-case scheme and host, no default port, no slash at its end.
 
-    Raises BadSetting, which does not repeat the address: it may hold a token.
+    Raises BadSetting, which does not repeat the address: it may contain a token.
     """
     try:
         parts = urlsplit(url.strip())
@@ -42,7 +42,7 @@ def _refused(message: str) -> BadSetting:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its name alone."""
+    """Return whether a host is this machine, by its name alone."""
     if host.casefold() == "localhost":
         return True
     try:

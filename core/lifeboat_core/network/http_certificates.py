@@ -1,8 +1,8 @@
-"""Whom to believe: the system's authorities, or the one authority whose public key was pinned.
+"""Whom to trust: the authorities of the system, or the one authority whose public key was pinned.
 
 A pin is the SHA-256 (hex) of the SubjectPublicKeyInfo of an authority. Its certificate is no secret: it is fetched over
-a connection that nobody vouches for and that carries no secret, and counts when its key is the pinned one. From then
-on this authority alone is believed, with the usual check of the host's name. TLS 1.3 is the least.
+an unauthenticated connection that carries no secret, and counts if its key is the pinned one. From then on only this
+authority is trusted, with the usual check of the host's name. TLS 1.3 is required.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 PLACE = "/ca.pem"
-"""Where an endpoint tells the certificate of its authority."""
+"""Where an endpoint publishes the certificate of its authority."""
 _EXPIRED, _NOT_YET, _OTHER_HOST, _OTHER_ADDRESS = 10, 9, 62, 64
 _TIMES = "its certificate does not hold at this time: is a clock wrong, or was it not renewed?"
 _HOST = "its certificate is for a host of another name"
 _WHY = {_EXPIRED: _TIMES, _NOT_YET: _TIMES, _OTHER_HOST: _HOST, _OTHER_ADDRESS: _HOST}
-"""What OpenSSL says of a certificate, by its number."""
+"""OpenSSL's reasons against a certificate, by their number."""
 _OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"})
 """OpenSSL's codes for a peer that speaks older versions only."""
 
 
 def trust_system() -> ssl.SSLContext:
-    """What the system trusts."""
+    """Trust the authorities of the system."""
     return _at_least_1_3(http_requests.load_system_certificates())
 
 
 def trust_only(authority: str) -> ssl.SSLContext:
-    """What one authority (PEM) vouches for, and nothing else. Raises NotTheOne for what is no certificate."""
+    """Trust one authority (PEM) and nothing else. Raises NotTheOne for an invalid certificate."""
     context = _at_least_1_3(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     try:
         context.load_verify_locations(cadata=authority)
@@ -44,7 +44,7 @@ def trust_only(authority: str) -> ssl.SSLContext:
 
 
 def trust_anybody() -> ssl.SSLContext:
-    """Whoever answers, for what is no secret and checked by itself."""
+    """Trust any server, for what is not secret and verified separately."""
     context = _at_least_1_3(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -52,7 +52,7 @@ def trust_anybody() -> ssl.SSLContext:
 
 
 def disable_tls() -> ssl.SSLContext:
-    """No TLS at all: for plain HTTP on this machine."""
+    """Trust no server: for plain HTTP on this machine."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -62,7 +62,7 @@ def _at_least_1_3(context: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def choose_pinned(pem: bytes, pin: str) -> str:
-    """Of the certificates in `pem` the one whose key is pinned, as PEM. Raises NotTheOne."""
+    """Return the certificate in `pem` whose key is pinned, as PEM. Raises NotTheOne."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -77,7 +77,7 @@ def choose_pinned(pem: bytes, pin: str) -> str:
 
 
 def compute_pin(pem: bytes) -> str:
-    """The pin of the first certificate in `pem`. Raises ValueError for what is none."""
+    """Return the pin of the first certificate in `pem`. Raises ValueError."""
     from cryptography import x509
 
     return _pin_of(x509.load_pem_x509_certificate(pem))
@@ -91,7 +91,7 @@ def _pin_of(certificate: Certificate) -> str:
 
 
 def explain_tls_failure(error: BaseException | None) -> str | None:
-    """What is wrong with a certificate, or with the TLS of the other side; None for another trouble."""
+    """Return what is wrong with a certificate or with the server's TLS; None for another problem."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return _WHY.get(error.verify_code, "")

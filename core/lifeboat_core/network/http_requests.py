@@ -1,7 +1,7 @@
 """Requests to addresses that the user named. The only module that imports httpx, and only when a request is made.
 
-`send_request` asks once: certificates are checked against the system's store, no redirect leads to another scheme, and
-it has an end in time, whatever the other side does. `HttpConnections` are what `http_session` stands on.
+`send_request` makes one request: certificates are verified against the system's store, no redirect leads to another
+scheme, and it ends in time, whatever the server does. `http_session` is built on `HttpConnections`.
 
 Addresses may be all that protects a topic: they are in no error and in no log.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Method = Literal["GET", "POST"]
 
 LARGEST_ANSWER = 64 * 1024
-"""Bytes that are read of an answer; the rest is left."""
+"""Bytes that are read of an answer; the rest is ignored."""
 MOST_REDIRECTS = 3
 TRIES = 3
 _GIVEN_UP = "the request was given up"
@@ -62,8 +62,8 @@ def send_request(
     content: bytes | None = None,
     limits: HttpTimeouts = HttpTimeouts(),  # noqa: B008
 ) -> HttpResponse:
-    """One request, redirects followed. Raises Unreachable (nobody answered in time, or not so that it could be
-    believed) and AnsweredWithError (anything but 2xx)."""
+    """Make one request and follow redirects. Raises NetworkUnreachable (no trustworthy answer in time) and
+    AnsweredWithError (anything but 2xx)."""
     answer = _in_time(lambda client: _followed(client, method, address, headers or {}, content), limits)
     if not 200 <= answer.status < 300:
         raise AnsweredWithError(f"the answer was {answer.status}", status=answer.status)
@@ -73,8 +73,8 @@ def send_request(
 def retry_request(
     call: Callable[[], HttpResponse], *, tries: int = TRIES, wait: Callable[[float], None] = time.sleep
 ) -> HttpResponse:
-    """`call`, a few times while nobody answers or the other side is busy, with a pause that grows and is never the
-    same. Raises what the last try raised."""
+    """Retry `call` a few times while the server does not answer or is busy, with growing random pauses. Raises what the
+    last try raised."""
     for left in reversed(range(tries)):
         try:
             return call()
@@ -86,8 +86,11 @@ def retry_request(
 
 
 class StreamedHttpResponse(NamedTuple):
-    """An answer whose body is on its way: names of headers are small, `pieces` are the bytes as they come. `framed`:
-    whether it says where its body ends, so that one that was cut off is told from a whole one."""
+    """An answer whose body is still arriving.
+
+    Names of headers are lower-case, `pieces` are the bytes as they arrive. `framed`: whether the end of the body is
+    marked, so that a truncated body is noticed.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -96,10 +99,10 @@ class StreamedHttpResponse(NamedTuple):
 
 
 class HttpConnections:
-    """Connections to one other side, kept between requests. No redirect is followed, nothing is sent compressed.
+    """Connections to one server, kept between requests. No redirect is followed, nothing is sent compressed.
 
-    `around`: whether proxies that the environment names are used. What goes wrong is Unreachable; `tls` decides whom to
-    believe. May be closed from another thread: that ends what is under way.
+    `around`: whether proxies of the environment are used. Errors are NetworkUnreachable; `tls` decides whom to trust.
+    May be closed from another thread: that ends what is under way.
     """
 
     def __init__(self, tls: ssl.SSLContext, *, around: bool) -> None:
@@ -122,8 +125,8 @@ class HttpConnections:
         content: bytes | Iterable[bytes] | None,
         limits: HttpTimeouts,
     ) -> Iterator[StreamedHttpResponse]:
-        """Ask. Pieces are to be taken inside of the block; `limits.total` is the caller's to hold. Raises Unreachable;
-        a cause of the system that is about certificates is its `__cause__`."""
+        """Make a request. The pieces have to be read inside the block; the caller enforces `limits.total`. Raises
+        NetworkUnreachable; a certificate error of the system is its `__cause__`."""
         import httpx
 
         timeout = httpx.Timeout(limits.piece, connect=limits.connect)
@@ -145,8 +148,8 @@ class HttpConnections:
 
 
 def _in_time(work: Callable[[httpx.Client], HttpResponse], limits: HttpTimeouts) -> HttpResponse:
-    """Do it in a thread of its own, which is left behind when the time is over: neither looking up a name nor an
-    answer that comes byte by byte has an end of its own. Closing the client ends what the thread waits for."""
+    """Work in a separate thread, which is abandoned when the time is over: neither a name look-up nor an answer that
+    arrives byte by byte has a time limit. Closing the client ends what the thread waits for."""
     client = _client(limits)
     done: queue.SimpleQueue[HttpResponse | Exception] = queue.SimpleQueue()
     threading.Thread(target=_run, args=(work, client, done), name="request", daemon=True).start()
@@ -174,12 +177,12 @@ def _run(
         done.put(error)
     except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
         done.put(NetworkUnreachable(_cause(error)))
-    except RuntimeError:  # the client was closed, because nobody waits any more
+    except RuntimeError:  # the client was closed because no caller waits any more
         done.put(NetworkUnreachable(_GIVEN_UP))
 
 
 def _cause(error: Exception) -> str:
-    """Why, without the address, which httpx and the system like to put into theirs."""
+    """Return the reason without the address, which httpx and the system like to put into theirs."""
     import httpx
 
     if isinstance(error, httpx.TimeoutException):
@@ -224,7 +227,7 @@ def _client(limits: HttpTimeouts) -> httpx.Client:
 
 
 def _keep_quiet() -> None:
-    """The libraries would log addresses."""
+    """Keep the libraries from logging addresses."""
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
@@ -234,7 +237,7 @@ def _program() -> str:
 
 
 def load_system_certificates() -> ssl.SSLContext:
-    """The system's store; where Python was built without the way to one, that of `certifi`."""
+    """Return the system's store; that of `certifi` if Python was built without access to it."""
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
     if os.name != "nt" and paths.cafile is None and paths.capath is None:
@@ -261,7 +264,7 @@ def _followed(
 
 
 def _leads_to(address: str, location: str | None, status: int) -> str:
-    """Where a redirect leads. Raises AnsweredWithError for nowhere, and for another scheme."""
+    """Return where a redirect leads. Raises AnsweredWithError for an invalid target, and for another scheme."""
     target = urljoin(address, location) if location else ""
     if urlsplit(target).scheme != urlsplit(address).scheme:
         raise AnsweredWithError("it leads to another kind of address", status=status)

@@ -1,8 +1,8 @@
-"""Many requests to one other side: a base address, a bearer token that goes nowhere else, connections that are kept,
-bodies from files and into files.
+"""Many requests to one server: a base address, a bearer token that is sent nowhere else, kept connections, bodies from
+files and into files.
 
-A request may take as long as it moves: one that does not get on for `TransferPace.silence` seconds is ended. No
-redirect is followed. A secret never travels over plain HTTP but to this machine itself.
+A request may take as long as it makes progress: one without progress for `TransferPace.silence` seconds is ended. No
+redirect is followed. A secret is never sent over plain HTTP except to this machine.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from lifeboat_core.network.http_requests import HttpConnections, HttpTimeouts, S
 from lifeboat_core.system_refusals import convert_system_error
 
 Progress = Callable[[int, int], None]
-"""(bytes moved, bytes in all; 0 where nobody knows yet)"""
+"""(bytes moved, bytes in all; 0 if that is unknown)"""
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Bytes of an answer that is kept in memory."""
 LARGEST_REFUSAL = 64 * 1024
 _PIECE = 256 * 1024
 _AFTERWARDS = 1.0
-"""Seconds. By itself a request that nobody waits for any more ends a little later."""
+"""Seconds. An abandoned request ends this much later by itself."""
 _LOOK = 0.25
-"""Seconds between two looks at how far it is."""
+"""Seconds between two looks at the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransferPace:
-    """Seconds to `connect`. `silence`: in so many seconds at least `least` bytes have to move, or the answer come."""
+    """Seconds to `connect`. In `silence` seconds at least `least` bytes have to move, or the answer has to arrive."""
 
     connect: float = 10.0
     silence: float = 60.0
@@ -49,7 +49,7 @@ USUAL = TransferPace()
 
 
 class SessionReply(NamedTuple):
-    """Names of headers are small. `body` is empty where it went into a file; `size` counts its bytes."""
+    """Names of headers are lower-case. `body` is empty if it went into a file; `size` counts its bytes."""
 
     status: int
     headers: Mapping[str, str]
@@ -67,18 +67,18 @@ class _SessionRequest(NamedTuple):
 
 @dataclass(slots=True)
 class _TransferJob:
-    """One request on its way, between who does it and who waits."""
+    """One request under way, shared by the thread that makes it and the one that waits."""
 
     moved: int = 0
     total: int = 0
     abandoned: bool = False
     done: queue.SimpleQueue[SessionReply | Exception | None] = field(default_factory=queue.SimpleQueue)
-    """What it came to; None when somebody stops it."""
+    """The result; None when the request was cancelled."""
 
 
 class HttpSession:
-    """Requests below one address. `tls` None: what the system trusts. `progress` is told how far a body is, in the
-    thread that waits for it."""
+    """Requests below one address. `tls` None: the authorities of the system. `progress` is called in the waiting
+    thread."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class HttpSession:
         pace: TransferPace = USUAL,
         progress: Progress | None = None,
     ) -> None:
-        """Raises NotPrivate. Nobody is spoken to."""
+        """Raises NotPrivate. Nothing is sent."""
         host = http_addresses.parse_host(base)
         if http_addresses.is_plain_http(base) and not http_addresses.is_loopback(host):
             raise NotPrivate("plain HTTP is for this machine only")
@@ -114,11 +114,13 @@ class HttpSession:
         most: int = LARGEST_BODY,
         patience: float = 0.0,
     ) -> SessionReply:
-        """One request. `content` is sent from where a file stands to its end. The body of an answer that says yes goes
-        `into` a file where one is given; one of more than `most` bytes is refused. `patience`: seconds that the other
-        side may take beyond the pace.
+        """Make one request.
 
-        Raises Unreachable (whether it arrived is not known), NotTheOne, Cancelled, DiskFull, SystemRefused.
+        `content` is sent from the current position of a file to its end. The body of a successful answer goes `into` a
+        file if one is given; a body of more than `most` bytes is refused. `patience`: seconds that the server may take
+        in addition to the pace.
+
+        Raises NetworkUnreachable (whether it arrived is unknown), NotTheOne, Cancelled, DiskFull, SystemRefused.
         """
         assert path.startswith("/")
         address = f"{self._base}{path}{'?' + urlencode(query) if query else ''}"
@@ -173,7 +175,7 @@ class HttpSession:
         return self._tls
 
     def _awaited(self, job: _TransferJob, silence: float) -> SessionReply | Exception:
-        """What the request came to. Raises Unreachable when it does not get on, and Cancelled."""
+        """Return the result of a request. Raises NetworkUnreachable without progress, and Cancelled."""
         marked, since = 0, time.monotonic()
         while True:
             try:
@@ -206,14 +208,14 @@ def _run(
             job.done.put(_received(answer, into, most, job, bodiless=request.method == "HEAD"))
     except NetworkUnreachable as error:
         job.done.put(_explained(error))
-    except OSError as error:  # of a file: what the network raises is Unreachable
+    except OSError as error:  # an error of a file: what the network raises is NetworkUnreachable
         job.done.put(convert_system_error(error))
-    except Exception as error:  # whoever waits has to hear of it, whatever it is
+    except Exception as error:  # the waiting thread has to learn of it, whatever it is
         job.done.put(error)
 
 
 def _explained(error: NetworkUnreachable) -> Exception:
-    """The same, said better where a certificate or TLS is the trouble: nothing was sent then."""
+    """Return a better error if a certificate or TLS is the problem: nothing was sent then."""
     why = http_certificates.explain_tls_failure(error.__cause__)
     return error if why is None else NotTheOne(why or "nobody whom this machine believes vouches for its certificate")
 
@@ -221,7 +223,7 @@ def _explained(error: NetworkUnreachable) -> Exception:
 def _received(
     answer: StreamedHttpResponse, into: BinaryIO | None, most: int, job: _TransferJob, *, bodiless: bool
 ) -> SessionReply:
-    """Raises Unreachable for a body that is too long, or of which nobody can tell whether it is whole."""
+    """Raises NetworkUnreachable for a body that is too long, or that may be truncated."""
     if not 200 <= answer.status < 300:
         return SessionReply(answer.status, answer.headers, _beginning(answer.pieces), 0)
     if answer.status != 204 and not answer.framed and not bodiless:
@@ -252,7 +254,7 @@ def _beginning(pieces: Iterator[bytes]) -> bytes:
 
 
 def _from(content: bytes | BinaryIO | None, job: _TransferJob) -> tuple[bytes | Iterator[bytes] | None, int | None]:
-    """What is sent, and how many bytes that is. Progress counts what was taken to be sent."""
+    """Return what is sent, and how many bytes that is. Progress counts what was handed over for sending."""
     if content is None or isinstance(content, bytes):
         return content, None
     start = content.tell()

@@ -1,1 +1,1 @@
-"""Programs that Lifeboat starts, and its own process."""
+"""Programs that Lifeboat starts, its own process, and progress."""

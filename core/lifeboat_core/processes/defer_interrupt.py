@@ -1,4 +1,4 @@
-"""Ctrl-C waits until a step is through that must not be cut off in the middle."""
+"""Defer Ctrl-C until a step is done that must not be interrupted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class HeldInterrupt:
-    """Whether Ctrl-C was pressed while it was held back."""
+    """Whether Ctrl-C was pressed while it was deferred."""
 
     def __init__(self) -> None:
         self._is_pressed = False
@@ -21,16 +21,16 @@ class HeldInterrupt:
         self._is_pressed = True
 
     def take(self) -> bool:
-        """The same, once: whoever asks answers it, and nobody is stopped by it any more."""
+        """Return the same once: the caller handles the interrupt, and it stops nothing any more."""
         found, self._is_pressed = self._is_pressed, False
         return found
 
 
 @contextmanager
 def defer_interrupt() -> Iterator[HeldInterrupt]:
-    """Hold Ctrl-C (SIGINT) back within the block. At its end it does what it would have done, unless it was taken.
+    """Defer Ctrl-C (SIGINT) within the block. At its end the interrupt happens, unless it was taken.
 
-    Only the main thread hears signals: in another one this does nothing. Blocks may lie within each other.
+    Only the main thread gets signals: in another thread this does nothing. Blocks may be nested.
     """
     pressed = HeldInterrupt()
     former = signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Which release this process runs."""
+"""The release that this process runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 @cache
 def read_release() -> str:
-    """The installed release, as it was when first asked: an upgrade under a running process is not its own."""
+    """Return the installed release as it was when first asked: an upgrade does not change a running process."""
     from importlib.metadata import version
 
     return version("agent-lifeboat")

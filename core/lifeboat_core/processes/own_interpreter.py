@@ -1,4 +1,4 @@
-"""How this program starts itself in another process, and how that one ended."""
+"""Start this program in another process, and say how that one ended."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import sys
 
 
 def make_python_command(*arguments: str) -> tuple[str, ...]:
-    """This interpreter with arguments. Modules are never looked for in the folder where it happens to run; where this
-    process takes nothing from the user's environment (`-I`, as installed by a package), the other one does not either.
+    """Return a command for this interpreter.
+
+    Modules are never searched in the working directory. If this process ignores the user's environment (`-I`, as
+    installed by a package), so does the other one.
     """
     return (sys.executable, "-I" if sys.flags.isolated else "-P", *arguments)
 
 
 def describe_exit(status: int | None) -> str:
-    """How a process ended, for people; `status` as subprocess has it, None while it runs."""
+    """Say for people how a process ended; `status` is that of subprocess, None while it runs."""
     if status is None:
         return "did not end"
     if status >= 0:

@@ -1,4 +1,4 @@
-"""How far long work is: the one way in which functions tell it, and what follows from that."""
+"""The progress of long work: how functions report it, and what follows from that."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from time import monotonic
 
 Tell = Callable[[str, int, int | None], None]
-"""Called as often as one likes: words for people without names of files, units done, and of how many where that is
-known. A new step has new words, and counts from 0."""
+"""Called as often as wanted: words for people without names of files, units done, and the total if known. A new step
+has new words, and counts from 0."""
 
 
 def tell_nobody(text: str, done: int, total: int | None) -> None:
-    """Tell nobody."""
+    """Report progress to no one."""
 
 
 def count_units(tell: Tell, text: str, total: int) -> Callable[[], None]:
-    """A function to be called after each of `total` units of a step, which begins now."""
+    """Begin a step, and return a function to be called after each of `total` units of it."""
     done = 0
     tell(text, 0, total)
 
@@ -29,16 +29,16 @@ def count_units(tell: Tell, text: str, total: int) -> Callable[[], None]:
 
 
 def ignore_units() -> None:
-    """Where units are not counted."""
+    """Do nothing, where units are not counted."""
 
 
 _TELLING = 0.05
-"""Seconds. What was done in less says nothing about a pace."""
+"""Seconds. A shorter time says nothing about a rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepProgress:
-    """What can be said of a step: `rate` in units a second, None before anything is done."""
+    """The progress of a step: `rate` in units a second, None before anything is done."""
 
     text: str
     done: int
@@ -48,7 +48,7 @@ class StepProgress:
 
 
 def compute_progress(text: str, done: int, total: int | None, seconds: float) -> StepProgress:
-    """Of a step that began `seconds` ago; what is left is known once it counts towards a total."""
+    """Compute the progress of a step that began `seconds` ago; the remaining time needs a total."""
     rate = done / seconds if seconds >= _TELLING and done else None
     left = None if rate is None or total is None else max(0.0, (total - done) / rate)
     return StepProgress(
@@ -60,8 +60,7 @@ Hear = Callable[[StepProgress], None]
 
 
 class ProgressSteps:
-    """A `Tell` that times the steps it hears of and passes their figures on. `description` stands where a step has no
-    words of its own."""
+    """A `Tell` that times steps and passes their progress on. `description` is for a step without words."""
 
     def __init__(self, description: str, hear: Hear, clock: Callable[[], float] = monotonic) -> None:
         self._description, self._hear, self._clock = description, hear, clock
@@ -76,7 +75,7 @@ class ProgressSteps:
 
 
 class ThrottledProgress:
-    """Passes figures on at most every `pause` seconds: the first at once, the last one by `finish`."""
+    """Passes progress on at most every `pause` seconds: the first one at once, the last one by `finish`."""
 
     def __init__(self, hear: Hear, pause: float, clock: Callable[[], float] = monotonic) -> None:
         self._hear, self._pause, self._clock = hear, pause, clock
@@ -89,7 +88,7 @@ class ThrottledProgress:
             self.finish()
 
     def finish(self) -> None:
-        """Pass on what is still held back."""
+        """Pass on what is held back."""
         if self._held is not None:
             told, self._held = self._held, None
             self._next = self._clock() + self._pause

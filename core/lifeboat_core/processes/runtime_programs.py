@@ -1,4 +1,4 @@
-"""Run a runtime's own program: a cleaned environment, a time limit, its output kept without the secrets in it."""
+"""Run a runtime's own program: a cleaned environment, a time limit, its output without the secrets in it."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ _PASSED_ON = frozenset(
 _PASSED_ON_BEGINNINGS = ("LC_", "XDG_")
 _KEPT_CHARACTERS = 4000
 _LOOKED_AT = 256 * 1024
-"""Bytes at the end of an output. More than what is kept, so that no half of a secret is taken for something else."""
+"""Bytes at the end of an output that are searched for secrets. More than what is kept, so that no secret is cut in
+half."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
     """How a program ended. `exit_status` is None when it could not be started or ran out of time; `output` is the end
-    of what it printed, standard output and errors together, without what is or looks like a secret."""
+    of its standard output and errors together, without what is or looks like a secret."""
 
     command: tuple[str, ...]
     exit_status: int | None
@@ -54,7 +55,7 @@ class ProgramResult:
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables a program needs to find itself; none of ours, no tokens."""
+    """Return the variables that a program needs; none of Lifeboat's, no tokens."""
     return {
         name: value
         for name, value in environment.items()
@@ -72,9 +73,9 @@ def run_program(
     folder: Path | None = None,
     redact: Callable[[str], str] = mask_secrets_in_text,
 ) -> ProgramResult:
-    """Run a program to its end or to its time limit, when its whole process group is ended. Never raises for it.
+    """Run a program to its end, or kill its process group at the time limit. Never raises for what goes wrong.
 
-    `redact` takes the secrets out of its output: a runtime may print what it was told, or its whole configuration.
+    `redact` removes secrets from the output: a runtime may print its input, or its whole configuration.
     """
     ran = run_child(
         command,

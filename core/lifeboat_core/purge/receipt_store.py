@@ -10,7 +10,7 @@ import msgspec
 
 from lifeboat_alf.common import ids, json_codec
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
-from lifeboat_core.errors import UnknownReceipt
+from lifeboat_core.errors import DaemonError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import paths_in
 from lifeboat_core.settings import config_file
@@ -21,8 +21,8 @@ FOLDER = "receipts"
 
 
 def read_receipt(context: Context, receipt_id: str) -> PurgeReceipt | None:
-    """Return the receipt of a redaction; None when there is none. Raises ReceiptInvalid, UnknownReceipt (no id),
-    OSError."""
+    """Return the receipt of a redaction; None when there is none. Raises ReceiptInvalid, DaemonError.UNKNOWN_RECEIPT
+    (no id), OSError."""
     path, copy = locate_receipt(context, receipt_id), _copy(context, receipt_id)
     try:
         return _parsed(path, config_file.recall_file(context.files, path, copy))
@@ -49,12 +49,13 @@ def _parsed(path: Path, data: bytes) -> PurgeReceipt:
 
 
 def find_receipt(context: Context, receipt_id: str) -> PurgeReceipt:
-    """Return a receipt by its id, or by an unambiguous beginning. Raises UnknownReceipt, ReceiptInvalid."""
+    """Return a receipt by its id, or by an unambiguous beginning. Raises DaemonError.UNKNOWN_RECEIPT,
+    ReceiptInvalid."""
     found = [each for each in _ids(context) if receipt_id and each.startswith(receipt_id.lower())]
     receipt = read_receipt(context, found[0]) if len(found) == 1 else None
     if receipt is None:
         what = "several receipts begin" if len(found) > 1 else "no receipt begins"
-        raise UnknownReceipt(f"{what} with {receipt_id!r}")
+        raise DaemonError.UNKNOWN_RECEIPT(f"{what} with {receipt_id!r}")
     return receipt
 
 
@@ -92,9 +93,10 @@ def locate_receipts(context: Context) -> Path:
 
 
 def locate_receipt(context: Context, receipt_id: str) -> Path:
-    """Return the file of a receipt. Raises UnknownReceipt for an invalid id, because it becomes a file name."""
+    """Return the file of a receipt. Raises DaemonError.UNKNOWN_RECEIPT for an invalid id, because it becomes a file
+    name."""
     if not ids.is_uuid(receipt_id):
-        raise UnknownReceipt(f"{receipt_id!r} is not the id of a receipt")
+        raise DaemonError.UNKNOWN_RECEIPT(f"{receipt_id!r} is not the id of a receipt")
     return locate_receipts(context) / f"{receipt_id.lower()}.json"
 
 

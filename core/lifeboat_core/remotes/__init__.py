@@ -1,1 +1,1 @@
-"""Second copies: which there are, what they hold, how agents come there and back."""
+"""Second copies: which exist, what they hold, and how agents are sent to them and fetched from them."""

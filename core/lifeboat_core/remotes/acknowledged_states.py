@@ -1,6 +1,6 @@
-"""What each remote was last seen to hold of an agent: a decision in the agent's vault, by the remote's id.
+"""What each remote acknowledged for an agent: a decision in the agent's vault, by the id of the remote.
 
-Nothing rests on it but warnings, waiting and thinning: before a push the remote is asked.
+Warnings, waiting and thinning use it. A push does not: it asks the remote first.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ DECISION = "remotes"
 
 
 class RemotePurgeState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How one redaction stands at a remote. `state`: `done`, `waiting` (until `applies_at`, so that whoever owns the
-    data there can refuse it) or `pending`, and then `message` says why, for people. `ask_at`: when the remote is asked
-    again without anything else to be said, None for at once; one that waits is asked about at every contact. `refused`:
-    whoever owns the data there decided against it, so nothing here waits for it. Times are timestamps."""
+    """How far a remote has applied one redaction. Times are timestamps.
+
+    `state` is `done`, `waiting` (until `applies_at`, so that the owner of the data there can refuse it) or `pending`;
+    then `message` says why, for people. `ask_at` is when the remote is asked again without another reason, None for
+    now; a purge that waits is asked about at every contact. `refused`: the owner of the data there decided against it,
+    so nothing here waits for it.
+    """
 
     state: str = "done"
     applies_at: str | None = None
@@ -42,29 +45,29 @@ class RemotePurgeState(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.state == "waiting"
 
     def is_due(self, now: datetime) -> bool:
-        """Whether the remote is to be asked how it stands."""
+        """Return whether the remote has to be asked for the state of the purge."""
         return not self.is_done and (self.ask_at is None or times.parse_time(self.ask_at) <= now)
 
 
 NOT_TOLD = RemotePurgeState("pending")
-"""Of a remote that was never told."""
+"""The state of a purge at a remote that was never told of it."""
 
 
 class AcknowledgedState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One remote and one agent. Times are timestamps, None when it never happened.
+    """What this machine knows of one agent at one remote. Times are timestamps, None when it never happened.
 
-    `number` and `digest` (hex) are the newest state that it acknowledged, `epoch` the one in force there, `at` when
-    that was. `verified_number`, `verified_at`: what was last read back from it and held, `verified` the
-    runs of all that was. `state`: how the last try
-    ended (a word of `health.standing`), `message` why, for people, `code` of the error, `tries` how many failed in a
-    row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `files`:
-    the newest state whose large artifacts are all there, as their leaves say; `keys`: the digest of the wrapped keys
-    that are there; `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
-    when it was read back, until all that is there was read back and held; `mending`: what the last try to send that
-    again left, as long. `drilled_at`: when its newest state was last restored aside and held; `drill_failed`: what did
-    not hold then, until a drill holds. `sent`: {number, digest} of the newest state that was sent, whether that was
-    acknowledged or not. `purges`: by the id of the redaction how it stands there; `doubts`: what it lists of purges, or
-    says of them, that does not count, for people.
+    `number` and `digest` (hex) are the newest state that the remote acknowledged, `epoch` the epoch in force there,
+    `at` the time of that. `verified_number` and `verified_at` are the last state that was read back and was right,
+    `verified` the runs of all of them. `state` says how the last try ended (a word of `health.agent_status`), `message`
+    why, for people, `code` the code of the error, `tries` how many tries failed in a row, `tried_at` when the last one
+    was. `fenced`: {reason, machine, since, epoch}, the machine that writes the agent there now. `files`: the newest
+    state whose large artifacts are all there, according to their leaves. `keys`: the digest of the wrapped keys that
+    are there. `signed_for`: the user's key under which the history there is signed. `damaged`: what was wrong when the
+    copy was read back, until all of it was read back without a fault; `mending`: what the last try to send that again
+    left, for as long. `drilled_at`: when the newest state there was last restored aside without a fault;
+    `drill_failed`: what was wrong in the last drill, until a drill succeeds. `sent`: {number, digest} of the newest
+    state that was sent, acknowledged or not. `purges`: how far each redaction is applied there, by its id. `doubts`:
+    what the remote lists or says of purges that does not count, for people.
     """
 
     name: str = ""
@@ -97,7 +100,7 @@ Known = dict[str, AcknowledgedState]
 
 
 def load_acknowledged(vault: Vault) -> Known:
-    """By the remote's id."""
+    """Return what is known of every remote, by the remote's id."""
     return _read(vault.get(DECISION))
 
 
@@ -107,14 +110,16 @@ def describe_damage(known: AcknowledgedState) -> str:
 
 
 def list_remotes_with_data(vault: Vault | None) -> tuple[str, ...]:
-    """The ids of those that have something of the agent, as far as its vault knows."""
+    """Return the ids of the remotes that hold a state of the agent, as far as its vault knows."""
     known = {} if vault is None else load_acknowledged(vault)
     return tuple(remote for remote, each in known.items() if each.number is not None or each.sent is not None)
 
 
 def note_acknowledged(vault: Vault, remote: str, **changes: Any) -> AcknowledgedState:
-    """Change what is known of one remote; writes nothing when that is known already. Others that note something of
-    other remotes at the same time lose nothing of it."""
+    """Change what is known of one remote; write nothing when it is known already.
+
+    Processes that note something about other remotes at the same time do not lose it.
+    """
 
     if changes.get("damaged") == "":
         changes["mending"] = None
@@ -127,7 +132,7 @@ def note_acknowledged(vault: Vault, remote: str, **changes: Any) -> Acknowledged
 
 
 def _verified(before: AcknowledgedState, changes: JsonObject) -> JsonObject:
-    """What was ever read back and held; of a copy that does not hold any more nothing is said."""
+    """Return the changes with the runs of all verified states. A copy that is damaged gets none."""
     if changes.get("damaged"):
         return {"verified": []}
     number = changes.get("verified_number")
@@ -135,13 +140,13 @@ def _verified(before: AcknowledgedState, changes: JsonObject) -> JsonObject:
 
 
 def note_head(vault: Vault, remote: str, name: str, head: RemoteHead, at: str) -> AcknowledgedState:
-    """The remote has this state, which is one of ours: from now on its head is known here."""
+    """Note that the remote holds this state, which is a state of this history."""
     place = {"number": head.number, "digest": head.digest.hex(), "epoch": head.epoch}
     return note_acknowledged(vault, remote, name=name, at=at, fenced=None, **place)
 
 
 def note_purge(vault: Vault, remote: str, name: str, redaction: str, purge: RemotePurgeState) -> AcknowledgedState:
-    """How a redaction stands at a remote; what is noted of others at the same time stays."""
+    """Note how far a remote has applied a redaction; what is noted of other redactions at the same time stays."""
 
     def changed(known: Known) -> Known:
         before = known.get(remote, AcknowledgedState())
@@ -151,7 +156,7 @@ def note_purge(vault: Vault, remote: str, name: str, redaction: str, purge: Remo
 
 
 def forget_remote(vault: Vault, remote: str) -> None:
-    """The remote is none any more."""
+    """Remove everything that is known of a remote."""
     _change(vault, lambda known: {key: found for key, found in known.items() if key != remote})
 
 

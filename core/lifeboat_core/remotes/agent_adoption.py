@@ -1,8 +1,8 @@
-"""`lifeboat agents adopt`: this machine writes the agent from now on.
+"""`lifeboat agents adopt`: this machine becomes the writer of the agent.
 
-What the remotes have is the history, the workspace here goes on top of it as one sequence. Nothing is merged by guess:
-what the workspace does not hold is gone in that sequence, which is why it is shown first, and why the guard applies to
-it. The history of this machine that gives way is kept (`displaced_histories`).
+The history of the remotes stays, and the workspace of this machine goes on top of it as one sequence. Nothing is merged
+by guess: what the workspace does not hold is removed in that sequence. So the changes are shown first, and the guard
+against mass removal applies. The history that this machine had is kept (`displaced_histories`).
 """
 
 from __future__ import annotations
@@ -44,9 +44,12 @@ KIND = "adopt"
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """What an adoption would do. `remote` is the one whose history it goes on with, `head` the newest state there;
-    `own_history` says that this machine has all of it already. `changes` is what the workspace changes on top (see
-    `differences.describe_changes`), with the counts of memories and what the guard says of them (`held`)."""
+    """What an adoption would do.
+
+    `remote` is the remote whose history is continued, `head` the newest state there; `own_history` says that this
+    machine has all of it already. `changes` is what the workspace changes on top (see `differences.describe_changes`),
+    with the counts of memories and what the guard says of them (`held`).
+    """
 
     agent: Agent
     remote: RemoteConfig
@@ -59,7 +62,7 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class AdoptionResult:
-    """`missed` are remotes that do not know of the new epoch yet, with why."""
+    """What an adoption did. `missed` are the remotes that do not know of the new epoch yet, with the reason."""
 
     adoption: Adoption
     epoch: int
@@ -85,9 +88,9 @@ class AdoptionResult:
 def prepare_adoption(
     context: Context, agent: Agent, remote: str | None, *, accept_unsigned: bool, tell: Tell
 ) -> Iterator[Adoption]:
-    """Fetch what the remotes have, check it, and see what the workspace would change. Writes nothing that stays.
+    """Fetch what the remotes have, verify it, and compute what the workspace would change. Write nothing permanent.
 
-    Raises NothingToRestore (no remote has the agent), RemoteError, SignatureError, UnsignedState.
+    Raises NothingToRestore (no remote has the agent), RemoteError, SignatureError, RestoreError.UNSIGNED_STATE.
     """
     with purge_exchange.heed_erasure(context, agent):
         config, there, known = _chosen(context, agent, remote)
@@ -112,9 +115,10 @@ def prepare_adoption(
 def adopt_agent(
     context: Context, adoption: Adoption, *, take_over: str | None, tell: Tell = tell_nobody
 ) -> AdoptionResult:
-    """Carry it out. `take_over` names the machine that writes the agent now, where it wrote lately.
+    """Carry out an adoption. `take_over` names the machine that writes the agent now, if it wrote recently.
 
-    Raises MovedElsewhere, EpochMoved, Busy, and what a capture raises. Cut off anywhere, the same command goes on.
+    Raises MovedElsewhere, EpochMoved, Busy, and what a capture raises. The same command continues after an
+    interruption.
     """
     agent, kept = adoption.agent, None
     writer_epochs.check_takeover_consent(context, agent.name, adoption.head, take_over)
@@ -139,8 +143,10 @@ def adopt_agent(
 def _chosen(
     context: Context, agent: Agent, name: str | None
 ) -> tuple[RemoteConfig, RemoteAgent, tuple[Redaction, ...]]:
-    """The remote to go on from: the one that was named, else the one that is farthest. And what was purged, which each
-    of them was asked for and told first."""
+    """Return the remote to continue from, the named one or the one with the newest state, and what was purged.
+
+    Each remote is asked for purges and told of them before.
+    """
     configs = (
         remote_registry.list_usable_remotes(context) if name is None else [remote_registry.find_remote(context, name)]
     )
@@ -174,7 +180,7 @@ def _exchange_purges(context: Context, agent: Agent, config: RemoteConfig, remot
 
 
 def _purges(context: Context, agent: Agent) -> tuple[Redaction, ...]:
-    """What this machine's own history knows, which may give way to another one."""
+    """Return what the history of this machine knows of purges: another history may take its place."""
     try:
         with context.vault(agent.id) as vault:
             return tuple(row.redaction for row in vault.redaction_rows())
@@ -187,9 +193,11 @@ def _number(there: RemoteAgent) -> int:
 
 
 def _goes_on(context: Context, agent: Agent, there: RemoteAgent, head: RemoteHead) -> bool:
-    """Whether this machine's own history goes on from that state. Where another machine took the agent over since, what
-    is newer here was captured in an epoch that is over: no remote takes it, so it gives way, and the workspace goes on
-    top as one sequence."""
+    """Return whether the history of this machine continues from that state.
+
+    If another machine took the agent over since, newer states here belong to an epoch that is over. No remote accepts
+    them, so this history is displaced, and the workspace goes on top as one sequence.
+    """
     try:
         with context.vault(agent.id) as vault:
             row, newest = vault.find(head.number), vault.head()
@@ -202,7 +210,7 @@ def _goes_on(context: Context, agent: Agent, there: RemoteAgent, head: RemoteHea
 
 
 def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: Path) -> JsonObject:
-    """What the workspace changes on top of a state, seen in a copy of the vault."""
+    """Return what the workspace changes on top of a state, computed in a copy of the vault."""
     folder = scratch / "preview"
     vault.copy_to(folder)
     with (
@@ -222,7 +230,8 @@ def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: P
 
 
 def _check_unmoved(context: Context, adoption: Adoption) -> None:
-    """Whether the remote has still what was looked at: somebody may have thought for long. Raises EpochMoved."""
+    """Check that the remote still has the state that was shown: the user may have taken long to decide. Raises
+    EpochMoved."""
     with contextlib.closing(open_remote(context, adoption.remote)) as remote:
         there = remote.agent(adoption.agent.id)
     if there.head is None or there.head.digest != adoption.head.digest:
@@ -230,14 +239,16 @@ def _check_unmoved(context: Context, adoption: Adoption) -> None:
 
 
 def _renew_device_of_copy(context: Context, adoption: Adoption) -> None:
-    """Where this machine's own key signed what it never had, there are two machines with one key: this one gets
-    another, so that they can be told apart."""
+    """Give this machine a new device key if its own key signed states that it never had.
+
+    Then two machines share one key, as after a home was copied, and must become distinguishable.
+    """
     if not adoption.own_history and adoption.head.writer == context.keys().device.id:
         context.keys().renew_device()
 
 
 def _exchange(context: Context, agent: Agent, staged: Path) -> Path | None:
-    """The fetched history in the place of this machine's own, which is kept."""
+    """Put the fetched history in the place of this machine's own, and return where that is kept."""
     folder = context.home.vault_folder(agent.id)
     kept_out = _kept_out(context, agent)
     kept = displaced_histories.set_vault_aside(context, agent.id) if folder.exists() else None
@@ -251,7 +262,8 @@ def _exchange(context: Context, agent: Agent, staged: Path) -> Path | None:
 
 
 def _kept_out(context: Context, agent: Agent) -> JsonObject | None:
-    """What was purged here and may lie in the workspace still: no history holds it any more to derive it from."""
+    """Return what was purged here and may still lie in the workspace: no history holds it any more to derive it
+    from."""
     try:
         with context.vault(agent.id) as vault:
             found: JsonObject | None = vault.get(keep_out.FILTER)

@@ -1,4 +1,4 @@
-"""One agent brought up to date at one remote: asked what it has, given what it lacks, the answer noted."""
+"""Bring one agent up to date at one remote: ask what it has, send what it lacks, note the answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture import mass_loss_guard
-from lifeboat_core.errors import Cancelled, RemoteForgot
+from lifeboat_core.errors import Cancelled, ReplicationError
 from lifeboat_core.health.agent_status import FENCED, HELD, WAITING
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
@@ -50,16 +50,16 @@ from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent, RemoteBun
 from lifeboat_vault.vault import SequenceRow, Vault
 
 MaySend = Callable[[int], str | None]
-"""Why so many bytes are not to be sent now; None when they may."""
+"""Return why so many bytes must not be sent now; None when they may."""
 
 BEHIND = "epoch_begun"
-"""The code of what waits because it was captured before this machine took the agent over."""
+"""The code of a state that waits because it was captured before this machine took the agent over."""
 TRIES = 3
-"""How often the head may move between the look at it and the push."""
+"""How often the head may move between asking for it and the push."""
 
 
 def send_anything(size: int) -> str | None:
-    """Send whatever there is."""
+    """Allow every transfer."""
     return None
 
 
@@ -72,10 +72,13 @@ def replicate_agent(
     may_send: MaySend = send_anything,
     asked: bool = True,
 ) -> ReplicationOutcome:
-    """Bring a remote up to date, purges before anything else. What is wrong there, or on the way, is in the outcome and
-    in the notes of the vault (`acknowledged_states`). Takes no lock: captures go on. Where the whole agent was purged,
-    it is erased here too, and the outcome says so. What nobody `asked` for leaves a damaged remote alone until its
-    pause is over (`mending_pause`). Raises what is wrong on this machine."""
+    """Bring a remote up to date; purges are exchanged before anything else.
+
+    What goes wrong at the remote or on the way is in the outcome and in the notes of the vault (`acknowledged_states`).
+    The agent's lock is not taken, so captures go on. If the whole agent was purged, it is erased here too, and the
+    outcome says so. Unless a user `asked`, a damaged remote is left alone until its pause is over (`mending_pause`).
+    Raises what is wrong on this machine.
+    """
     try:
         with purge_exchange.heed_erasure(context, agent):
             return _replicate(context, agent, config, tell, may_send, asked=asked)
@@ -91,7 +94,7 @@ def _replicate(
             with contextlib.closing(open_remote(context, config)) as remote:
                 outcome = _Replication(context, agent, config, vault, remote, tell, may_send, asked=asked).run()
         except (Cancelled, AgentErased):
-            raise  # by whoever is told of the progress, where nothing is wrong; or nothing is left to be noted
+            raise  # the receiver of the progress stopped it, where nothing is wrong; or nothing is left to note
         except LifeboatError as error:
             outcome = make_failed_outcome(config, _known(vault, config).number, error)
         _note(context, vault, config, outcome)
@@ -103,7 +106,7 @@ def _known(vault: Vault, config: RemoteConfig) -> AcknowledgedState:
 
 
 def _note(context: Context, vault: Vault, config: RemoteConfig, outcome: ReplicationOutcome) -> None:
-    """How it ended. What was acknowledged was noted when it was."""
+    """Note how the try ended. What the remote acknowledged was noted at that time."""
     known, waits = _known(vault, config), outcome.state == WAITING and outcome.code != DEFERRED
     acknowledged_states.note_acknowledged(
         vault,
@@ -120,7 +123,7 @@ def _note(context: Context, vault: Vault, config: RemoteConfig, outcome: Replica
 
 
 class _Replication:
-    """One try. Everything is asked anew: another process may have been first."""
+    """One try. Every fact is asked for again: another process may have been faster."""
 
     def __init__(
         self,
@@ -147,11 +150,11 @@ class _Replication:
         self._was_mended = False
         self._asks_for_all = False
         self._pause: MendingPause | None = None
-        """What stays lost there."""
+        """What stays lost at the remote."""
         self._is_unproven = False
 
     def run(self) -> ReplicationOutcome:
-        """Raises RemoteError, OtherVault, RemoteForgot."""
+        """Raises RemoteError, OtherVault, ReplicationError.REMOTE_FORGOT."""
         check_identity(self._context, self._config, self._remote)
         try:
             self._exchange()
@@ -159,7 +162,9 @@ class _Replication:
         except AgentErased as error:
             check_erasure(error, self._agent.id, self._context.keys().trusted)
             raise
-        except UnknownAtRemote as error:  # what it said a moment ago that it has: one of both answers was an older one
+        except (
+            UnknownAtRemote
+        ) as error:  # it said a moment ago that it has this state: one of the two answers was outdated
             return self._waiting(error.message, error.code)
 
     def _exchange(self, *, anew: bool = False) -> None:
@@ -181,7 +186,7 @@ class _Replication:
             if decision.do is ReplicationAction.FORGOT:
                 raise self._forgot(decision)
             if there is not None and there.head is not None:
-                # Somebody else may have sent it, and may have left out bytes of ordinary files.
+                # Another machine may have sent it without the bytes of ordinary files.
                 self._asks_for_all |= there.head.number != known.number and not isinstance(self._remote, Compactable)
                 self._mend(there)
             if decision.do is ReplicationAction.NOTHING:
@@ -195,14 +200,14 @@ class _Replication:
             except RemoteRefused:
                 if there is None or not self._finds_damage(there):
                     raise
-                continue  # what this rests on was damaged there, or never came: that went first
+                continue  # the base of this bundle was damaged there, or never arrived: it was sent first
             if isinstance(pushed, ReplicationOutcome):
                 return pushed
             return self._completed(target, pushed, held)
         return self._waiting("others write there all the time", StaleBase.code)
 
     def _target(self) -> tuple[SequenceRow | None, JsonObject | None]:
-        """What the remote is to have: the head, or, while a removal is held, the sequence before it."""
+        """Return the state that the remote should have: the head, or the sequence before it while a removal is held."""
         held: JsonObject | None = self._vault.get(mass_loss_guard.DECISION)
         if held is None:
             return self._vault.head(), None
@@ -230,7 +235,7 @@ class _Replication:
     def _push(
         self, target: SequenceRow, decision: ReplicationDecision, there: RemoteAgent | None
     ) -> RemoteHead | ReplicationOutcome:
-        """The head there afterwards, or why nothing was sent."""
+        """Push a bundle; return the new head of the remote, or why nothing was sent."""
         with self._bundle(target, decision) as bundle:
             reach_crash_point(CrashPoint.REPLICATE_BUNDLED)
             why = self._may_send(bundle.size)
@@ -238,7 +243,7 @@ class _Replication:
                 return self._waiting(f"{size_text(bundle.size)} wait: {why}", DEFERRED)
             if there is None:
                 self._remote.register(self._agent.id, self._agent.name, self._agent.runtime)
-                self._exchange()  # what was purged before: or it could not know why bytes are missing in what comes
+                self._exchange()  # before states: it explains bytes that are missing in them
             sent = {"number": target.number, "digest": target.digest.hex()}
             acknowledged_states.note_acknowledged(self._vault, self._config.id, name=self._config.name, sent=sent)
             head = self._remote.push(
@@ -261,7 +266,7 @@ class _Replication:
             with vault_bundles.make_delta(self._context, self._vault, base, number) as bundle:
                 self._prove(bundle, base)
                 yield bundle
-        else:  # thinned here for want of room: the remote has it, and says from where the delta leads
+        else:  # it was thinned here because the disk is full: the remote has it, so the delta starts there
             from lifeboat_core.remotes import pulling
 
             with (
@@ -271,8 +276,11 @@ class _Replication:
                 yield bundle
 
     def _prove(self, bundle: RemoteBundle, base: int) -> None:
-        """An endpoint applies a delta before it takes it. A log takes any: what its reader could not make of one, a
-        snapshot after it brings."""
+        """Check what a reader would make of a bundle before it is sent to a log of bundles.
+
+        An endpoint applies a delta before it accepts it. A log accepts any delta: for one that its reader could not
+        apply, a snapshot is sent after it.
+        """
         if isinstance(self._remote, Compactable):
             states = self._vault.state(base), self._vault.state(bundle.number)
             self._is_unproven |= bool(delta_proof.find_unreadable(states[0], bundle.file, states[1]))
@@ -281,8 +289,11 @@ class _Replication:
         acknowledged_states.note_head(self._vault, self._config.id, self._config.name, head, self._context.now())
 
     def _moved(self) -> JsonObject | None:
-        """Another machine took the agent over, as another remote said: then nothing is sent anywhere, or histories
-        would part where that machine could not be."""
+        """Return whether another remote said that another machine took the agent over.
+
+        Then nothing is sent to any remote: at a remote that the other machine could not reach the histories would
+        diverge.
+        """
         for known in acknowledged_states.load_acknowledged(self._vault).values():
             fenced = known.fenced
             if (
@@ -297,19 +308,21 @@ class _Replication:
         return None
 
     def _behind(self, error: EpochBehind) -> ReplicationOutcome:
-        """The remote takes nothing of the epoch in which the state was captured. Raises RemoteDamaged."""
-        if error.epoch <= self._vault.epoch:  # this machine's own one: it took the agent over since
+        """Return the outcome for a remote that accepts nothing of the epoch in which the state was captured. Raises
+        RemoteDamaged."""
+        if error.epoch <= self._vault.epoch:  # the epoch of this machine, which took the agent over since
             return self._waiting(
                 "it takes what is captured from now on, so all of it goes with the next change", BEHIND
             )
         writer_epochs.check_epoch_believable(self._vault, error.epoch)
-        # The number alone says that somebody took it over; the next look says who.
+        # The number alone says that another machine took it over; the next contact says which.
         return self._fenced(ReplicationDecision(ReplicationAction.FENCED, why=FenceReason.MOVED, epoch=error.epoch))
 
     # What belongs to a state and travels apart --------------------------------------------------------------------
 
     def _completed(self, target: SequenceRow, head: RemoteHead | None, held: JsonObject | None) -> ReplicationOutcome:
-        """The state is there: its large artifacts, the keys and, after a key was replaced, the signatures follow."""
+        """Send what belongs to the state and travels apart: its large artifacts, the keys and, after a key was
+        replaced, the signatures."""
         known = _known(self._vault, self._config)
         if head is not None and known.number != head.number:
             self._acknowledge(head)
@@ -347,8 +360,11 @@ class _Replication:
             acknowledged_states.note_acknowledged(self._vault, self._config.id, keys=digest)
 
     def _put_keys(self) -> JsonObject:
-        """Send the agent's keys, and return them. What was there is taken in first: this home may have lost a pair that
-        opens older credentials, and nothing else has it. What is not the user's gives way."""
+        """Send the agent's keys and return them.
+
+        The keys that are there are taken in first: this home may have lost a pair that opens older credentials, and no
+        other copy exists. Keys that are not the user's are replaced.
+        """
         with contextlib.suppress(KeysError, SignatureError, RemoteDamaged):
             there = self._remote.keys(self._agent.id)
             if there is not None:
@@ -358,16 +374,19 @@ class _Replication:
         return document
 
     def _keys(self) -> JsonObject:
-        """What lets the owner of the user's key open the agent's credentials elsewhere, and trust what was signed under
-        a key that this one replaced: so an agent without credentials has a pair as well."""
+        """Return what lets the owner of the user's key open the agent's credentials on another machine, and trust what
+        was signed under a key that this one replaced. So an agent without credentials has a pair as well."""
         keys = self._context.keys()
         keys.agent_public(self._agent.id)
         return keys.export_agent(self._agent.id)
 
     def _send_signatures(self, known: AcknowledgedState) -> None:
-        """After the user's key was replaced history was signed anew here, and what is there would count no more. So it
-        may be before the first push too: of a machine that the agent came to before the key was replaced. Purges come
-        after the states: those are taken of whoever signed the newest one."""
+        """Send new signatures of the states that are there, if the user's key was replaced.
+
+        The history was signed again here, and the old signatures do not count any more. This can be due before the
+        first push: the agent may have come to this machine before the key was replaced. Purges follow the states,
+        because a remote accepts them from the signer of the newest state only.
+        """
         user = self._context.keys().public.key_id
         if known.signed_for == user:
             return
@@ -378,8 +397,10 @@ class _Replication:
         acknowledged_states.note_acknowledged(self._vault, self._config.id, signed_for=user)
 
     def _send_objects(self, target: SequenceRow, known: AcknowledgedState) -> str | None:
-        """Large artifacts that the remote lacks, and other files where it may. Why some of them wait; None when all are
-        there."""
+        """Send the large artifacts that the remote lacks, and other files that it may lack.
+
+        Return why some of them wait; None when all are there.
+        """
         large = {
             key: place
             for place in self._files_to_ask_for(target, known.files)
@@ -391,7 +412,7 @@ class _Replication:
             why = self._may_send(entry.size)
             if why is not None:
                 return f"a large file of {size_text(entry.size)} waits: {why}"
-            with contextlib.suppress(BodyAbsent):  # only described here as well
+            with contextlib.suppress(BodyAbsent):  # this machine has only the description too
                 self._tell("sending large files", self._sent, None)
                 self._remote.put_object(self._agent.id, key, self._vault.state(number).body(entry.path))
                 self._sent += entry.size
@@ -400,8 +421,11 @@ class _Replication:
         return None
 
     def _mend(self, there: RemoteAgent) -> None:
-        """Send again what the remote has lost, as it found itself, or this machine when it read the copy back. The copy
-        counts as damaged until all of it was read back. Before anything new: that may rest on what was lost."""
+        """Send again what the remote has lost, as it found itself or as this machine found when it read the copy back.
+
+        The copy counts as damaged until all of it was read back. This happens before anything new is sent, which may
+        rest on what was lost.
+        """
         known = _known(self._vault, self._config)
         if (lost := remote_verification.describe_reported_damage(there)) and not known.damaged:
             known = acknowledged_states.note_acknowledged(self._vault, self._config.id, damaged=lost)
@@ -435,8 +459,8 @@ class _Replication:
         return RemoteDamaged(mending_pause.describe_lost(pause), fix=fix)
 
     def _finds_damage(self, there: RemoteAgent) -> bool:
-        """Whether what a refused bundle rests on has to be sent again before it: a sequence that the remote found
-        damaged then, or bytes of files that never came there."""
+        """Return whether the base of a refused bundle has to be sent again first: a sequence that the remote found
+        damaged just then, or bytes of files that never arrived."""
         if self._pause is not None:
             return False
         if self._remote.agent(self._agent.id).damaged_states:
@@ -450,9 +474,13 @@ class _Replication:
         return True
 
     def _files_to_ask_for(self, target: SequenceRow, since: int | None) -> Iterator[tuple[int, Entry]]:
-        """Large artifacts that came since a state that the remote has wholly, each with a sequence that has it: also of
-        sequences in between, which the remote may have without them. Without such a state those of the target. All
-        files of all of these sequences where the remote has one that this machine was not told it took."""
+        """Return the large artifacts that came since a state that the remote has completely, each with a sequence that
+        has it.
+
+        Sequences in between count too: the remote may have them without the bytes. Without such a state, return the
+        artifacts of the target. If the remote has a sequence that this machine was not told it took, return all files
+        of all of these sequences.
+        """
         found = self._entries_since(since, target)
         return (each for each in found if self._asks_for_all or artifact_index.is_referenced(each[1].meta))
 
@@ -474,7 +502,7 @@ class _Replication:
             base = row.number
 
     def _compact(self) -> None:
-        """Remotes that cannot read what they have are kept small from here."""
+        """Keep a remote small that cannot read what it has."""
         if isinstance(self._remote, Compactable) and (
             self._is_unproven or self._remote.needs_compaction(self._agent.id)
         ):
@@ -490,7 +518,9 @@ class _Replication:
     def _fenced(self, decision: ReplicationDecision) -> ReplicationOutcome:
         head, why = decision.head, str(decision.why)
         if decision.why is FenceReason.MOVED and head is not None and head.writer == self._context.keys().device.id:
-            head = None  # whoever took it over wrote nothing yet: the newest state there is this machine's own
+            head = (
+                None  # the machine that took it over has written nothing yet: the newest state there is this machine's
+            )
         machine = "" if head is None else head.machine or head.writer
         since = "" if head is None else head.written_at
         fenced = {"reason": why, "machine": machine, "since": since, "epoch": decision.epoch}
@@ -503,11 +533,11 @@ class _Replication:
         message = describe_fence_reason(why, fenced["machine"])
         return ReplicationOutcome(self._config.name, self._config.id, known.number, FENCED, message, why, 0, None, fix)
 
-    def _forgot(self, decision: ReplicationDecision) -> RemoteForgot:
+    def _forgot(self, decision: ReplicationDecision) -> LifeboatError:
         known = _known(self._vault, self._config)
         has = "nothing of it" if decision.base is None else f"only sequence {decision.base}"
         name = self._config.name
-        return RemoteForgot(
+        return ReplicationError.REMOTE_FORGOT(
             f"{name} had sequence {known.number} of {self._agent.name} and has {has} now; removing the remote and "
             "adding it again sends what is missing",
             fix=f"lifeboat remote remove {name}",
@@ -515,7 +545,7 @@ class _Replication:
 
 
 def describe_fence_reason(why: FenceReason | None, machine: str) -> str:
-    """Why this machine may not write, for people."""
+    """Return for people why this machine may not write."""
     if why is FenceReason.MOVED:
         return f"the agent moved to {machine or 'another machine'}"
     if why is FenceReason.CLONED:

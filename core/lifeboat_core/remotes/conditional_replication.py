@@ -1,5 +1,5 @@
-"""A remote brought up to date when the time is right for it: with a network, and with much to send only on one that
-does not cost by volume, and not while the battery is being saved."""
+"""Bring a remote up to date when the conditions are right: with a network, and large transfers only on one that does
+not cost by volume and while the battery is not being saved."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ from lifeboat_core.texts.human_text import quote_argument
 def send_when_suitable(
     context: Context, agent: Agent, config: RemoteConfig, *, asked: bool = False, tell: Tell = tell_nobody
 ) -> ReplicationOutcome:
-    """See `replicating.replicate`. What somebody `asked` for waits for nothing; what nobody asked for says nothing to
-    the other side while it is clear that it has to wait."""
+    """Call `replicate_agent` now, or return why it waits.
+
+    What a user `asked` for never waits. Otherwise the remote is not contacted while it is clear that the transfer
+    waits.
+    """
     if asked or not remote_kinds.needs_network(config):
         return replicate_agent(context, agent, config, tell=tell, asked=asked)
     now, limit = power_and_network.read_conditions(context), int(context.setting("defer.above"))
@@ -41,7 +44,7 @@ def send_when_suitable(
 
 
 def make_sync_document(config: RemoteConfig, outcome: ReplicationOutcome) -> JsonObject:
-    """An outcome as `sync --json` tells it."""
+    """Return an outcome as `sync --json` shows it."""
     return remote_health.make_sync_entry(
         config.name,
         outcome.sequence,
@@ -55,13 +58,13 @@ def make_sync_document(config: RemoteConfig, outcome: ReplicationOutcome) -> Jso
 
 
 def _is_scarce(now: MachineConditions) -> bool:
-    """Whether what was too much a while ago is too much still."""
+    """Return whether the reason for a deferral still holds."""
     return power_and_network.find_deferral_reason(now, 1, 0) is not None
 
 
 def _is_to_hear_of_purges(context: Context, agent: Agent, known: AcknowledgedState) -> bool:
-    """Whether something was purged that the remote has to be told, or asked about: that is little, and waits for no
-    network that does not cost."""
+    """Return whether the remote has to be told or asked about a purge. That is a small transfer, and waits for no
+    network."""
     now = context.clock.now()
     with context.vault(agent.id) as vault:
         return any(known.purges.get(each.id, NOT_TOLD).is_due(now) for each in vault.redactions)
@@ -75,7 +78,7 @@ def _known(context: Context, agent: Agent, config: RemoteConfig) -> Acknowledged
 def _waits(
     context: Context, agent: Agent, config: RemoteConfig, known: AcknowledgedState, why: str, code: str
 ) -> ReplicationOutcome:
-    """Noted once: while it lasts, nothing is written."""
+    """Note once why the transfer waits, and return that. While it lasts, nothing more is written."""
     with context.vault(agent.id) as vault:
         acknowledged_states.note_acknowledged(vault, config.id, name=config.name, state=WAITING, message=why, code=code)
     return ReplicationOutcome(config.name, config.id, known.number, WAITING, why, code)

@@ -1,5 +1,7 @@
-"""A second copy as this machine knows it, and what a kind of them has to answer. A kind is one entry point of the group
-`lifeboat.remotes`, named by the scheme of its addresses."""
+"""A second copy as this machine knows it, and what a kind of remotes answers.
+
+A kind is one entry point of the group `lifeboat.remotes`, named by the scheme of its addresses.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
 class RemoteConfig:
     """One remote: `remotes/<name>.toml`, what the user decided.
 
-    `id` is the remote's own, by which it is known again whatever its name and address. `pin` is the SHA-256 (hex) of
-    the public key of its own certificate authority, "" where the system's authorities count. `optional`: its absence
-    worries nobody (a stick). `sealed`: everything is encrypted on this machine; a folder is, unless it was added with
-    `--plain`. `problem` says why the file on disk cannot be used.
+    `id` is the id of the remote itself, by which it is recognised under any name and address. `pin` is the SHA-256
+    (hex) of the public key of its own certificate authority, "" if the authorities of the system count. `optional`: its
+    absence is no problem (a stick). `sealed`: everything is encrypted on this machine. `problem` says why the file on
+    disk cannot be used.
     """
 
     name: str
@@ -37,17 +39,18 @@ class RemoteConfig:
 
 
 class RemoteKind:
-    """One kind of remotes (docs/remote-kinds.md). Its module is light: it imports a network library when it opens one.
+    """One kind of remotes (docs/remote-kinds.md). Its module is light: it imports a network library when it opens a
+    remote.
 
-    Everything that depends on where a remote is kept is asked here; nothing else looks at the scheme of an address.
+    Everything that depends on where a remote is kept is asked here; no other code looks at the scheme of an address.
     """
 
     name: str
     """The word for it in the dashboard and in JSON, such as `folder`."""
     needs_token = False
-    """Whether a remote of this kind lets in only who shows a token."""
+    """Whether a remote of this kind accepts only requests with a token."""
     is_service = False
-    """Whether a server answers, which may turn out to be another service than a remote."""
+    """Whether a server answers, which can be another service than the user meant."""
     is_sealed_by_default = False
     """Whether everything is encrypted on this machine unless the user asks for `--plain`."""
     access_advice = "none is needed: who has the address and these words has it all"
@@ -64,101 +67,103 @@ class RemoteKind:
         raise NotImplementedError
 
     def readable_by(self, config: RemoteConfig) -> str:
-        """Return one sentence for people: what whoever keeps the remote can read."""
+        """Return one sentence for people: what the operator or finder of the remote can read."""
         raise NotImplementedError
 
     def needs_network(self, url: str) -> bool:
-        """Whether a transfer uses the network, which may be away or cost by volume."""
+        """Return whether a transfer uses the network, which can be down or cost by volume."""
         return True
 
     def is_present(self, url: str) -> bool | None:
-        """Whether a medium that can be unplugged is there; None for a kind without one. May take long."""
+        """Return whether a medium that can be unplugged is there; None for a kind without one. May take long."""
         return None
 
     def waits_for_owner(self, config: RemoteConfig) -> bool:
-        """Whether a purge waits there for the owner of the data, unless the owner's token is given."""
+        """Return whether a purge waits there for the owner of the data, unless the owner's token is given."""
         return False
 
     def describe_trust(self, config: RemoteConfig) -> str:
-        """Return who vouches for the other side, as the end of a sentence; "" where nobody has to."""
+        """Return who vouches for the server, as the end of a sentence; "" where that is not needed."""
         return ""
 
     def may_keep_token(self, known: RemoteConfig, moved: RemoteConfig) -> bool:
-        """Whether the token of a known remote may be shown at the address to which it is moved."""
+        """Return whether the token of a known remote may be shown at the address to which the remote is moved."""
         return known.url == moved.url and known.pin == moved.pin
 
 
 class LeafPlace(NamedTuple):
-    """A leaf stands somewhere from the state `first` on until before the state `last` (None: to the newest)."""
+    """Where a leaf stands: from the state `first` until before the state `last` (None: to the newest)."""
 
     leaf: bytes
     first: int
     last: int | None
 
     def holds(self, number: int) -> bool:
-        """Whether it stands in a state."""
+        """Return whether the leaf stands in a state."""
         return self.first <= number and (self.last is None or number < self.last)
 
 
 class BundleSource(Protocol):
-    """States as this machine has them, for a remote that cannot make bundles of what it has."""
+    """The states that this machine has, for a remote that cannot make bundles itself."""
 
     def numbers(self) -> Collection[int]:
-        """Those that it can make bundles of."""
+        """Return the numbers of the states of which it can make bundles."""
         ...
 
     def gone(self) -> Collection[int]:
-        """Those that it had and let go, because the user's settings say so."""
+        """Return the numbers of the states that this machine thinned according to the settings."""
         ...
 
     def write(self, number: int, on: int | None, out: BinaryIO) -> None:
-        """The delta from `on` to `number`, or with None the snapshot of `number`, as it is signed here."""
+        """Write the delta from `on` to `number`, or for None the snapshot of `number`, as it is signed here."""
         ...
 
     def digests(self) -> Mapping[int, str]:
-        """Which states its numbers are (hex)."""
+        """Return the digest (hex) of each state by its number."""
         ...
 
     def state(self, number: int) -> State:
-        """One of its states."""
+        """Return one of its states."""
         ...
 
     def redactions(self) -> Redactions:
-        """What was purged of all of them."""
+        """Return everything that was purged of its states."""
         ...
 
     def places(self, leaves: Collection[bytes]) -> list[LeafPlace]:
-        """Where leaves stand in its states, each stay by itself."""
+        """Return where leaves stand in its states, each uninterrupted stay by itself."""
         ...
 
 
 @runtime_checkable
 class Compactable(Protocol):
-    """A remote that cannot read what it has: this side keeps it small."""
+    """A remote that cannot read what it has, so this machine keeps it small."""
 
     def needs_compaction(self, agent_id: str) -> bool: ...
 
     def compact(self, agent_id: str, material: BundleSource, *, renewed: bool = False, mended: bool = False) -> bool:
-        """Take a snapshot of the state that is the head there if one pays, or is to be `renewed`, and drop the states
-        that this machine dropped. Every other state still restores exactly afterwards. With `mended`, every file is
-        read, and one that is not as it was written is written again, as far as this machine has the states.
-        False when another machine wrote meanwhile: then nothing changed."""
+        """Send a snapshot of the head if one pays or is to be `renewed`, and drop the states that this machine dropped.
+
+        Every other state still restores exactly afterwards. With `mended`, every file is read, and a damaged one is
+        written again as far as this machine has the states. Return False if another machine wrote meanwhile: then
+        nothing changed.
+        """
         ...
 
 
 @runtime_checkable
 class Mendable(Protocol):
-    """A remote whose list of purges this side keeps."""
+    """A remote whose list of purges this machine maintains."""
 
     def mend_purges(self, agent_id: str, candidates: Sequence[Sequence[Redaction]]) -> None:
-        """Write the list again where it is damaged, from the first of these lists that can be it."""
+        """Write the list again if it is damaged, from the first of these lists that matches."""
         ...
 
 
 @runtime_checkable
 class AgentRemoving(Protocol):
-    """A remote from which this machine may remove an agent, or that says who may."""
+    """A remote from which this machine may remove an agent, or which says who may."""
 
     def remove_agent(self, agent_id: str) -> None:
-        """Destroy all that is kept of it there. Raises UnknownThere, RemoteDenied."""
+        """Destroy everything that is kept of an agent there. Raises UnknownAtRemote, RemoteDenied."""
         ...

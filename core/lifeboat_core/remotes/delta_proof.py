@@ -1,4 +1,4 @@
-"""A delta held against its reader before it is sent: what a machine makes of it that has nothing but bundles."""
+"""Check a delta before it is sent: what a machine makes of it that has nothing but bundles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, Gone
 
 
 class BundledState:
-    """A `State` as bundles alone give it: no bytes of large artifacts."""
+    """A `State` as bundles alone give it: without the bytes of large artifacts."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -51,10 +51,10 @@ class BundledState:
 
 
 def find_unreadable(base: State, file: BinaryIO, new: State) -> list[str]:
-    """Return what a reader with bundles up to `base` and the delta in `file` lacks of `new`: paths, or why it cannot be
-    applied.
+    """Return what a reader with bundles up to `base` and the delta in `file` lacks of `new`: paths, or why the delta
+    cannot be applied.
 
-    Where the base can be read so, an empty list proves that `new` can be, too. `file` is left at its beginning.
+    If the base can be read in this way, an empty list proves that `new` can be, too. `file` is left at its beginning.
     """
     try:
         with DeltaReader(file) as delta:
@@ -69,7 +69,7 @@ def find_unreadable(base: State, file: BinaryIO, new: State) -> list[str]:
 
 
 def _is_lacking(made: State, new: State, entry: Entry) -> bool:
-    """Whether bytes that are held here and that bundles carry are not what the reader makes."""
+    """Return whether bytes that this machine has and that bundles carry differ from what the reader makes."""
     if artifact_index.is_referenced(entry.meta) or entry.leaf.digest == ABSENT_LEAF:
         return False
     try:

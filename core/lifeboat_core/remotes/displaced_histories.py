@@ -1,4 +1,4 @@
-"""Histories that gave way when an agent was adopted: kept for 90 days, read only, restorable."""
+"""Histories that were displaced when an agent was adopted: kept for 90 days, read-only, restorable."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from lifeboat_core.home.folder_names import folders_in, paths_in
 from lifeboat_vault.vault import Vault
 
 NAME = "aside"
-"""The word for the newest such history where a remote would be named: `restore --from aside`; the one before it is
-`aside-2`, and so on."""
+"""The word for the newest such history in place of a remote: `restore --from aside`. The one before it is `aside-2`,
+and so on."""
 _NAMES = re.compile(rf"{NAME}(?:-([1-9][0-9]{{0,3}}))?")
 PREFIX = ".aside-"
 NOTE = "removed-"
-"""The beginning of the note's name, whose last line says since when; that of removed agents."""
+"""The beginning of the name of the note, whose last line says since when. Removed agents have the same note."""
 KEPT_FOR = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
 class DisplacedHistory:
-    """One such history. `since` is a timestamp."""
+    """One displaced history. `since` is a timestamp."""
 
     folder: Path
     since: str
@@ -42,7 +42,7 @@ def set_vault_aside(context: Context, agent_id: str) -> Path:
 
 
 def keep_displaced(context: Context, agent_id: str, folder: Path) -> Path:
-    """Keep a vault that gives way, wherever in the home it lies."""
+    """Keep a displaced vault, wherever in the home it lies."""
     now = context.now()
     kept = context.home.vaults_folder / f"{PREFIX}{agent_id}-{ids.make_id(now)}"
     context.files.write_new(folder / f"{NOTE}{ids.make_id(now)}", f"{agent_id}\n{now}\n".encode(), mode=0o600)
@@ -51,7 +51,7 @@ def keep_displaced(context: Context, agent_id: str, folder: Path) -> Path:
 
 
 def list_displaced(context: Context, agent_id: str) -> list[DisplacedHistory]:
-    """Those of one agent, the newest first."""
+    """Return the displaced histories of one agent, the newest first."""
     found = []
     for folder in folders_in(context.files, context.home.vaults_folder):
         if not folder.name.startswith(f"{PREFIX}{agent_id}-"):
@@ -64,19 +64,19 @@ def list_displaced(context: Context, agent_id: str) -> list[DisplacedHistory]:
 
 
 def is_displaced_name(text: str) -> bool:
-    """Whether such a history is meant where a remote would be named."""
+    """Return whether a text in place of a remote's name means a displaced history."""
     return _NAMES.fullmatch(text) is not None
 
 
 def name_displaced(context: Context, agent_id: str) -> dict[str, DisplacedHistory]:
-    """Those of one agent by the names that `restore --from` takes, the newest first."""
+    """Return the displaced histories of one agent by the names that `restore --from` takes, the newest first."""
     found = list_displaced(context, agent_id)
     return {NAME if at == 1 else f"{NAME}-{at}": one for at, one in enumerate(found, start=1)}
 
 
 @contextmanager
 def open_displaced(context: Context, agent_id: str, name: str) -> Iterator[Vault | None]:
-    """The history of a name, open; None when there is none."""
+    """Open the displaced history with a name; yield None when there is none."""
     found = name_displaced(context, agent_id).get(name)
     if found is None:
         yield None

@@ -1,4 +1,4 @@
-"""Second copies made known to this home, moved to another address, given another token, and forgotten."""
+"""Add second copies to this home, move them to another address, give them another token, and forget them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.errors import OtherVault, RemoteExists
+from lifeboat_core.errors import OtherVault, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
@@ -19,10 +19,11 @@ from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteDenied, Re
 def add_remote(
     context: Context, name: str, given: RemoteAccess, *, optional: bool = False, sealed: bool = False, save: bool = True
 ) -> tuple[RemoteConfig, ProbeResult]:
-    """Make a second copy known, after it was asked who it is. One that is known under this name gets the new address;
-    it must be the same one. Without `save` it is only asked: what it would be, and nothing of it stays.
+    """Ask a remote who it is and add it. A remote with a known name gets the new address; it must be the same remote.
 
-    Raises RemoteNameRefused, RemoteExists, BadSetting, RemoteError.
+    Without `save` it is only asked, and nothing is kept.
+
+    Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS, BadSetting, RemoteError.
     """
     known = _known(context, name)
     if known is None:
@@ -31,9 +32,7 @@ def add_remote(
     else:
         wanted = _moved(known, given, optional=optional, sealed=sealed)
     if wanted.sealed:
-        age_encryption.check_recipients(
-            []
-        )  # what is encrypted here needs the library: better said now than with the first push
+        age_encryption.check_recipients([])  # encryption needs the library: fail now rather than with the first push
     stranger = RemoteCandidate(wanted, given.token or _kept_token(context, known, wanted))
     try:
         met = _met(context, stranger, is_known=known is not None)
@@ -52,20 +51,21 @@ def add_remote(
 
 
 def _known(context: Context, name: str) -> RemoteConfig | None:
-    """The remote of exactly this name. One whose file cannot be used counts as none but keeps its name."""
+    """Return the remote with exactly this name. One whose file cannot be used is None but keeps its name."""
     remote_registry.check_remote_name(name)
     return next((one for one in remote_registry.list_usable_remotes(context) if one.name == name), None)
 
 
 def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: bool) -> RemoteConfig:
-    """Raises RemoteExists for what an address alone does not change."""
+    """Return a known remote with its new address. Raises SecondCopyError.REMOTE_EXISTS for what an address does not
+    change."""
     if sealed and not known.sealed:
-        raise RemoteExists(
+        raise SecondCopyError.REMOTE_EXISTS(
             f"{known.name} is there and keeps what it can read; to have it encrypted, remove it and add it again",
             fix=f"lifeboat remote remove {known.name}",
         )
     if known.sealed and not sealed and remote_kinds.find_kind(known.url).is_sealed_by_default:
-        raise RemoteExists(
+        raise SecondCopyError.REMOTE_EXISTS(
             f"{known.name} is kept encrypted; to have a folder in clear, remove it and add another one",
             fix=f"lifeboat remote remove {known.name}",
         )
@@ -73,8 +73,7 @@ def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: 
 
 
 def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConfig) -> str | None:
-    """The token that is kept for a remote, for its new address: only where the same authority vouches for it, or the
-    address stays."""
+    """Return the kept token of a remote if it may be shown at the new address."""
     if known is None:
         return None
     is_kept = remote_kinds.find_kind(wanted.url).may_keep_token(known, wanted)
@@ -82,7 +81,7 @@ def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConf
 
 
 def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> ProbeResult:
-    """Raises RemoteError, with the command that helps one who is adding it."""
+    """Probe a remote. Raises RemoteError with the command that helps a user who is adding it."""
     kind = remote_kinds.find_kind(stranger.config.url)
     try:
         return remote_probe.probe_remote(context, stranger)
@@ -105,19 +104,22 @@ def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> Prob
 
 
 def _refuse_other(context: Context, known: RemoteConfig | None, wanted: RemoteConfig, remote_id: str) -> None:
-    """Raises RemoteExists: the same under two names would count as two copies, and two under one name as one."""
+    """Raises SecondCopyError.REMOTE_EXISTS: one remote under two names would count as two copies, and two remotes under
+    one name as one."""
     if known is not None and known.id and known.id != remote_id:
-        raise RemoteExists(
+        raise SecondCopyError.REMOTE_EXISTS(
             f"{known.name} is the vault {known.id}, and {remote_id} answers there: give it another name",
             fix=f"lifeboat remote add ANOTHER-NAME {wanted.url}",
         )
     other = remote_registry.find_remote_by_id(context, remote_id)
     if other is not None and other.name != wanted.name:
-        raise RemoteExists(f"it is there already and is called {other.name}", fix="lifeboat remote list")
+        raise SecondCopyError.REMOTE_EXISTS(
+            f"it is there already and is called {other.name}", fix="lifeboat remote list"
+        )
 
 
 def _save(context: Context, config: RemoteConfig, token: str | None) -> RemoteConfig:
-    """The file comes last: it makes the remote one."""
+    """Write the token, then the file, which makes the remote exist."""
     remote_registry.save_token(context, config.name, token)
     if not config.pin:
         remote_registry.save_authority(context, config.name, None)
@@ -125,7 +127,7 @@ def _save(context: Context, config: RemoteConfig, token: str | None) -> RemoteCo
 
 
 def give_token(context: Context, config: RemoteConfig, token: str) -> ProbeResult:
-    """Take another token for a remote, after it was tried out. Raises OtherVault, RemoteError."""
+    """Try another token for a remote, then keep it. Raises OtherVault, RemoteError."""
     met = remote_probe.probe_remote(context, RemoteCandidate(config, token))
     if config.id and met.about.id != config.id:
         raise OtherVault(f"{config.name} is the vault {config.id}, and {met.about.id} answers: the token was not kept")
@@ -134,8 +136,10 @@ def give_token(context: Context, config: RemoteConfig, token: str) -> ProbeResul
 
 
 def remove_remote(context: Context, name: str) -> RemoteConfig | None:
-    """Forget a remote and what every vault knows of it; what it was, None where its file could not be used. What it
-    keeps stays there."""
+    """Forget a remote and what every vault knows of it. What the remote keeps stays there.
+
+    Return what it was, None if its file could not be used.
+    """
     config = next((one for one in remote_registry.list_remotes(context) if one.name == name), None)
     with home_lock(context, "remote remove"):
         remote_registry.delete_remote(context, name)

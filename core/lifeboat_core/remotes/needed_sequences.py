@@ -1,5 +1,5 @@
-"""What second copies need of an agent's history: what each was last seen to hold, or is sent just now, from which the
-next delta leads on, and what none of them has yet."""
+"""Which sequences second copies still need: what each was last known to hold or is being sent, from which the next
+delta starts, and what none of them has yet."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_vault.vault import Vault
 
 UNSEEN = timedelta(days=90)
-"""A remote that was not seen for so long needs nothing any more: what comes to it then comes as a whole."""
+"""A remote without contact for this long needs no sequence any more: it gets a snapshot next time."""
 NOTHING = -1
-"""Before every sequence."""
+"""A number before every sequence."""
 
 Keep = Callable[[int], bool]
 
 
 def find_needed_sequences(context: Context, vault: Vault) -> Keep:
-    """Whether a sequence is needed, by its number. Raises OSError."""
+    """Return a function that says whether a sequence is needed, by its number. Raises OSError."""
     known = acknowledged_states.load_acknowledged(vault)
     each = [(config, known.get(config.id, AcknowledgedState())) for config in remote_registry.list_remotes(context)]
     return compute_needed(each, context.clock.now())
 
 
 def compute_needed(remotes: Iterable[tuple[RemoteConfig, AcknowledgedState]], now: datetime) -> Keep:
-    """The same from what was decided and what is known of each remote. Pure."""
+    """Return the same from the decisions about and the knowledge of each remote. Pure."""
     counting = [known for config, known in remotes if _counts(config, known, now)]
     if not counting:
         return lambda _: False

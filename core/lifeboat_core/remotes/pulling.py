@@ -1,5 +1,5 @@
-"""From a remote to this machine: one state, or a whole history as a vault. Nothing that comes is believed before it was
-held against its digest and its signature."""
+"""Fetch from a remote: one state, or a whole history as a vault. Nothing is used before its digest and its signature
+were verified."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
-from lifeboat_core.errors import NothingToRestore, UnsignedState
+from lifeboat_core.errors import NothingToRestore, RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.home_key import load_known_public
 from lifeboat_core.processes.progress import Tell
@@ -35,14 +35,14 @@ _WORTH_TELLING = 64 * 1024
 
 @runtime_checkable
 class TransferReporting(Protocol):
-    """A remote that can tell how much of what it transfers has come."""
+    """A remote that can report how much of a transfer has arrived."""
 
     def follow(self, moved: Callable[[int, int], None]) -> None:
-        """Call a function with the bytes of a body that have come, and of how many."""
+        """Call a function with the number of bytes of a body that have arrived, and their total."""
 
 
 def follow_transfer(remote: Remote, tell: Tell) -> None:
-    """Tell how much has come of whatever large is fetched from now on, where the remote can say that."""
+    """Report from now on how much of each large body has arrived, if the remote can."""
 
     def moved(done: int, total: int) -> None:
         if total >= _WORTH_TELLING:
@@ -53,7 +53,7 @@ def follow_transfer(remote: Remote, tell: Tell) -> None:
 
 
 class StateParts:
-    """Everything of another state but the bytes of its entries."""
+    """Everything of another state except the bytes of its entries."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -90,8 +90,8 @@ class RemoteState(StateParts):
         self._remote = remote
 
     def body(self, path: str) -> bytes:
-        """Raises KeyError, BodyAbsent, RemoteError; VaultDamaged for a large artifact that is not what was sent: then a
-        restore brings the rest."""
+        """Raises KeyError, BodyAbsent, RemoteError; VaultDamaged for a large artifact that differs from what was sent:
+        a restore then brings the rest."""
         try:
             return self._state.body(path)
         except BodyAbsent:
@@ -107,8 +107,8 @@ class RemoteState(StateParts):
 def fetch_artifact(
     remote: Remote, agent_id: str, path: str, sha256: str, leaf: Leaf | None, redactions: Redactions = NONE
 ) -> bytes:
-    """The bytes of a large artifact, held against its leaf, or against what a purge left of it. Raises BodyAbsent where
-    the remote has none of them."""
+    """Return the bytes of a large artifact, verified against its leaf or against what a purge left of it. Raises
+    BodyAbsent if the remote has none of them."""
     try:
         body = remote.object(agent_id, sha256)
     except UnknownAtRemote:
@@ -121,8 +121,10 @@ def fetch_artifact(
 
 @contextmanager
 def open_remote_state(remote: Remote, agent_id: str, number: int | None, purged: Redactions = NONE) -> Iterator[State]:
-    """One state, the head unless named; open inside the `with`. What was `fetch_redactions` and still waits there is
-    left out of it. Raises UnknownThere, ArchiveError."""
+    """Open one state, by default the head, inside the `with`.
+
+    What was `purged` and still waits at the remote is left out of it. Raises UnknownAtRemote, ArchiveError.
+    """
     with _opened(remote.snapshot(agent_id, number)) as bundle, SnapshotReader(bundle.file) as reader:
         if (reader.sequence.agent_id, reader.sequence.number) != (agent_id, bundle.number):
             raise RemoteDamaged(f"another state came than sequence {bundle.number} of {agent_id}")
@@ -135,17 +137,16 @@ def open_remote_state(remote: Remote, agent_id: str, number: int | None, purged:
 def fetch_redactions(
     context: Context, remote: Remote, agent_id: str, *, accept_unsigned: bool = False
 ) -> list[Redaction]:
-    """What was purged of an agent, as a remote lists it: of what somebody trusted signed, or, where states count that
-    nobody signed, of anybody. Raises AgentErased, RemoteDamaged, RemoteError."""
+    """Return what was purged of an agent according to a remote: redactions of trusted signers or, where unsigned states
+    are accepted, of any signer. Raises AgentErased, RemoteDamaged, RemoteError."""
     found = listed_redactions.load_listed(remote, agent_id, None if accept_unsigned else load_trusted_keys(context))
     return list(found.counting)
 
 
 def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigned: bool = False) -> list[str]:
-    """Keep the agent's wrapped keys; what of them is of no use here, in words.
+    """Keep the agent's wrapped keys, and return for people which of them are of no use here.
 
-    A home without a key gets none here that is not the one of the agent: the words of that would be refused from then
-    on. Raises NoKey.
+    A home without a key gets no key here other than that of the agent: its words would be refused later. Raises NoKey.
     """
     document = remote.keys(agent_id)
     if document is not None and not accept_unsigned and load_known_public(context) is None:
@@ -177,10 +178,11 @@ def fetch_history(
     tell: Tell,
     known: Iterable[Redaction] = (),
 ) -> None:
-    """Make a vault in `folder` of everything that the remote has, each state under its number and signature. What was
-    purged, as the remote says or as is `known` here, does not come into it.
+    """Make a vault in `folder` of everything that the remote has, each state with its number and signature.
 
-    Raises NothingToRestore, SignatureError, UnsignedState, RemoteError; then the folder is of no use.
+    What was purged, according to the remote or as `known` here, is left out.
+
+    Raises NothingToRestore, SignatureError, RestoreError.UNSIGNED_STATE, RemoteError; then the folder is useless.
     """
     there = fetch_redactions(context, remote, agent_id, accept_unsigned=accept_unsigned)
     rows = {row.number: row for row in remote.sequences(agent_id)}
@@ -219,15 +221,18 @@ def _accept(
 
 
 def _whole(remote: Remote, vault: Vault, path: str, put: EntryPut | None) -> EntryPut | None:
-    """A large artifact brings its bytes along, where the remote has them."""
+    """Return a large artifact with its bytes if the remote has them."""
     if put is None or put.sha256 is None or put.body is None or not artifact_index.is_referenced(put.meta):
         return put
     return put._replace(body=partial(_fetched_whole, remote, vault, path, put.sha256, put.leaf))
 
 
 def _fetched_whole(remote: Remote, vault: Vault, path: str, sha256: str, leaf: Leaf | None) -> bytes:
-    """The bytes of a large artifact. One that is not what was sent is as good as absent: the rest of the history comes,
-    and a restore names the file. Raises BodyAbsent, RemoteError."""
+    """Return the bytes of a large artifact.
+
+    One that differs from what was sent counts as absent: the rest of the history is fetched, and a restore names the
+    file. Raises BodyAbsent, RemoteError.
+    """
     try:
         return fetch_artifact(remote, vault.agent_id, path, sha256, leaf, vault.redactions)
     except (RemoteDamaged, SignatureError):
@@ -235,21 +240,23 @@ def _fetched_whole(remote: Remote, vault: Vault, path: str, sha256: str, leaf: L
 
 
 def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) -> None:
-    """Every state against its bytes, its digest and its signature."""
+    """Verify every state against its bytes, its digest and its signature."""
     found = vault.verify(trusted=load_trusted_keys(context), whole=True)
     older = [each for each in found.findings if each.kind == "signature" and each.subject != f"sequence {head}"]
     wrong = [each for each in found.findings if each not in older]
     if wrong or (older and not accept_unsigned):
         first = (wrong or older)[0]
-        # A signature that counts no more (an older state, which the machine that replaced the key had let go) says as
-        # much as none.
+        # A signature that does not count any more (an older state, thinned on the machine that replaced the key) is
+        # none.
         fix = None if wrong else "the same command with --accept-unsigned"
         raise SignatureError(f"what came is not what was signed: {first.message}", fix=fix)
     if found.number != head:
         raise RemoteDamaged(f"sequence {head} was promised, and the history that came ends at {found.number}")
     foreign = [*found.unsigned, *found.unknown_signer]
     if foreign and not accept_unsigned:
-        raise UnsignedState(f"{len(foreign)} states, sequence {foreign[0]} first, were signed by nobody known here")
+        raise RestoreError.UNSIGNED_STATE(
+            f"{len(foreign)} states, sequence {foreign[0]} first, were signed by nobody known here"
+        )
 
 
 @contextmanager

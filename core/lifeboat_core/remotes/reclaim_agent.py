@@ -1,7 +1,7 @@
-"""A workspace whose home was lost: which agent of a remote it is, and how it becomes that agent again.
+"""Find the agent of a remote to which a workspace belongs whose home was lost, and reconnect the two.
 
-The workspace is there, its history is not: nothing here knows that it belongs together with what a remote has under an
-id. So whoever protects a folder is told what it looks like, and can go on as that agent instead of beginning anew.
+The workspace is there and its history is not: nothing in this home connects it with an agent of a remote. So a user who
+protects a folder is told which agent it resembles, and can continue as that agent instead of starting another one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
 from lifeboat_core.capture.capture_run import capture_agent
 from lifeboat_core.capture.sync_json import report_document
-from lifeboat_core.errors import AlreadyProtected
+from lifeboat_core.errors import AgentError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
 from lifeboat_core.remotes import pulling, remote_registry, writer_epochs
@@ -35,17 +35,17 @@ from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent
 
 MOST_LOOKED_AT = 5
-"""Agents of a remote whose newest state is fetched for a comparison."""
+"""How many agents of a remote are fetched at most for a comparison."""
 LARGEST_LOOKED_AT = 64 << 20
-"""Bytes an agent may take there to be fetched for it."""
+"""The largest agent that is fetched for a comparison, in bytes."""
 LIKE = 0.5
-"""The share of its files from which on a workspace looks like an agent."""
+"""A workspace resembles an agent from this share of its files on."""
 _READ_AT_MOST = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class AgentLikeness:
-    """`same` of `of` files that the remote has are in the workspace, byte for byte."""
+    """How much a folder resembles an agent: `same` of `of` files that the remote has are in it, byte for byte."""
 
     remote: str
     agent: RemoteAgent
@@ -58,7 +58,7 @@ class AgentLikeness:
 
 @dataclass(frozen=True, slots=True)
 class ReclaimResult:
-    """`missed` are remotes that do not know of it yet, with why."""
+    """What a reclaim did. `missed` are the remotes that do not know of it yet, with the reason."""
 
     agent: Agent
     remote: str
@@ -69,8 +69,10 @@ class ReclaimResult:
 
 
 def find_likenesses(context: Context, workspace: Path, runtime: str | None = None) -> list[AgentLikeness]:
-    """What a folder that nobody protects looks like, the most alike first. Remotes that cannot be asked are passed
-    over: nothing here is needed for protecting it."""
+    """Return the agents that an unprotected folder resembles, the closest first.
+
+    Remotes that cannot be asked are skipped: the folder can be protected without them.
+    """
     runtime = runtime or context.recognise(workspace).runtime
     own = {one.id for one in agent_files.list_agents(context)}
     found: list[AgentLikeness] = []
@@ -99,7 +101,7 @@ def _compared(
 
 
 def _alike(state: State, workspace: Path, prefix: str) -> tuple[int, int]:
-    """How many of a state's files lie in a folder with the same bytes, and how many there are."""
+    """Return how many files of a state lie in a folder with the same bytes, and how many files there are."""
     entries = [entry for entry in state.entries(prefix) if entry.sha256 and 0 < entry.size <= _READ_AT_MOST]
     same = sum(_digest(workspace / entry.path.removeprefix(prefix)) == entry.sha256 for entry in entries)
     return same, len(entries)
@@ -122,10 +124,11 @@ def reclaim_workspace(
     accept_unsigned: bool,
     tell: Tell,
 ) -> ReclaimResult:
-    """Protect a folder as an agent that a remote has: with its id and history, the folder as it stands on top.
+    """Protect a folder as an agent that a remote has: with its id and history, and the folder as a new sequence on top.
 
-    Raises AlreadyProtected, WorkspaceRefused, UnknownAgent, MovedElsewhere, SignatureError, UnsignedState, RemoteError,
-    and what a capture raises. Cut off anywhere, `agents adopt` goes on.
+    Raises AgentError.ALREADY_PROTECTED, AgentError.WORKSPACE_REFUSED, UnknownAgent, MovedElsewhere, SignatureError,
+    RestoreError.UNSIGNED_STATE, RemoteError, and what a capture raises. After an interruption, `agents adopt`
+    continues.
     """
     workspace, config = restore_target.resolve_target(workspace), remote_registry.find_remote(context, remote)
     with contextlib.closing(open_remote(context, config)) as opened, make_scratch_folder(context, "take-up") as scratch:
@@ -149,7 +152,9 @@ def _refuse_known(context: Context, source: RemoteSource) -> None:
     for one in agent_files.list_agents(context):
         if one.id == source.agent.id:
             fix = f"lifeboat agents move {quote_argument(one.name)} FOLDER"
-            raise AlreadyProtected(f"{one.name} is an agent of this machine already, in {one.workspace}", fix=fix)
+            raise AgentError.ALREADY_PROTECTED(
+                f"{one.name} is an agent of this machine already, in {one.workspace}", fix=fix
+            )
 
 
 def _register(context: Context, workspace: Path, source: RemoteSource, staged: Path) -> Agent:

@@ -1,5 +1,5 @@
-"""What somebody gave to add a second copy: an address, or the join line of an endpoint, which holds address, pin and
-token in one."""
+"""What a user gives to add a second copy: an address, or the join line of an endpoint, which holds address, pin and
+token."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PIN_PREFIX = "sha256:"
 
 @dataclass(frozen=True, slots=True)
 class RemoteAccess:
-    """Where a second copy is, and what its owner gave to be let in. `url` is in its normal form."""
+    """Where a second copy is, and what its owner gave for access. `url` is in its normal form."""
 
     url: str
     pin: str = ""
@@ -23,9 +23,9 @@ class RemoteAccess:
 
 
 def parse_remote_access(text: str, *, pin: str | None = None, token: str | None = None) -> RemoteAccess:
-    """The parts of a line or an address; `pin` and `token` as they were given beside it.
+    """Return the parts of a join line or an address; `pin` and `token` are those that were given beside it.
 
-    Raises JoinInvalid, BadSetting (none of both repeats a token).
+    Raises RemoteError.JOIN_INVALID, BadSetting (neither repeats a token).
     """
     if join_lines.is_join_line(text):
         found = join_lines.parse_join_line(text)
@@ -36,12 +36,13 @@ def parse_remote_access(text: str, *, pin: str | None = None, token: str | None 
 
 
 def holds_token(text: str) -> bool:
-    """Whether a text is a join line: whoever has it comes in."""
+    """Return whether a text is a join line, which gives access to everyone who has it."""
     return join_lines.is_join_line(text)
 
 
 def check_pin(pin: str) -> str:
-    """A pin as it is kept: 64 small hexadecimal digits. Colons and `sha256:` are allowed. Raises BadSetting."""
+    """Return a pin in its normal form: 64 lower-case hexadecimal digits. Colons and `sha256:` are accepted. Raises
+    BadSetting."""
     text = pin.strip().lower().removeprefix(_PIN_PREFIX).replace(":", "")
     if len(text) != _PIN_LENGTH or not all(digit in "0123456789abcdef" for digit in text):
         raise BadSetting(

@@ -1,4 +1,4 @@
-"""The conformance suite of second copies, run against one of this home."""
+"""Run the conformance suite of second copies against a remote of this home."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ConformanceResult:
-    """One check. `message` says what was not as it must be, "" when it was. `left`: ids of made-up agents that stay
-    there, because the remote lets nobody remove any."""
+    """The result of one check. `message` says what was wrong, "" if nothing was. `left`: ids of made-up agents that
+    stay at the remote because it does not allow removing them."""
 
     name: str
     ok: bool
@@ -39,8 +39,10 @@ class ConformanceResult:
 def run_conformance(
     context: Context, config: RemoteConfig, *, quick: bool = False, tell: Tell = tell_nobody
 ) -> Iterator[ConformanceResult]:
-    """Every check, or those that take a moment, one after the other. Raises RemoteError when it cannot be asked at
-    all: that is no fault in what it does."""
+    """Run every check, or the quick ones, one after the other.
+
+    Raises RemoteError when the remote cannot be reached at all: that is not a conformance failure.
+    """
     from lifeboat_vault.remote.conformance_checks import CHECKS
 
     opened: list[Remote] = []
@@ -63,7 +65,7 @@ def run_conformance(
 
 
 def _user_key(context: Context) -> UserKey | None:
-    """None where it is locked or there is none: then a folder is not asked about purges."""
+    """Return the user's key, None while it is locked or missing: a folder is then not checked for purges."""
     try:
         return context.keys().user_key()
     except KeysError:

@@ -1,7 +1,7 @@
-"""A restore drill of a remote: its newest state is fetched, restored aside by the code of a restore, and compared.
+"""A restore drill of a remote: fetch its newest state, restore it aside with the code of a restore, and compare it.
 
-The files come from the remote alone: nothing of this machine but the user's key helps. A log of bundles that cannot be
-restored from gets a new snapshot, and is tried out again.
+The files come from the remote alone: this machine contributes only the user's key. A log of bundles that cannot be
+restored from gets a new snapshot, and the drill is repeated.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class RemoteDrill:
 
 
 def drill_remote(context: Context, agent: Agent, config: RemoteConfig, tell: Tell = tell_nobody) -> RemoteDrill:
-    """Restore the newest state of a remote aside, compare every byte, and note how it went.
+    """Restore the newest state of a remote aside, compare every byte, and note the result.
 
-    Raises NothingToRestore when the newest state there is none of this machine's, KeysError when the log is sealed and
-    the user's key is away, RemoteError when it cannot be found out.
+    Raises NothingToRestore when the newest state there is not of this machine's history, KeysError when the log is
+    sealed and the user's key is away, RemoteError when the remote cannot be read.
     """
     with (
         purge_exchange.heed_erasure(context, agent),
@@ -111,7 +111,7 @@ def _missing_keys(state: State, keys: JsonObject | None) -> list[str]:
 def _mended(
     context: Context, agent: Agent, vault: Vault, remote: Remote, row: SequenceRow, found: RemoteDrill, tell: Tell
 ) -> RemoteDrill:
-    """The same after a log of bundles got a snapshot of its newest state; an endpoint makes its own bundles."""
+    """Repeat the drill after a log of bundles got a snapshot of its newest state; an endpoint makes its own bundles."""
     if not isinstance(remote, Compactable):
         return found
     material = vault_bundles.VaultBundleSource(vault, context.keys().export_agent(agent.id))
@@ -136,11 +136,10 @@ def _note(context: Context, vault: Vault, config: RemoteConfig, found: RemoteDri
 
 
 def verify_or_drill(context: Context, agent: Agent, config: RemoteConfig, tell: Tell = tell_nobody) -> JsonObject:
-    """Verify a remote as `remote_verification.verify_remote` does; with a drill where one is due and nothing speaks
-    against it.
+    """Verify a remote as `remote_verification.verify_remote` does, and make a drill if one is due and possible.
 
-    The answer has `drill_remote` too: a `RemoteDrill`, or None where none was made. It waits while the user's key is
-    away, the network is metered or the battery is saved: `lifeboat doctor` says for how long. Raises LifeboatError.
+    The answer also has `drill`: a `RemoteDrill`, or None. A drill waits while the user's key is away, the network is
+    metered or the battery is saved; `lifeboat doctor` says for how long. Raises LifeboatError.
     """
     found = remote_verification.verify_remote(context, agent, config)
     is_comparable = found["sequence"] is not None and (found.pop("is_drill_due") or found["ok"])

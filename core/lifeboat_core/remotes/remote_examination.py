@@ -1,5 +1,5 @@
-"""A second copy examined for `lifeboat doctor --remote`: whether it answers, who it is, what it thinks of the token,
-its clock, and the room it has."""
+"""Examine a second copy for `lifeboat doctor --remote`: whether it answers, who it is, what it says of the token, its
+clock, and its free space."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from lifeboat_core.texts.human_text import age_text, count_text, quote_argument,
 from lifeboat_vault.errors import RemoteError
 
 CLOCK = timedelta(minutes=5)
-"""Clocks that differ by more are worth a word: what is valid for minutes may count no more when it arrives."""
+"""A larger difference between two clocks is a finding: what is valid for minutes can be expired when it arrives."""
 SOON = timedelta(days=14)
 FULL = 0.9
-"""The share of the room from which on it is worth a word."""
+"""The share of used space from which on it is a finding."""
 
 
 def examine_remote(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
-    """Ask it, and say what is found. Raises nothing: what fails is a finding."""
+    """Ask the remote and yield what is found. Raises nothing: a failure is a finding."""
     stranger = RemoteCandidate(config, remote_registry.load_token(context, config.name))
     try:
         met = remote_probe.probe_remote(context, stranger)
@@ -42,7 +42,7 @@ def examine_remote(context: Context, config: RemoteConfig) -> Iterator[DoctorFin
 
 
 def _fix(error: LifeboatError) -> str | None:
-    """Return what helps against an error; None where that is the command that found it."""
+    """Return what helps against an error; None if that is the command that found it."""
     defined_by = next(kind for kind in type(error).__mro__ if "fix" in vars(kind))
     return None if "fix" not in vars(error) and defined_by in (RemoteError, ReplicationError) else error.fix
 

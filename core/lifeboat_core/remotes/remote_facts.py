@@ -1,4 +1,4 @@
-"""How every second copy of an agent stands, as far as this machine knows without asking any of them."""
+"""The state of every second copy of an agent, as far as this machine knows without asking any of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from lifeboat_vault.errors import RemoteDamaged
 from lifeboat_vault.vault import SequenceRow, Vault
 
 NOTHING = -1
-"""Before every sequence."""
+"""A number before every sequence."""
 
 
 def gather_remote_facts(context: Context, vault: Vault, head: SequenceRow | None) -> tuple[RemoteFacts, ...]:
-    """One for each remote of this home, by name. Raises OSError, VaultError."""
+    """Return the facts of each remote of this home, by name. Raises OSError, VaultError."""
     known = acknowledged_states.load_acknowledged(vault)
     held = vault.get(mass_loss_guard.DECISION)
     purges = [redaction.id for redaction in vault.redactions]
@@ -71,7 +71,7 @@ def _facts(
 
 
 def _purges(known: AcknowledgedState, purges: Sequence[str]) -> JsonObject:
-    """Those of this machine that the remote has not applied yet, if it has anything of the agent."""
+    """Return the purges of this machine that a remote with data of the agent has not applied yet."""
     if known.number is None and known.sent is None and not known.purges:
         return {}
     noted = [known.purges.get(each, NOT_TOLD) for each in purges]
@@ -93,7 +93,8 @@ def _purges(known: AcknowledgedState, purges: Sequence[str]) -> JsonObject:
 def _state(
     config: RemoteConfig, known: AcknowledgedState, target: int | None, count: int, *, is_held: bool
 ) -> tuple[str, str, str]:
-    """Its word, why, and the code of that. What the last try said counts until the next one."""
+    """Return the word for a remote's state, the reason, and its code. The result of the last try counts until the next
+    one."""
     if config.problem is not None:
         return ERROR, config.problem, UNUSABLE
     if known.damaged and known.state != FENCED:

@@ -1,5 +1,7 @@
-"""From what the user decided about a remote to the remote itself. A kind of remotes is one entry point of the group
-`lifeboat.remotes`, named by the scheme of its addresses."""
+"""Find the kind of a remote by the scheme of its address, and open remotes.
+
+A kind of remotes is one entry point of the group `lifeboat.remotes`, named by the scheme of its addresses.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,25 @@ def find_kind(url: str) -> RemoteKind:
 
 
 def find_installed_kind(url: str) -> RemoteKind | None:
-    """Return the kind of remotes that an address belongs to, None where it is not installed (any more)."""
+    """Return the kind of remotes that an address belongs to, None where it is not installed."""
     scheme = find_scheme(url)
     return None if scheme is None else _load(scheme)
 
 
 def needs_network(config: RemoteConfig) -> bool:
-    """Whether a transfer to a remote uses the network; so it is assumed where its kind is not installed."""
+    """Return whether a transfer to a remote uses the network; True where its kind is not installed."""
     kind = find_installed_kind(config.url)
     return kind is None or kind.needs_network(config.url)
+
+
+def find_problem(config: RemoteConfig) -> str | None:
+    """Return why a remote cannot be used: its file, a missing kind, or an address that the kind refuses."""
+    try:
+        if config.problem is None:
+            check_url(config.url)
+    except BadSetting as error:
+        return error.message
+    return config.problem
 
 
 def find_scheme(url: str) -> str | None:
@@ -57,12 +69,12 @@ def list_schemes() -> tuple[str, ...]:
 
 
 def check_url(url: str) -> str:
-    """An address in its normal form. Raises BadSetting."""
+    """Return an address in its normal form. Raises BadSetting."""
     return find_kind(url).check_url(url)
 
 
 def open_remote(context: Context, config: RemoteConfig) -> Remote:
-    """The remote, with the token that is kept for it. Says nothing to the other side before it is asked something.
+    """Open a remote with the token that is kept for it. Nothing is sent before a method of it is called.
 
     Raises ConfigError (its file cannot be used), BadSetting, RemoteError.
     """
@@ -72,13 +84,15 @@ def open_remote(context: Context, config: RemoteConfig) -> Remote:
 
 
 def check_identity(context: Context, config: RemoteConfig, remote: Remote) -> RemoteDescription:
-    """Whether the one answers that was added, and what it says of itself. The key with which it signs receipts is kept
-    at first sight. Raises OtherVault, RemoteError."""
+    """Check that the remote which answers is the one that was added, and return what it says of itself.
+
+    The key with which it signs receipts is kept at the first contact. Raises OtherVault, RemoteError.
+    """
     about = remote.about()
     if config.id and about.id != config.id:
         raise OtherVault(f"{config.name} is the vault {config.id}, and {about.id} answers: nothing was sent")
     if about.signing_key is not None:
-        with contextlib.suppress(LifeboatError, ValueError):  # whoever needs it says what is wrong
+        with contextlib.suppress(LifeboatError, ValueError):  # the code that needs the key reports what is wrong
             endpoint_pins.pin_endpoint_key(context, about.id, config.name, endpoint_key.public_of(about.signing_key))
     return about
 

@@ -1,4 +1,4 @@
-"""A remote asked who it is and what it thinks of the token: before it is added, and when somebody examines it."""
+"""Ask a remote who it is and what it says of the token: before it is added, and when a user examines it."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
 
 PUSH, PULL = "push", "pull"
 NEEDED = frozenset({PUSH, PULL})
-"""What a machine needs that keeps its agents there, and all that a token on it should be good for."""
+"""The scopes that a machine needs for its agents, and all that a token on it should have."""
 
 
 @runtime_checkable
 class Authenticated(Protocol):
-    """A remote that lets in who shows a token."""
+    """A remote that accepts only requests with a token."""
 
     def whoami(self) -> JsonObject:
-        """{tenant, name, scopes, expires_at, quota}. Raises RemoteError."""
+        """Return {tenant, name, scopes, expires_at, quota}. Raises RemoteError."""
         ...
 
     def revoke_token(self) -> None:
-        """Have the token that is used count no more. Raises RemoteError."""
+        """Revoke the token that is used. Raises RemoteError."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a remote says of itself. `token` is what it says of the token, None where it wants none. `clock`: seconds
-    that its clock is ahead of the one here, None where it has none."""
+    """What a remote says of itself. `token` is what it says of the token, None if it wants none. `clock`: how many
+    seconds its clock is ahead of this one, None if it has none."""
 
     about: RemoteDescription
     token: JsonObject | None = None
@@ -49,32 +49,33 @@ class ProbeResult:
 
     @property
     def expires_at(self) -> str | None:
-        """When the token ends, None for never."""
+        """When the token expires, None for never."""
         found = (self.token or {}).get("expires_at")
         return found if isinstance(found, str) else None
 
     @property
     def room(self) -> int | None:
-        """How many bytes all agents may take there together, None where it names no limit."""
+        """How many bytes all agents may take there together, None if there is no limit."""
         found = (self.token or {}).get("quota", self.about.limits.get("tenant_bytes"))
         return found if isinstance(found, int) and found > 0 else None
 
     @property
     def superfluous(self) -> list[str]:
-        """What the token allows beyond what a machine needs."""
+        """The scopes of the token that a machine does not need."""
         return sorted(self.scopes - NEEDED)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteCandidate:
-    """A remote that is not among those of this home, or not as it is now: a config and the token for it."""
+    """A remote that this home does not have, or not in this form: a config and the token for it."""
 
     config: RemoteConfig
     token: str | None = field(default=None, repr=False)
 
 
 def probe_remote(context: Context, stranger: RemoteCandidate) -> ProbeResult:
-    """Ask it. Raises RemoteError, BadSetting, RemoteDenied (no token that counts, or one that cannot push and pull)."""
+    """Ask a remote who it is. Raises RemoteError, BadSetting, RemoteDenied (no valid token, or one without push and
+    pull)."""
     about, clock = _about(context, stranger)
     with contextlib.closing(_in_clear(context, stranger)) as remote:
         if not isinstance(remote, Authenticated):
@@ -85,7 +86,7 @@ def probe_remote(context: Context, stranger: RemoteCandidate) -> ProbeResult:
 
 
 def _about(context: Context, stranger: RemoteCandidate) -> tuple[RemoteDescription, float | None]:
-    """Who it is. The token is not shown for that: it might be somebody else."""
+    """Ask a remote who it is without showing the token: another server might answer."""
     with contextlib.closing(_opened(context, stranger.config, None)) as remote:
         before = context.clock.now()
         about = remote.about()
@@ -103,7 +104,7 @@ def _difference(told: str | None, here: Any) -> float | None:
 
 
 def revoke_token(context: Context, stranger: RemoteCandidate) -> bool:
-    """Have a token count no more at its remote; False where there is none. Raises RemoteError."""
+    """Revoke a token at its remote; return False if it has none. Raises RemoteError."""
     with contextlib.closing(_in_clear(context, stranger)) as remote:
         if stranger.token is None or not isinstance(remote, Authenticated):
             return False
@@ -118,7 +119,7 @@ def _check_scopes(met: ProbeResult) -> None:
 
 
 def _in_clear(context: Context, stranger: RemoteCandidate) -> Any:
-    """The remote as it is without what this side encrypts: tokens are the same either way. Nobody is spoken to."""
+    """Return the remote without the encryption of this machine, which does not matter for tokens. Nothing is sent."""
     return _opened(context, replace(stranger.config, sealed=False), stranger.token)
 
 

@@ -1,7 +1,7 @@
 """The second copies of this home: `remotes/<name>.toml`, what the user decided, and beside it what only its owner may
 read: `<name>.token` (a bearer token) and `<name>.ca.pem` (the authority that its pin names).
 
-Light: the daemon reads this, and nothing here speaks to anybody.
+Light: the daemon reads this. Nothing here contacts a remote.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.errors import ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
+from lifeboat_core.errors import ConfigError, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import names_in
 from lifeboat_core.remotes.contract import RemoteConfig
@@ -25,7 +25,7 @@ from lifeboat_core.settings import config_file
 LONGEST_TOKEN = 4096
 """Characters."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-# `local` is how every status calls the copy on this disk; the others are devices of Windows.
+# `local` is the copy on this disk in every status; the other names are devices of Windows.
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|local)(\..*)?", re.IGNORECASE)
 _PIN = re.compile(r"[0-9a-f]{64}")
 _TOML, _TOKEN, _AUTHORITY = ".toml", ".token", ".ca.pem"
@@ -35,25 +35,27 @@ _TOML, _TOKEN, _AUTHORITY = ".toml", ".token", ".ca.pem"
 
 
 def check_remote_name(name: str) -> str:
-    """A name is the name of files here, on any system. Raises RemoteNameRefused."""
+    """Return the name if it can name files on any system. Raises SecondCopyError.REMOTE_NAME_REFUSED."""
     if not _NAME.fullmatch(name) or name.endswith((".", _TOKEN, _AUTHORITY)) or _RESERVED.fullmatch(name):
-        raise RemoteNameRefused(f"{name!r}: a name is made of letters, figures, dots, dashes and underscores")
+        raise SecondCopyError.REMOTE_NAME_REFUSED(
+            f"{name!r}: a name is made of letters, figures, dots, dashes and underscores"
+        )
     return name
 
 
 def refuse_taken_name(context: Context, name: str) -> None:
-    """Raises RemoteNameRefused, RemoteExists (also for a name that differs in capitals alone)."""
+    """Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS (also for a name that differs in case
+    alone)."""
     check_remote_name(name)
     for known in list_remote_names(context):
         if known.casefold() == name.casefold():
-            raise RemoteExists(
+            raise SecondCopyError.REMOTE_EXISTS(
                 f"there is a second copy called {known!r} already", fix=f"lifeboat remote remove {known}"
             )
 
 
 def list_remote_names(context: Context) -> list[str]:
-    """Return the names of all remotes, sorted: those with a file, and those whose file is lost and of which there is a
-    copy. Raises OSError."""
+    """Return the names of all remotes, sorted, also of those whose file is lost and has a copy. Raises OSError."""
     found = _names_in(context, context.home.remotes_folder) | _names_in(context, _copies(context))
     return sorted(found, key=lambda name: (name.casefold(), name))
 
@@ -67,39 +69,40 @@ def _names_in(context: Context, folder: Path) -> set[str]:
 
 
 def list_remotes(context: Context) -> list[RemoteConfig]:
-    """All remotes, by name; one whose file cannot be used has a `problem`. Raises OSError."""
+    """Return all remotes, by name; one whose file cannot be used has a `problem`. Raises OSError."""
     return [_read(context, name) for name in list_remote_names(context)]
 
 
 def list_usable_remotes(context: Context) -> list[RemoteConfig]:
-    """Those whose file can be used."""
+    """Return the remotes whose file can be used."""
     return [remote for remote in list_remotes(context) if remote.problem is None]
 
 
 def find_remote(context: Context, name: str) -> RemoteConfig:
-    """A remote by its name or its id. Raises UnknownRemote, ConfigError (its file cannot be used)."""
+    """Return a remote by its name or its id. Raises SecondCopyError.UNKNOWN_REMOTE, ConfigError (its file cannot be
+    used)."""
     remotes = list_remotes(context)
     for known in remotes:
         if name.casefold() == known.name.casefold() or (known.id and name == known.id):
             if known.problem is not None:
                 raise ConfigError(known.problem, fix="lifeboat doctor")
             return known
-    raise UnknownRemote(f"no second copy has the name {name!r}")
+    raise SecondCopyError.UNKNOWN_REMOTE(f"no second copy has the name {name!r}")
 
 
 def find_remote_by_id(context: Context, remote_id: str) -> RemoteConfig | None:
-    """The remote with this id, whatever its name."""
+    """Return the remote with this id under any name."""
     return next((remote for remote in list_remotes(context) if remote.id == remote_id), None)
 
 
 def load_token(context: Context, name: str) -> str | None:
-    """The bearer token of a remote, None where it has none. Raises OSError."""
+    """Return the bearer token of a remote, None if it has none. Raises OSError."""
     found = _text(context, locate_token_file(context, name))
     return found.strip() or None if found is not None else None
 
 
 def load_authority(context: Context, name: str) -> str | None:
-    """The certificate (PEM) that was fetched for the pin of a remote; whoever uses it checks it again."""
+    """Return the certificate (PEM) that was fetched for the pin of a remote; the caller verifies it again."""
     return _text(context, _path(context, name, _AUTHORITY))
 
 
@@ -112,7 +115,7 @@ def locate_token_file(context: Context, name: str) -> Path:
 
 
 def parse_remote(data: bytes, name: str) -> RemoteConfig:
-    """A remote from the bytes of its file. Raises ConfigError, which quotes no value."""
+    """Return a remote from the bytes of its file. Raises ConfigError, which quotes no value."""
     try:
         return _from_document(config_file.read_toml(data), name)
     except (ValueError, TypeError, KeyError) as error:
@@ -179,7 +182,8 @@ def _switch(document: Mapping[str, Any], key: str) -> bool:
 
 
 def save_remote(context: Context, remote: RemoteConfig) -> RemoteConfig:
-    """Write a remote's file; comments and unknown fields of an earlier one stay. Raises RemoteNameRefused."""
+    """Write a remote's file; comments and unknown fields of the old file stay. Raises
+    SecondCopyError.REMOTE_NAME_REFUSED."""
     import tomlkit
     import tomlkit.exceptions
 
@@ -196,7 +200,7 @@ def save_remote(context: Context, remote: RemoteConfig) -> RemoteConfig:
 
 
 def save_token(context: Context, name: str, secret: str | None) -> None:
-    """Keep a token, for its owner alone; None removes it. Raises OSError."""
+    """Keep a token, readable by its owner alone; None removes it. Raises OSError."""
     _write_or_remove(context, locate_token_file(context, check_remote_name(name)), secret and f"{secret}\n")
 
 
@@ -206,7 +210,7 @@ def save_authority(context: Context, name: str, pem: str | None) -> None:
 
 
 def delete_remote(context: Context, name: str) -> None:
-    """Forget a remote: its token first, so that none is left without its remote, and its copy before its file."""
+    """Remove a remote: its token first, so that no token is left without its remote, and its copy before its file."""
     save_token(context, name, None)
     save_authority(context, name, None)
     _write_or_remove(context, _copy(context, name), None)
@@ -214,8 +218,10 @@ def delete_remote(context: Context, name: str) -> None:
 
 
 def copy_remote_files(context: Context) -> None:
-    """Keep a copy of every remote's file, from which one that is lost is written again. A read keeps none: it could
-    bring back a remote that is just being removed. Raises OSError, Busy."""
+    """Keep a copy of every remote's file, from which a lost file is written again.
+
+    Reading makes no copy: it could bring back a remote that is being removed. Raises OSError, Busy.
+    """
     names = _names_in(context, context.home.remotes_folder)
     if all(_is_copied(context, name) for name in names):
         return
@@ -272,7 +278,7 @@ def _write(context: Context, path: Path, text: str) -> None:
 
 
 def _text(context: Context, path: Path) -> str | None:
-    """The text of a file, None where there is none. Raises OSError."""
+    """Return the text of a file, None if there is none. Raises OSError."""
     try:
         return read_all(context.files, path).decode("utf-8", "replace")
     except FileNotFoundError:

@@ -1,5 +1,5 @@
-"""`lifeboat restore --from`: an agent from a remote, or from a history that was set aside, into a folder. On a machine
-that never had it too. It changes nobody's role, unless the agent is to live here from now on."""
+"""`lifeboat restore --from`: restore an agent from a remote or from a displaced history into a folder, also on a
+machine that never had it. The original machine stays the writer unless the agent is taken over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents import manage_agents as registered_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
+from lifeboat_core.errors import AgentError, NothingToRestore, UnknownAgent
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
 from lifeboat_core.remotes import acknowledged_states, displaced_histories, pulling, remote_registry, writer_epochs
@@ -37,12 +37,12 @@ from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent
 from lifeboat_vault.vault import Vault
 
 _AHEAD = timedelta(days=1)
-"""A sequence that is signed with a time so far in the future was captured under a wrong clock."""
+"""A sequence that is signed with a time this far in the future was captured under a wrong clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteSource:
-    """Where an agent comes from: what the remote says of it."""
+    """Where an agent comes from: the remote, and what it says of the agent."""
 
     config: RemoteConfig
     agent: RemoteAgent
@@ -50,16 +50,16 @@ class RemoteSource:
 
 @dataclass(frozen=True, slots=True)
 class ArrivedAgent:
-    """An agent that lives here from now on."""
+    """An agent that this machine writes from now on."""
 
     report: RestoreReport
     raised: RaisedEpoch
 
 
 def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, text: str) -> RemoteSource:
-    """The agent that a person means, by its name here or there, its id, or the beginning of one.
+    """Return the agent that a user means, by its name here or there, its id, or the beginning of the id.
 
-    Raises UnknownAgent, AmbiguousAgent.
+    Raises UnknownAgent, AgentError.AMBIGUOUS_AGENT.
     """
     known = [one.id for one in agent_files.list_agents(context) if text.casefold() in (one.name.casefold(), one.id)]
     there = remote.agents()
@@ -71,7 +71,9 @@ def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, te
     ):
         found = [one for one in there if fits(one)]
         if len(found) > 1:
-            raise AmbiguousAgent(f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; name the id")
+            raise AgentError.AMBIGUOUS_AGENT(
+                f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; name the id"
+            )
         if found:
             return RemoteSource(config, found[0])
     raise UnknownAgent(f"{config.name} has no agent {text!r}", fix=f"lifeboat agents list --remote {config.name}")
@@ -81,7 +83,7 @@ def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, te
 def open_remote_plan(
     context: Context, name: str, text: str, target: Path | None, options: RestoreOptions, tell: Tell = tell_nobody
 ) -> Iterator[RestorePlan]:
-    """The plan to restore what a remote has, into a folder or in place. Valid inside the `with` only."""
+    """Plan to restore what a remote has, into a folder or in place. The plan is valid inside the `with` only."""
     if displaced_histories.is_displaced_name(name):
         agent = agent_files.find_agent(context, text)
         with displaced_histories.open_displaced(context, agent.id, name) as kept:
@@ -115,8 +117,8 @@ def open_remote_plan(
 def _purged(
     context: Context, remote: Remote, config: RemoteConfig, agent_id: str, known: Agent | None, options: RestoreOptions
 ) -> Redactions:
-    """What was purged of an agent, here or anywhere: also while it waits at the remote, nothing of it comes from there.
-    Raises AgentErased, RemoteError."""
+    """Return what was purged of an agent, here or anywhere. Nothing of it is restored, even while it waits at the
+    remote. Raises AgentErased, RemoteError."""
     unsigned = options.accept_unsigned
     if known is None:
         return Redactions(pulling.fetch_redactions(context, remote, agent_id, accept_unsigned=unsigned))
@@ -128,7 +130,7 @@ def _purged(
 
 
 def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
-    """A state that looks like an accident is not what most people want back."""
+    """Return a warning for a state whose removals look like an accident: most users do not want it back."""
     held = source.agent.held
     if held is not None and at is None:
         before = held.get("previous")
@@ -137,7 +139,8 @@ def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
 
 
 def _newest_there(source: RemoteSource, newest: Sequence) -> str:
-    """A machine without memory cannot know that a remote was set back; whoever reads this may."""
+    """Return a sentence on the newest state there. A machine without history cannot tell that a remote was set back;
+    the reader can."""
     name, when = source.agent.name or source.agent.id, time_text(newest.time)
     known = f"the newest that {source.config.name} has of {name} is sequence {newest.number}, of {when}"
     return f"{known}; if you remember a later one, it was set back"
@@ -145,7 +148,7 @@ def _newest_there(source: RemoteSource, newest: Sequence) -> str:
 
 @contextmanager
 def _newest(context: Context, agent: Agent | None) -> Iterator[State | None]:
-    """What this machine captured last of an agent that it knows."""
+    """Return what this machine captured last of an agent that it knows."""
     if agent is None:
         yield None
         return
@@ -158,7 +161,7 @@ def _known(context: Context, agent_id: str) -> Agent | None:
 
 
 def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: datetime) -> int | None:
-    """The sequence of a number or a time. Raises NothingToRestore."""
+    """Return the sequence with a number or at a time. Raises NothingToRestore."""
     name = source.agent.name or source.agent.id
     if source.agent.head is None:
         raise NothingToRestore(f"{source.config.name} has no state of {name} yet")
@@ -200,9 +203,9 @@ def _moment(text: str) -> datetime:
 def prepare_arrival(
     context: Context, name: str, text: str, target: Path, options: RestoreOptions, tell: Tell
 ) -> Iterator[tuple[RestorePlan, RemoteSource, Path]]:
-    """The plan to bring an agent back that this machine does not have, its whole history fetched and proven first.
+    """Plan to restore an agent that this machine does not have; its whole history is fetched and verified first.
 
-    Raises AlreadyProtected for one that it has: that is adopted, or moved.
+    Raises AgentError.ALREADY_PROTECTED for an agent of this machine: that is adopted, or moved.
     """
     config = remote_registry.find_remote(context, name)
     with contextlib.closing(open_remote(context, config)) as remote, make_scratch_folder(context, "arrive") as scratch:
@@ -210,7 +213,7 @@ def prepare_arrival(
         known = _known(context, source.agent.id)
         if known is not None:
             fix = f"lifeboat agents adopt {quote_argument(known.name)}"
-            raise AlreadyProtected(f"{known.name} is an agent of this machine already", fix=fix)
+            raise AgentError.ALREADY_PROTECTED(f"{known.name} is an agent of this machine already", fix=fix)
         taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
         warnings = [*taken, *_held_there(source, options.at)]
         staged = scratch / "vault"
@@ -232,10 +235,10 @@ def carry_out_arrival(
     take_over: str | None,
     tell: Tell = tell_nobody,
 ) -> ArrivedAgent:
-    """Write the workspace, put the history in its place, register the agent, and write it from here from now on.
+    """Write the workspace, put the history in its place, register the agent, and become its writer.
 
-    Raises what `carry_out_plan` raises, MovedElsewhere, EpochMoved. Cut off anywhere, the same command goes on, or
-    `agents adopt`.
+    Raises what `carry_out_plan` raises, MovedElsewhere, EpochMoved. After an interruption, the same command or `agents
+    adopt` continues.
     """
     name = source.agent.name or made.agent_name
     writer_epochs.check_takeover_consent(context, name, source.agent.head, take_over)
@@ -267,8 +270,10 @@ def _register(context: Context, made: RestorePlan, source: RemoteSource, staged:
 
 
 def place_history(context: Context, source: RemoteSource, staged: Path) -> None:
-    """A fetched history in the place of the agent's vault, before the agent is registered: an agent without a vault
-    would be a fault, a vault without an agent is nobody's yet."""
+    """Put a fetched history in the place of the agent's vault, before the agent is registered.
+
+    An agent without a vault would be a fault; a vault without an agent belongs to no agent yet.
+    """
     agent_id, head = source.agent.id, source.agent.head
     context.files.make_folders(context.home.vaults_folder, 0o700)
     registered_agents.set_aside_vault(context, agent_id)

@@ -1,4 +1,4 @@
-"""A remote's copy read back: what makes it count as verified."""
+"""Read back a remote's copy: this makes it count as verified."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent, RemoteHea
 from lifeboat_vault.vault import Vault
 
 BODIES = 64
-"""Items of the newest state that are read back; by chance, so that in time all of them are."""
+"""How many items of the newest state are read back. They are chosen at random, so that over time all are read."""
 EVERYTHING = 1 << 40
-"""After a copy did not hold: a sample may look elsewhere, and takes nothing back."""
+"""Read everything after damage was found: a sample might miss it, so only a whole verification clears it."""
 
 
 def verify_remote(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES) -> JsonObject:
-    """Read back from a remote what it has of an agent: {name, id, sequence, items, bytes, findings, ok,
-    is_drill_due}. `sequence` is None when there is nothing to compare; `is_drill_due`: only the last drill speaks
-    against the copy. Raises LifeboatError when it cannot be found out."""
+    """Read back what a remote has of an agent, and return {name, id, sequence, items, bytes, findings, ok,
+    is_drill_due}.
+
+    `sequence` is None when there is nothing to compare; `is_drill_due`: only the last drill found something wrong.
+    Raises LifeboatError when the remote cannot be read.
+    """
     with (
         purge_exchange.heed_erasure(context, agent),
         context.vault(agent.id) as vault,
@@ -57,8 +60,8 @@ def verify_remote(context: Context, agent: Agent, config: RemoteConfig, *, bodie
 def read_back_copy(
     context: Context, vault: Vault, remote: Remote, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES
 ) -> RemoteVerification:
-    """Hold what the remote has against the same state here, and note how it went. A head that this machine never had
-    is for `replicating` to judge."""
+    """Compare what the remote has with the same state here, and note the result. `replicate_agent` judges a head that
+    this machine never had."""
     there = remote.agent(agent.id)
     head = there.head
     row = None if head is None else vault.find(head.number)
@@ -69,13 +72,13 @@ def read_back_copy(
         bodies = EVERYTHING
     try:
         found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
-        if known is not None and known.files == row.number:  # else some of them may still wait to be sent
+        if known is not None and known.files == row.number:  # otherwise some of them may still wait to be sent
             found.findings += find_missing_files(vault.state(row.number), remote)
     except RemoteDamaged as error:
         found = RemoteVerification(row.number, findings=[error.message])
     if damage := describe_reported_damage(there):
         found.findings.append(damage)
-    if known is not None and known.drill_failed:  # only a drill takes that back
+    if known is not None and known.drill_failed:  # only a drill clears this
         found.findings.append(known.drill_failed)
     if found.ok:
         acknowledged_states.note_acknowledged(
@@ -84,7 +87,7 @@ def read_back_copy(
         if known is not None and known.keys and not _has_keys(remote, agent, known.keys):
             acknowledged_states.note_acknowledged(
                 vault, config.id, keys=""
-            )  # they are sent again with whatever is next
+            )  # they are sent again with the next transfer
         return found
     if _has_moved(remote, agent, head):
         return RemoteVerification(None)
@@ -95,8 +98,11 @@ def read_back_copy(
 
 
 def find_missing_files(here: State, remote: Remote) -> list[str]:
-    """Return a sentence for each file that is held here and not there: of an endpoint for all files, since a state may
-    have been pushed there without their bytes; of a log, whose bundles are files, for the large ones."""
+    """Return a sentence for each file that this machine has and the remote lacks.
+
+    For an endpoint these are all files, since a state may have been pushed without their bytes. For a log, whose
+    bundles are files, they are the large ones.
+    """
     is_log = isinstance(remote, Compactable)
     paths = {
         key: entry.path
@@ -108,7 +114,7 @@ def find_missing_files(here: State, remote: Remote) -> list[str]:
 
 
 def _is_held(here: State, path: str) -> bool:
-    """Whether a large file is more than a description here, or was before its bytes were damaged."""
+    """Return whether this machine has the bytes of a large file, or had them before they were damaged."""
     try:
         here.body(path)
     except BodyAbsent:
@@ -119,7 +125,7 @@ def _is_held(here: State, path: str) -> bool:
 
 
 def describe_reported_damage(there: RemoteAgent) -> str:
-    """Say what a remote found itself that is not as it was, "" for nothing."""
+    """Return what the remote itself found damaged, "" for nothing."""
     found = []
     if there.damaged:
         objects = count_text(there.damaged, "file or record", "files and records")
@@ -130,17 +136,17 @@ def describe_reported_damage(there: RemoteAgent) -> str:
 
 
 def _has_keys(remote: Remote, agent: Agent, digest: str) -> bool:
-    """Whether the agent's wrapped keys are the ones that were sent: no signature of a state covers them, and whoever
-    may push may replace them."""
+    """Return whether the agent's wrapped keys are the ones that were sent: no signature of a state covers them, and any
+    token with push can replace them."""
     try:
         document = remote.keys(agent.id)
-    except LifeboatError:  # it says nothing of them now
+    except LifeboatError:  # the remote says nothing of them now
         return True
     return document is not None and hashlib.sha256(json_codec.encode_canonical(document)).hexdigest() == digest
 
 
 def _has_moved(remote: Remote, agent: Agent, head: RemoteHead) -> bool:
-    """Whether somebody wrote there while it was read: what did not fit then was another state."""
+    """Return whether another machine wrote there meanwhile: then the comparison was with another state."""
     try:
         now = remote.agent(agent.id).head
     except RemoteError:

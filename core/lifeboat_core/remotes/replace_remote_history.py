@@ -1,5 +1,8 @@
-"""`lifeboat agents adopt --replace`: two machines wrote to two second copies while neither could see the other's, and
-their histories parted. Numbers mean one state everywhere, so neither goes on top of the other: one gives way."""
+"""`lifeboat agents adopt --replace`: two machines wrote to two second copies without contact, and their histories
+diverged.
+
+A number means one state everywhere, so neither history continues the other: one of them is displaced.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,13 @@ KIND = "replace"
 def replace_history(
     context: Context, agent: Agent, config: RemoteConfig, *, accept_unsigned: bool, tell: Tell
 ) -> Path | None:
-    """The history of an agent at a remote gives way to the one here: it is fetched, proven and kept for 90 days (where
-    is returned), then removed there, and the next replication sends everything. None, and nothing done, where the
-    remote has no other history.
+    """Replace the history of an agent at a remote by the one here; return the folder of the old one.
 
-    Raises Busy, SignatureError, UnsignedState, RemoteError; RemoteDenied where only whoever looks after the remote may
-    remove something.
+    The old history is fetched, verified and kept for 90 days, then removed at the remote; the next replication sends
+    everything. Return None, and change nothing, if the remote has no other history.
+
+    Raises Busy, SignatureError, RestoreError.UNSIGNED_STATE, RemoteError; RemoteDenied where only the operator of the
+    remote may remove an agent.
     """
     with (
         contextlib.closing(open_remote(context, config)) as remote,
@@ -50,7 +54,7 @@ def replace_history(
         kept = displaced_histories.keep_displaced(context, agent.id, staged)
         try:
             remote.remove_agent(agent.id)
-        except RemoteDenied:  # nothing gives way, so nothing is kept of it
+        except RemoteDenied:  # nothing is displaced, so nothing is kept
             context.files.replace(kept, staged)
             raise
         acknowledged_states.forget_remote(vault, config.id)

@@ -1,8 +1,8 @@
-"""What is to be sent to a remote: decided from what it says now and what this machine's own log says. Pure.
+"""Decide what to send to a remote, from what it says now and what the log of this machine says. Pure.
 
-Nothing is believed from a cursor kept here. The remote's head is looked up in the local log: found, one delta leads
-from it to the local head; equal, nothing is to be done; not found, somebody else wrote there, and this machine is
-fenced.
+No cursor of this machine is trusted. The remote's head is looked up in the local log. If it is found, one delta leads
+from it to the local head; if they are equal, nothing is sent; if it is not found, another machine wrote there, and this
+machine is fenced.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class FenceReason(StrEnum):
     FOREIGN = "foreign"
     """The head there is a state that this machine never had."""
     CLONED = "cloned"
-    """So it is, but this machine's own key signed it: there is a copy of this machine, or this one was set back."""
+    """The same, but this machine's own key signed it: there is a copy of this machine, or this machine was set back."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalHistory:
-    """This machine. `number` and `digest` are of the state to be sent; `digest_of` gives the digest of a kept sequence,
-    None for others; `devices` are the ids this machine signed with."""
+    """The history of this machine. `number` and `digest` are of the state to be sent; `digest_of` returns the digest of
+    a kept sequence, None for others; `devices` are the ids with which this machine signed."""
 
     number: int
     digest: bytes
@@ -49,7 +49,7 @@ class LocalHistory:
 
 @dataclass(frozen=True, slots=True)
 class ReplicationDecision:
-    """`base` is the number of the head there, for a delta; `why` and `head` for a fence."""
+    """What to do. `base` is the number of the head there, for a delta; `why` and `head` belong to a fence."""
 
     do: ReplicationAction
     base: int | None = None
@@ -59,7 +59,7 @@ class ReplicationDecision:
 
 
 def decide_replication(here: LocalHistory, there: RemoteAgent | None) -> ReplicationDecision:
-    """See the module. `there` is None for an agent that the remote does not know."""
+    """Decide as the module says. `there` is None for an agent that the remote does not know."""
     if there is not None and there.epoch > here.epoch:
         return ReplicationDecision(ReplicationAction.FENCED, why=FenceReason.MOVED, head=there.head, epoch=there.epoch)
     head = None if there is None else there.head
@@ -78,8 +78,8 @@ def decide_replication(here: LocalHistory, there: RemoteAgent | None) -> Replica
 
 
 def _is_ours(here: LocalHistory, head: RemoteHead) -> bool:
-    """Whether this machine has the state, or had it: what the remote acknowledged, or was sent without a word that it
-    arrived, may have been thinned since."""
+    """Return whether this machine has or had the state: one that the remote acknowledged, or that was sent without an
+    answer, may have been thinned since."""
     found = here.digest_of(head.number)
     if found is not None:
         return found == head.digest

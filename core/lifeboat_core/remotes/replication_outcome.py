@@ -1,4 +1,4 @@
-"""How a try to bring a remote up to date ended."""
+"""The outcome of a try to bring a remote up to date."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from lifeboat_core.health.remote_health import DEFERRED as DEFERRED
 from lifeboat_core.remotes.contract import RemoteConfig
 
 HELD_BACK = "held_back"
-"""The code of what waits because the agent's newest change looks like an accident."""
+"""The code of an agent whose newest change looks like an accident and therefore waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicationOutcome:
-    """`sequence` is what the remote holds now, None when nothing. `state`: `ok`, `waiting` (it is tried again), `held`,
-    `fenced`, `error` (a person has to do something); `message` says why, for people, `code` for programs. `bytes` were
-    sent; `retry_after` in seconds, as the remote asked for it; `fix` the command that helps."""
+    """How a try ended.
+
+    `sequence` is what the remote holds now, None for nothing. `state`: `ok`, `waiting` (it is tried again), `held`,
+    `fenced`, `error` (a user has to act); `message` says why, for people, `code` for programs. `bytes` were sent;
+    `retry_after` is in seconds, as the remote asked; `fix` is the command that helps.
+    """
 
     name: str
     id: str
@@ -31,7 +34,7 @@ class ReplicationOutcome:
     fix: str | None = None
 
     def to_json(self) -> JsonObject:
-        """One remote of `sync --json`."""
+        """Return one remote of `sync --json`."""
         document: JsonObject = {"name": self.name, "sequence": self.sequence, "state": self.state, "bytes": self.bytes}
         if self.message:
             document |= {"message": self.message, "code": self.code, "fix": self.fix}
@@ -39,7 +42,7 @@ class ReplicationOutcome:
 
 
 def make_failed_outcome(config: RemoteConfig, sequence: int | None, error: LifeboatError) -> ReplicationOutcome:
-    """A try that an error ended: what may work later waits, the rest needs a person."""
+    """Return the outcome of a try that an error ended: it waits if a retry may work, otherwise a user has to act."""
     state = WAITING if error.retryable else ERROR
     state = FENCED if error.code == "epoch_behind" else state
     wait = getattr(error, "retry_after", None)

@@ -1,4 +1,4 @@
-"""What a remote has lost of an agent, sent again: the bytes of files, and the rows of sequences."""
+"""Send again what a remote has lost of an agent: the bytes of files, and the rows of sequences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lifeboat_vault.remote.remote_contract import FileKey, Remote, RemoteBundle,
 from lifeboat_vault.vault import Vault
 
 _NOT_TAKEN = (RemoteRefused, StaleBase, RemoteTooLarge, RemoteDamaged, UnknownAtRemote)
-"""Answers about one bundle or file: it does not fit, or rests on what cannot be read or is not kept there any more.
-Others may be taken, and so may what is new."""
+"""Refusals of one bundle or file: it does not fit, or its base cannot be read or is not kept there any more. Others may
+be accepted, and so may new states."""
 
 
 class LostDataResender:
-    """Of one agent, to one remote, in one contact. `sent` counts bytes."""
+    """Sends again what one remote lost of one agent, in one contact. `sent` counts bytes."""
 
     def __init__(self, context: Context, agent_id: str, vault: Vault, remote: Remote, machine: str) -> None:
         self._context = context
@@ -33,11 +33,14 @@ class LostDataResender:
 
     def run(self, keys: JsonObject) -> str:
         """Send the bytes of every file that the remote has lost, of all kept states, and the sequences of which it has
-        lost rows: it reads what it keeps, and says what it lacks. A log of bundles gets new files in the place of those
-        that are not as they were written. Return what stays lost, "" where nothing does."""
+        lost rows.
+
+        The remote reads everything it keeps and says what it lacks. A log of bundles gets new files in the place of
+        damaged ones. Return what stays lost, "" for nothing.
+        """
         wanted = self._bodies()
         lacks = self._send_bodies(wanted, list(wanted))
-        if self._send_states():  # they may name large files that the remote did not know of
+        if self._send_states():  # the sequences may name large files that the remote did not know
             lacks = self._send_bodies(wanted, list(wanted))
         if isinstance(self._remote, Compactable):
             self._remote.compact(self._agent_id, vault_bundles.VaultBundleSource(self._vault, keys), mended=True)
@@ -49,7 +52,7 @@ class LostDataResender:
     # Files ------------------------------------------------------------------------------------------------------
 
     def _bodies(self) -> dict[FileKey, tuple[int, str]]:
-        """Return where the bytes of each file of the kept states can be had here: (sequence, path)."""
+        """Return where the bytes of each file of the kept states can be read here: (sequence, path)."""
         found: dict[FileKey, tuple[int, str]] = {}
         for row in self._vault.sequences():
             for entry in self._vault.state(row.number).entries():
@@ -61,7 +64,7 @@ class LostDataResender:
         lacks = self._remote.missing(self._agent_id, asked, read=True)
         for key in lacks:
             number, path = wanted[key]
-            # Where more than the bytes was changed there, they are refused, and come with their sequence.
+            # If more than the bytes was changed there, the remote refuses them, and they follow with their sequence.
             with contextlib.suppress(*_NOT_TAKEN, BodyAbsent, VaultDamaged):
                 body = self._vault.state(number).body(path)
                 self._remote.put_object(self._agent_id, key, body)
@@ -71,8 +74,11 @@ class LostDataResender:
     # Sequences --------------------------------------------------------------------------------------------------
 
     def _send_states(self) -> int:
-        """Send damaged sequences, the oldest first, until the remote has none that this machine can give; how many.
-        What puts one right may put others right."""
+        """Send damaged sequences, the oldest first, until the remote lacks none that this machine can give; return how
+        many.
+
+        One sequence can repair others.
+        """
         tried: set[int] = set()
         damaged = self._remote.damaged_states(self._agent_id, read=True)
         if damaged:
@@ -89,8 +95,10 @@ class LostDataResender:
         return None if row is None else row.digest
 
     def _send_state(self, number: int, whole: list[int]) -> None:
-        """Send what leads to a sequence from one before it that the remote has whole, or all of it. What this machine
-        cannot read, or the remote does not take, stays lost there, and is said."""
+        """Send the delta to a sequence from an earlier one that the remote has whole, or a snapshot.
+
+        What this machine cannot read, or the remote refuses, stays lost there and is reported.
+        """
         before = [each for each in whole if each < number]
         if not (
             before and self._is_taken(lambda: vault_bundles.make_delta(self._context, self._vault, before[-1], number))

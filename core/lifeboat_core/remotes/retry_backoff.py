@@ -1,4 +1,4 @@
-"""How long to wait before something that failed is tried again. Pure."""
+"""How long to wait before a failed attempt is retried. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import random
 FIRST, LONGEST = 60.0, 3600.0
 """Seconds."""
 BY_CHANCE = 0.25
-"""So much of a pause is added by chance at most: what failed together is not tried again together."""
+"""Up to this share of a pause is added at random, so that attempts that failed together are not retried together."""
 _DOUBLINGS = 16
 
 
 def compute_pause(failures: int, chance: random.Random, *, longest: float = LONGEST) -> float:
-    """Seconds after so many failures in a row: a minute, then twice as long each time, an hour at most, or `longest`;
-    and up to a quarter of that more."""
+    """Return the seconds to wait after so many failures in a row: a minute, doubled each time, at most an hour or
+    `longest`, plus up to a quarter of that."""
     seconds = min(FIRST * 2.0 ** min(max(failures, 1) - 1, _DOUBLINGS), longest)
     return seconds * (1.0 + BY_CHANCE * chance.random())

@@ -1,4 +1,4 @@
-"""A state of a remote with its large files at hand, so that reading it asks no remote."""
+"""A state of a remote with its large files on this machine, so that reading it does not contact the remote."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from lifeboat_vault.vault import Vault
 
 class StateWithLargeFiles(StateParts):
     """A `State` whose large files are read from a vault that has them, or from a folder into which `fetch` put them.
-    A file that neither has is absent. `absent` are the paths whose bytes were asked for and are missing, although they
-    were captured and no purge took them."""
+
+    A file that neither has is absent. `absent` are the paths whose bytes were asked for and are missing although they
+    were captured and no purge took them.
+    """
 
     def __init__(self, files: FileOperations, state: State, vault: Vault, folder: Path) -> None:
         super().__init__(state)
@@ -26,7 +28,7 @@ class StateWithLargeFiles(StateParts):
         self.absent: set[str] = set()
 
     def fetch(self) -> None:
-        """Fetch each large file that the vault has no bytes of, as far as the remote has them. Raises RemoteError."""
+        """Fetch each large file whose bytes the vault lacks, as far as the remote has them. Raises RemoteError."""
         for entry in self._state.entries():
             if not artifact_index.is_referenced(entry.meta) or self._vault.body_of_leaf(entry.leaf) is not None:
                 continue

@@ -1,4 +1,4 @@
-"""Bundles for remotes: made from the local vault into files without a name in the home, gone with the process."""
+"""Make bundles for remotes from the local vault, in unnamed files of the home that are gone with the process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lifeboat_vault.vault import Vault
 
 @contextmanager
 def make_snapshot(context: Context, vault: Vault, number: int, keys: JsonObject | None) -> Iterator[RemoteBundle]:
-    """One state as a whole, the agent's wrapped keys with it."""
+    """Make a snapshot of one state, with the agent's wrapped keys."""
     with _file(context) as file:
         write_snapshot(vault.state(number), file, keys=keys)
         yield _bundle(RemoteBundle("snapshot", number, None, file, 0))
@@ -33,7 +33,7 @@ def make_snapshot(context: Context, vault: Vault, number: int, keys: JsonObject 
 
 @contextmanager
 def make_delta(context: Context, vault: Vault, base: int, number: int) -> Iterator[RemoteBundle]:
-    """What leads from one kept sequence to another."""
+    """Make the delta from one kept sequence to another."""
     with _file(context) as file:
         write_delta(vault.changes(base, number), file)
         yield _bundle(RemoteBundle("delta", number, base, file, 0))
@@ -41,14 +41,14 @@ def make_delta(context: Context, vault: Vault, base: int, number: int) -> Iterat
 
 @contextmanager
 def make_delta_from(context: Context, base: State, vault: Vault, number: int) -> Iterator[RemoteBundle]:
-    """What leads from a state that the vault does not keep any more to one that it does."""
+    """Make the delta from a state that the vault does not keep any more to one that it keeps."""
     with _file(context) as file:
         write_delta(diff_states(base, vault.state(number)), file)
         yield _bundle(RemoteBundle("delta", number, base.sequence.number, file, 0))
 
 
 class VaultBundleSource:
-    """Whatever bundle a remote wants that cannot make any itself (see `contract.Material`)."""
+    """Makes every bundle that a remote wants which cannot make any itself (see `contract.BundleSource`)."""
 
     def __init__(self, vault: Vault, keys: JsonObject | None) -> None:
         self._vault = vault
@@ -58,7 +58,8 @@ class VaultBundleSource:
         return {row.number for row in self._vault.sequences()}
 
     def gone(self) -> Collection[int]:
-        """The audit says which sequences were thinned: what this vault never had is for others to let go."""
+        """Return the sequences that were thinned according to the audit. What this vault never had is for other
+        machines to drop."""
         rows = (row for row in self._vault.audit_rows() if row.kind == "thin")
         return {int(number) for row in rows for number in row.details["sequences"]}
 
@@ -87,7 +88,7 @@ class VaultBundleSource:
         return [*held, *self._gone(named)]
 
     def _gone(self, named: set[bytes]) -> Iterator[LeafPlace]:
-        """A record that is gone stands where it stood, from one kept state to the next."""
+        """Return where a record that is gone stood, from one kept state to the next."""
         if not len(self._vault.redactions):
             return
         numbers = [row.number for row in self._vault.sequences()]
@@ -100,7 +101,7 @@ class VaultBundleSource:
 
 
 def track_reading(bundle: RemoteBundle, tell: Tell) -> RemoteBundle:
-    """The same, telling how much of it was read."""
+    """Return the same bundle, with a file that tells how much of it was read."""
     file = cast(BinaryIO, _TrackedFile(bundle.file, bundle.size, tell))
     return RemoteBundle(bundle.kind, bundle.number, bundle.base, file, bundle.size)
 
@@ -118,7 +119,7 @@ def _bundle(bundle: RemoteBundle) -> RemoteBundle:
 
 
 class _TrackedFile:
-    """A file that tells how far it was read."""
+    """A file that tells how much of it was read."""
 
     def __init__(self, file: BinaryIO, size: int, tell: Tell) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""Who writes an agent: taking that over at every remote that can be reached."""
+"""Which machine writes an agent, and how another one takes it over at every remote that can be reached."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from lifeboat_vault.remote.remote_contract import MOST_EPOCHS, Remote, RemoteHea
 from lifeboat_vault.vault import SequenceRow, Vault
 
 RECENTLY = timedelta(hours=24)
-"""Whoever wrote within this time may be at work right now."""
+"""A machine that wrote within this time may be at work right now."""
 
 
 @dataclass
 class RaisedEpoch:
-    """The epoch in force from now on, and why some remotes do not know of it yet, by name."""
+    """The epoch in force from now on, and by name why some remotes do not know of it yet."""
 
     epoch: int
     missed: dict[str, str] = field(default_factory=dict)
 
 
 def check_takeover_consent(context: Context, name: str, head: RemoteHead | None, take_over: str | None) -> None:
-    """Refuse to take an agent from a machine that wrote lately, unless that machine was named. `take_over` is the
-    name as it was typed. Raises MovedElsewhere."""
+    """Refuse to take an agent from a machine that wrote recently, unless that machine was named.
+
+    `take_over` is the name as it was typed. Raises MovedElsewhere.
+    """
     machine = find_machine_to_name(context, head)
     if head is None or machine is None or (take_over or "").casefold() == machine.casefold():
         return
@@ -44,7 +46,8 @@ def check_takeover_consent(context: Context, name: str, head: RemoteHead | None,
 
 
 def find_machine_to_name(context: Context, head: RemoteHead | None) -> str | None:
-    """The machine that has to be named by whoever takes its agent: it wrote this state lately. None: nobody has to."""
+    """Return the machine that must be named to take its agent over, because it wrote this state recently; None for
+    none."""
     if head is None or not head.written_at or head.writer == _own_device(context):
         return None
     age = context.clock.now() - times.parse_time(head.written_at)
@@ -52,7 +55,7 @@ def find_machine_to_name(context: Context, head: RemoteHead | None) -> str | Non
 
 
 def _own_device(context: Context) -> str | None:
-    """None in a home without a key, which wrote nothing yet."""
+    """Return the id of this machine's device key, None in a home without a key: such a home wrote nothing yet."""
     try:
         return context.keys().device.id
     except NoKey:
@@ -60,16 +63,20 @@ def _own_device(context: Context) -> str | None:
 
 
 def check_epoch_believable(vault: Vault, epoch: int) -> None:
-    """Whether machines of the user may have come to this epoch. Whoever answers for a remote names any number, and what
-    this machine once signed in the last epoch there is, nobody could follow. Raises RemoteDamaged."""
+    """Check that machines of the user can have reached this epoch. Raises RemoteDamaged.
+
+    A remote can name any number, and after this machine signed in the last possible epoch no machine could follow.
+    """
     if epoch > vault.epoch + MOST_EPOCHS:
         raise RemoteDamaged(f"it names epoch {epoch}, which no machine of yours can have come to")
 
 
 def raise_epoch_everywhere(context: Context, vault: Vault, machine: str) -> RaisedEpoch:
-    """Begin a new epoch in the vault here, and at every remote that knows the agent and is as far as this machine. One
-    that is not, or that cannot be asked, learns of it when it is brought up to date (`enforce_epoch`): in the new
-    epoch it would not take what was captured before. Raises EpochMoved when another machine was quicker."""
+    """Begin a new epoch in this vault, and at every remote that knows the agent and is as far as this machine.
+
+    Any other remote learns of it when it is brought up to date (`enforce_epoch`): in the new epoch it would refuse what
+    was captured before. Raises EpochMoved when another machine was faster.
+    """
     raised, head = RaisedEpoch(0), vault.head()
     for config in remote_registry.list_usable_remotes(context):
         try:
@@ -97,7 +104,7 @@ def raise_epoch_everywhere(context: Context, vault: Vault, machine: str) -> Rais
 
 
 def has_remote_state(vault: Vault, head: RemoteHead) -> bool:
-    """Whether a state of a remote is one of this history, also when it was thinned since."""
+    """Return whether a state of a remote belongs to this history, also if it was thinned since."""
     row, known = vault.find(head.number), acknowledged_states.load_acknowledged(vault).values()
     if row is None:
         return any((one.number, one.digest) == (head.number, head.digest.hex()) for one in known)
@@ -105,18 +112,18 @@ def has_remote_state(vault: Vault, head: RemoteHead) -> bool:
 
 
 def _is_behind(vault: Vault, newest: SequenceRow | None, head: RemoteHead | None) -> bool:
-    """Whether what is newest there is an older state of this history."""
+    """Return whether the newest state is an older state of this history."""
     return head is not None and newest is not None and newest.digest != head.digest and has_remote_state(vault, head)
 
 
 def _parted(name: str, head: RemoteHead) -> str:
-    """Two remotes that different machines wrote to while they could not see each other's."""
+    """Return the error for two remotes to which different machines wrote without contact."""
     by = head.machine or head.writer or "somebody else"
     return f"it has another history, up to sequence {head.number} by {by}, unless that gives way: --replace {name}"
 
 
 def _enter(vault: Vault, raised: RaisedEpoch) -> None:
-    """Above every epoch that was met anywhere."""
+    """Enter the epoch above every epoch that was met anywhere."""
     fenced = [
         known.fenced["epoch"]
         for known in acknowledged_states.load_acknowledged(vault).values()
@@ -128,8 +135,8 @@ def _enter(vault: Vault, raised: RaisedEpoch) -> None:
 
 
 def enforce_epoch(vault: Vault, remote: Remote, machine: str) -> None:
-    """Tell a remote that has all there is here of the epoch this machine writes in, where it was away when that began.
-    Raises EpochMoved when another machine was quicker."""
+    """Tell a remote that is up to date of the epoch in which this machine writes, if the remote was away when it began.
+    Raises EpochMoved when another machine was faster."""
     begun = remote.agent(vault.agent_id).epoch
     for epoch in range(begun, vault.epoch):
         made = remote.raise_epoch(vault.agent_id, epoch, machine=machine)

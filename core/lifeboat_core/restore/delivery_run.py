@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -36,8 +36,6 @@ from lifeboat_core.processes import runtime_programs
 from lifeboat_core.restore import restore_journal as journals
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.restore_journal import stat_path
-
-Run = Callable[..., runtime_programs.ProgramResult]
 
 FOLDER = "deliveries"
 _STILL_RUNNING = timedelta(minutes=10)
@@ -72,12 +70,7 @@ class DeliveryEnd(NamedTuple):
 
 
 def run_delivery(
-    context: Context,
-    agent_id: str,
-    name: str,
-    delivery: CredentialDelivery,
-    folder: Path | None,
-    run: Run = runtime_programs.run_program,
+    context: Context, agent_id: str, name: str, delivery: CredentialDelivery, folder: Path | None
 ) -> DeliveryEnd:
     """Run one delivery. `name` names its note, `folder` is the state directory. Raises LinkInPath, OSError."""
     files = refuse_links(context.files)
@@ -88,7 +81,7 @@ def run_delivery(
     try:
         crash_points.reach_crash_point(CrashPoint.RESTORE_DELIVERY_NOTED)
         _write(files, note, delivery)
-        ran = run(
+        ran = runtime_programs.run_program(
             delivery.command,
             environment=context.environment,
             extra=delivery.environment,

@@ -18,7 +18,7 @@ from lifeboat_alf.archive.archive_names import to_archive_name, to_native_name
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents.name_conflicts import list_parents
-from lifeboat_core.errors import UnsafeName
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.texts.readable_json import is_utf8, make_printable
 
 _NAME_BYTES = 255
@@ -27,14 +27,14 @@ _WINDOWS_RESERVED = frozenset('<>:"\\|?*')
 
 
 def name_of(path: str, meta: JsonObject, prefix: str) -> str:
-    """Return the name under `prefix` as it was on disk. Raises UnsafeName for one that leaves its folder or differs
-    from what the path shows."""
+    """Return the name under `prefix` as it was on disk. Raises RestoreError.UNSAFE_NAME for one that leaves its folder
+    or differs from what the path shows."""
     shown, raw = path.removeprefix(prefix), meta.get("name_hex")
     name = to_native_name(shown, raw)
     if not is_safe_name(name):
-        raise UnsafeName(f"{path} would be written outside of the workspace")
+        raise RestoreError.UNSAFE_NAME(f"{path} would be written outside of the workspace")
     if raw is not None and to_archive_name(name)[0] != shown:
-        raise UnsafeName(f"{path} would be written under another name, {make_printable(name)}")
+        raise RestoreError.UNSAFE_NAME(f"{path} would be written under another name, {make_printable(name)}")
     return name
 
 

@@ -16,7 +16,7 @@ from lifeboat_alf.common.reason_codes import Reason, reason_code, reason_text
 from lifeboat_alf.memory import memory_records
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent
-from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import credential_fates
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
@@ -99,7 +99,7 @@ class RestoreReceipt:
 
 def make_receipt(plan: RestorePlan, settled: Sequence[credential_fates.CredentialFate]) -> RestoreReceipt:
     """Return the receipt of a plan. `settled` are the fates of credentials, if they were asked for. Raises
-    RestoreFailed if it does not add up, which happens before anything is written."""
+    RestoreError.RESTORE_FAILED if it does not add up, which happens before anything is written."""
     read = list(things_of(plan.state, plan.inventory))
     teller = _ReceiptTeller(plan, settled)
     fates = [ItemFate(thing.kind, thing.name, *teller.end(thing)) for thing in read]
@@ -117,7 +117,9 @@ def _check(plan: RestorePlan, fates: Sequence[ItemFate]) -> None:
     memories = plan.inventory.memories.in_force() + len(plan.inventory.damaged_records)
     read = {MEMORY: memories, FILE: sum(not is_rows_path(path) for path in raw)}
     if any(told[kind] != count for kind, count in read.items()):
-        raise RestoreFailed("the receipt does not add up; nothing was changed", fix="lifeboat doctor --bundle FILE")
+        raise RestoreError.RESTORE_FAILED(
+            "the receipt does not add up; nothing was changed", fix="lifeboat doctor --bundle FILE"
+        )
 
 
 class _ReceiptTeller:

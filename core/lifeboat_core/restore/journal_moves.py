@@ -19,7 +19,7 @@ from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.seams.held_folder import LinkInPath
-from lifeboat_core.errors import TargetChanged
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.processes.progress import ignore_units
 from lifeboat_core.restore.restore_journal import (
     JournalFolder,
@@ -57,14 +57,16 @@ def find_standing(files: FileOperations, path: Path) -> SeenPath | None:
 
 
 def check_unchanged(files: FileOperations, moves: Iterable[JournalMove]) -> None:
-    """Raise TargetChanged when a target is not what the plan saw."""
+    """Raise RestoreError.TARGET_CHANGED when a target is not what the plan saw."""
     files, moves = open_without_links(files), list(moves)
     for move in moves:
         if not move.loose and find_standing(files, text_to_path(move.target)) != move.seen:
-            raise TargetChanged(f"{text_to_path(move.target)} changed since the plan was made; nothing was moved")
+            raise RestoreError.TARGET_CHANGED(
+                f"{text_to_path(move.target)} changed since the plan was made; nothing was moved"
+            )
     new = find_new_log(files, moves)
     if new is not None:
-        raise TargetChanged(f"{new} was written since the plan was made; nothing was moved")
+        raise RestoreError.TARGET_CHANGED(f"{new} was written since the plan was made; nothing was moved")
 
 
 def find_new_log(files: FileOperations, moves: Iterable[JournalMove]) -> Path | None:

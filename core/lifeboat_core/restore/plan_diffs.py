@@ -24,6 +24,7 @@ from lifeboat_core.texts.safe_text import name_text
 LARGEST_BYTES = 256 * 1024
 """Larger files take seconds to compare line by line, and the result is not readable."""
 MOST_LINES = 200
+MOST_NAMES = 50
 
 
 class FileDiff(NamedTuple):
@@ -58,10 +59,10 @@ def _text(data: bytes | None) -> str | None:
         return None
 
 
-def diff_plan(plan: RestorePlan, hide: HideFile, files: FileOperations | None = None) -> Iterator[FileDiff]:
+def diff_plan(plan: RestorePlan, hide: HideFile) -> Iterator[FileDiff]:
     """Yield the diffs of every text file that a plan overwrites or removes. Credentials of the state stay cut, and
     `hide` masks those in files on the disk."""
-    files = FilesBeneath(files or SystemFiles(), [plan.target])
+    files = FilesBeneath(SystemFiles(), [plan.target])
     stage = FileStager(files, plan.state, None)
     for item in plan.items:
         # Files in the state directory are not shown: they may have secrets that no state knows.
@@ -95,7 +96,7 @@ def _archive_path(plan: RestorePlan, item: PlanItem) -> str:
     return prefix(plan.runtime) + item.name
 
 
-def describe_plan(plan: RestorePlan, *, most_names: int = 50) -> Iterator[str]:
+def describe_plan(plan: RestorePlan) -> Iterator[str]:
     """Yield the lines that describe a plan: what happens to which file, and what is left out and why."""
     time = time_text(plan.state.sequence.time)
     yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into"
@@ -105,9 +106,9 @@ def describe_plan(plan: RestorePlan, *, most_names: int = 50) -> Iterator[str]:
         for item in plan.items
         if item.action not in (RestoreAction.SAME, RestoreAction.SKIP) and not item.companion
     ]
-    yield from (_item_line(plan, item) for item in shown[:most_names])
-    if len(shown) > most_names:
-        yield f"  and {len(shown) - most_names} more"
+    yield from (_item_line(plan, item) for item in shown[:MOST_NAMES])
+    if len(shown) > MOST_NAMES:
+        yield f"  and {len(shown) - MOST_NAMES} more"
     yield from (line for write in plan.databases for line in _row_lines(write))
     if plan.count(RestoreAction.SAME):
         yield f"  same      {count_text(plan.count(RestoreAction.SAME), 'file')}"
@@ -142,9 +143,9 @@ def _fate_line(fate: CredentialFate) -> str:
     return f"credential {label} -> {fate.where}" if fate.is_injected else f"credential {label} stays out: {fate.reason}"
 
 
-def describe_diffs(plan: RestorePlan, hide: HideFile, files: FileOperations | None = None) -> Iterator[str]:
+def describe_diffs(plan: RestorePlan, hide: HideFile) -> Iterator[str]:
     """Yield the changed lines of every text file that a plan overwrites or removes."""
-    for diff in diff_plan(plan, hide, files):
+    for diff in diff_plan(plan, hide):
         yield diff.text
         if diff.cut:
             yield f"(the rest of {name_text(diff.name)} is left out)"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lifeboat_alf.common import times
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.errors import BadMoment, NothingToRestore
+from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
@@ -69,8 +69,8 @@ def find_sequence_at(vault: Vault, at: int | str | None) -> int:
 
 
 def parse_local_time(text: str) -> datetime:
-    """Parse a time as users type it, local without an offset. Raises BadMoment."""
+    """Parse a time as users type it, local without an offset. Raises NothingToRestore.BAD_MOMENT."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
-        raise BadMoment(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None
+        raise NothingToRestore.BAD_MOMENT(f"{text!r} is neither a sequence nor a time like 2026-11-20T18:00") from None

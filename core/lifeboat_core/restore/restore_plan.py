@@ -21,7 +21,7 @@ from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
+from lifeboat_core.errors import NothingToRestore, RestoreError, UnknownAgent
 from lifeboat_core.home import home_key
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import (
@@ -208,8 +208,8 @@ def plan_restore(
     of the agent, if there is one. `partial`: damaged entries of a signed state are left out and reported; otherwise,
     and in an unsigned state, one damaged entry refuses the whole state.
 
-    Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
-    RuntimeDatabaseError.
+    Raises RestoreError.TARGET_REFUSED, SignatureError, RestoreError.UNSAFE_NAME, NothingToRestore, UnknownAgent,
+    UnknownRuntime, RuntimeDatabaseError.
     """
     state, verdict = _proven(context, _after_purges(context, given), options, partial=partial)
     place = _place(context, state, target_folder, options)
@@ -295,7 +295,8 @@ def _outcome(
     deleted: set[str],
     newest: State | None,
 ) -> _PlanDecisions:
-    """Decide about each file, row and credential. Raises NothingToRestore, UnsafeName, RuntimeDatabaseError."""
+    """Decide about each file, row and credential. Raises NothingToRestore, RestoreError.UNSAFE_NAME,
+    RuntimeDatabaseError."""
     context, contents, options = place.context, around.contents, around.options
     goes = deleted if options.adopt else set()
     if place.own is not None:
@@ -358,11 +359,11 @@ def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
 
 
 def _refuse_conflicts(contents: WantedContents) -> None:
-    """Raise UnsafeName for conflicting entries. Earlier releases signed such states, but a forged one could write
-    through a link."""
+    """Raise RestoreError.UNSAFE_NAME for conflicting entries. Earlier releases signed such states, but a forged one
+    could write through a link."""
     for each in contents.left_out:
         if each.code == contents_module.CONFLICT:
-            raise UnsafeName(f"{make_printable(each.wanted.name)}: {each.reason}")
+            raise RestoreError.UNSAFE_NAME(f"{make_printable(each.wanted.name)}: {each.reason}")
 
 
 def _lost(folder: Path, contents: WantedContents, options: RestoreOptions) -> Iterator[PlanItem]:
@@ -553,7 +554,7 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
     """Return the runtime to write for. `agent` is given for its own workspace: there, files of another runtime would
     duplicate its memories."""
     if agent is not None and options.runtime not in (None, agent.runtime):
-        raise TargetRefused(
+        raise RestoreError.TARGET_REFUSED(
             f"{agent.workspace} is {agent.name}'s workspace in {agent.runtime}; for {options.runtime} it needs another",
             fix=f"lifeboat restore {quote_argument(agent.name)} --runtime {options.runtime} --to NEW-FOLDER",
         )

@@ -13,7 +13,7 @@ from lifeboat_alf.common import times
 from lifeboat_alf.common.refusal_texts import describe_refusal
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.errors import Busy, RestoreFailed
+from lifeboat_core.errors import Busy, RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.machine import clock_trust
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
@@ -66,14 +66,14 @@ def list_unfinished_journals(context: Context, agent_id: str) -> Iterator[Restor
 
 def settle_earlier_restores(context: Context, agent_id: str) -> None:
     """Finish earlier restores of an agent first: a later restore or undo would take files that they have moved for
-    files that were never there. The caller holds the agent's lock. Raises RestoreFailed."""
+    files that were never there. The caller holds the agent's lock. Raises RestoreError.RESTORE_FAILED."""
     for journal in list(list_unfinished_journals(context, agent_id)):
         try:
             settle_journal(context, journal)
         except (OSError, LifeboatError) as error:
             folder = text_to_path(journal.workspace)
             message = f"an earlier one into {folder} cannot be finished yet: {describe_refusal(error)}"
-            raise RestoreFailed(message, fix=journal_moves.suggest_way_out(error)) from error
+            raise RestoreError.RESTORE_FAILED(message, fix=journal_moves.suggest_way_out(error)) from error
 
 
 def settle_journal(context: Context, journal: RestoreJournal) -> str:

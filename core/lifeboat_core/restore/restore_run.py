@@ -10,7 +10,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import crash_points
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_core.agents.locks import agent_lock
-from lifeboat_core.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
 from lifeboat_core.processes.progress import Tell, count_units, tell_nobody
@@ -38,8 +38,9 @@ TOO_LATE = "it was too late to stop: the restore is done"
 def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody) -> RestoreReport:
     """Carry out a plan completely or not at all.
 
-    Raises UnsignedState, ConsentNeeded, NamesDoNotFit, RuntimeRunning (exit 3, nothing written), SignatureError,
-    TargetChanged, RestoreFailed, Busy; SystemRefused or DiskFull when the system stopped it before the first move, or
+    Raises RestoreError.UNSIGNED_STATE, RestoreError.CONSENT_NEEDED, RestoreError.NAMES_DO_NOT_FIT,
+    RestoreError.RUNTIME_RUNNING (exit 3, nothing written), SignatureError, RestoreError.TARGET_CHANGED,
+    RestoreError.RESTORE_FAILED, Busy; SystemRefused or DiskFull when the system stopped it before the first move, or
     after the last one (then the next command finishes it).
     """
     check_guards(plan)
@@ -86,30 +87,32 @@ def check_guards(plan: RestorePlan) -> None:
     """Check before the first write what the user has to agree to, and what makes the restore impossible."""
     if plan.unholdable:
         named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
-        raise NamesDoNotFit(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
+        raise RestoreError.NAMES_DO_NOT_FIT(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
     if plan.verdict is not SignatureVerdict.SIGNED and not plan.options.accept_unsigned:
         raise make_unsigned_error(plan)
     if plan.verdict is not SignatureVerdict.SIGNED and plan.options.with_credentials:
-        raise UnsignedState(
+        raise RestoreError.UNSIGNED_STATE(
             "credentials go into signed states only: who changed this one could send them anywhere",
             fix="the same command without --with-credentials",
         )
     if plan.running and not plan.options.dry_run:
         raise make_running_error(plan.running, plan.runtime)
     if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
-        raise ConsentNeeded(f"{plan.target} holds files; --dry-run shows what would happen to them, --yes does it")
+        raise RestoreError.CONSENT_NEEDED(
+            f"{plan.target} holds files; --dry-run shows what would happen to them, --yes does it"
+        )
 
 
 def _check_running(plan: RestorePlan) -> None:
-    """Raise RuntimeRunning when the runtime uses what is about to be replaced."""
+    """Raise RestoreError.RUNTIME_RUNNING when the runtime uses what is about to be replaced."""
     said = find_running_runtime(plan.adapter, plan.installation, plan.items, plan.target, plan.databases)
     if said:
         raise make_running_error(said, plan.runtime)
 
 
-def make_unsigned_error(plan: RestorePlan) -> UnsignedState:
+def make_unsigned_error(plan: RestorePlan) -> LifeboatError:
     """Return the error that refuses an unsigned state, with what in it could run."""
-    return UnsignedState(_unsigned(plan))
+    return RestoreError.UNSIGNED_STATE(_unsigned(plan))
 
 
 def _unsigned(plan: RestorePlan) -> str:
@@ -161,7 +164,7 @@ def _stage(context: Context, plan: RestorePlan, assembled: AssembledJournal, tel
         _check_running(plan)
     except OSError as error:
         clean_up_journal(context, journal)
-        raise RestoreFailed(f"{describe_refusal(error)}; nothing was changed") from error
+        raise RestoreError.RESTORE_FAILED(f"{describe_refusal(error)}; nothing was changed") from error
     except (LifeboatError, KeyboardInterrupt):
         with defer_interrupt():
             clean_up_journal(context, journal)
@@ -177,7 +180,7 @@ def _begin_to_move(context: Context, journal: RestoreJournal) -> RestoreJournal:
         journals.begin_journal(context.home, context.files, moving)
     except OSError as error:
         clean_up_journal(context, journal)
-        raise RestoreFailed(f"{describe_refusal(error)}; nothing was changed") from error
+        raise RestoreError.RESTORE_FAILED(f"{describe_refusal(error)}; nothing was changed") from error
     return moving
 
 
@@ -221,12 +224,12 @@ def _take_back(context: Context, journal: RestoreJournal, error: OSError) -> NoR
             context.files, journals.locate_journal(context.home, journal.id), replace(journal, phase=STAGING)
         )
     except OSError as second:
-        raise RestoreFailed(
+        raise RestoreError.RESTORE_FAILED(
             f"{describe_refusal(error)}; putting everything back failed too ({describe_refusal(second)});"
             " the next command goes on with it",
             fix=journal_moves.suggest_way_out(second),
         ) from error
     clean_up_journal(context, replace(journal, phase=STAGING))
-    raise RestoreFailed(
+    raise RestoreError.RESTORE_FAILED(
         f"{describe_refusal(error)}; everything was put back", fix=journal_moves.suggest_way_out(error)
     ) from error

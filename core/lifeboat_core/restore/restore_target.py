@@ -12,7 +12,7 @@ from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.scan_cache import OURS
-from lifeboat_core.errors import TargetRefused
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.journal_moves import is_inside
 from lifeboat_core.texts.readable_json import is_utf8, make_printable
@@ -66,58 +66,59 @@ def resolve_target(target: Path) -> Path:
 
 
 def check_target(context: Context, target: Path, agent: Agent | None) -> None:
-    """Refuse folders that a restore of `agent` must not write into. `target` is resolved. Raises TargetRefused."""
+    """Refuse folders that a restore of `agent` must not write into. `target` is resolved. Raises
+    RestoreError.TARGET_REFUSED."""
     _check_place(target, resolve_target(context.user_home))
     if is_inside(target, resolve_target(context.home.folder)) or is_inside(resolve_target(context.home.folder), target):
-        raise TargetRefused(f"{target} holds, or lies in, the home of Lifeboat")
+        raise RestoreError.TARGET_REFUSED(f"{target} holds, or lies in, the home of Lifeboat")
     for other in agents.list_agents(context):
         workspace = resolve_target(other.workspace)
         own = agent is not None and other.id == agent.id
         if own and workspace == target:
             return
         if is_inside(target, workspace) or is_inside(workspace, target):
-            raise TargetRefused(f"{target} holds, or lies in, the workspace of {other.name}")
+            raise RestoreError.TARGET_REFUSED(f"{target} holds, or lies in, the workspace of {other.name}")
     _check_owner(target)
 
 
 def check_new_state_dir(context: Context, folder: Path) -> Path:
     """Return the real path of a state directory that a restore creates or adds to; the workspace may lie in it. Raises
-    TargetRefused for a forbidden place."""
+    RestoreError.TARGET_REFUSED for a forbidden place."""
     place = resolve_target(folder)
     _check_place(place, resolve_target(context.user_home))
     home = resolve_target(context.home.folder)
     if is_inside(place, home) or is_inside(home, place):
-        raise TargetRefused(f"{place} holds, or lies in, the home of Lifeboat")
+        raise RestoreError.TARGET_REFUSED(f"{place} holds, or lies in, the home of Lifeboat")
     _check_owner(place)
     return place
 
 
 def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
-    """Return the real path of a state directory that a user names, which may not exist yet. Raises TargetRefused for a
-    forbidden place."""
+    """Return the real path of a state directory that a user names, which may not exist yet. Raises
+    RestoreError.TARGET_REFUSED for a forbidden place."""
     place = check_new_state_dir(context, folder.expanduser())
     if is_inside(place, workspace):
-        raise TargetRefused(f"{place} lies in the workspace {workspace}")
+        raise RestoreError.TARGET_REFUSED(f"{place} lies in the workspace {workspace}")
     return place
 
 
 def _check_place(target: Path, user_home: Path) -> None:
     if not is_utf8(str(target)):
-        raise TargetRefused(f"the path {make_printable(str(target))} is no UTF-8 text")
+        raise RestoreError.TARGET_REFUSED(f"the path {make_printable(str(target))} is no UTF-8 text")
     if target == target.parent or target in map(Path, _NOT_THEMSELVES):
-        raise TargetRefused(f"{target} is a folder of the system")
+        raise RestoreError.TARGET_REFUSED(f"{target} is a folder of the system")
     if any(is_inside(target, Path(folder)) for folder in _SYSTEM):
-        raise TargetRefused(f"{target} lies in a folder of the system")
+        raise RestoreError.TARGET_REFUSED(f"{target} lies in a folder of the system")
     if is_inside(user_home, target) or target.parent in map(Path, _HOMES):
-        raise TargetRefused(f"{target} is somebody's home folder")
+        raise RestoreError.TARGET_REFUSED(f"{target} is somebody's home folder")
     if os.path.lexists(target) and not target.is_dir():
-        raise TargetRefused(f"{target} is not a folder")
+        raise RestoreError.TARGET_REFUSED(f"{target} is not a folder")
 
 
 def _check_owner(target: Path) -> None:
     """Refuse a folder of another owner when running as root, because new files in it would belong to root."""
     if os.name == "posix" and os.geteuid() == 0 and target.exists() and target.stat().st_uid != 0:
-        raise TargetRefused(f"{target} belongs to another user")
+        raise RestoreError.TARGET_REFUSED(f"{target} belongs to another user")
 
 
 def is_empty_folder(files: FileOperations, target: Path) -> bool:

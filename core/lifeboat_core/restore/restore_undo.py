@@ -16,7 +16,7 @@ from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture.scan_cache import OURS
-from lifeboat_core.errors import NothingToUndo, TargetChanged
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.defer_interrupt import defer_interrupt
 from lifeboat_core.processes.progress import Tell, tell_nobody
@@ -50,8 +50,9 @@ def undo_restore(
 ) -> RestoreReport:
     """Undo the last restore of an agent (None: of any agent), within seven days.
 
-    Raises NothingToUndo, RuntimeRunning, RestoreFailed; TargetChanged when a restored file was changed since (`force`
-    moves changed files aside, where they are kept for another seven days).
+    Raises RestoreError.NOTHING_TO_UNDO, RestoreError.RUNTIME_RUNNING, RestoreError.RESTORE_FAILED;
+    RestoreError.TARGET_CHANGED when a restored file was changed since (`force` moves changed files aside, where they
+    are kept for another seven days).
     """
     agent = agent or _last_restored(context)
     with convert_system_errors(), agent_lock(context, agent.id, "undo"):
@@ -78,29 +79,31 @@ def _last_restored(context: Context) -> Agent:
     for journal in journals.list_finished_journals(context.home, context.files):
         if can_be_undone(context, journal):
             return agents.load_agent(context, journal.agent_id)
-    raise NothingToUndo("no restore of the last seven days replaced anything")
+    raise RestoreError.NOTHING_TO_UNDO("no restore of the last seven days replaced anything")
 
 
 def find_last_restore(context: Context, agent: Agent) -> RestoreJournal:
-    """Return the newest restore that can be undone. Raises NothingToUndo."""
+    """Return the newest restore that can be undone. Raises RestoreError.NOTHING_TO_UNDO."""
     for journal in journals.list_finished_journals(context.home, context.files):
         if journal.agent_id == agent.id and can_be_undone(context, journal):
             if journal.phase == PURGED:
-                raise NothingToUndo(f"a purge of {agent.name} destroyed what its last restore had moved aside")
+                raise RestoreError.NOTHING_TO_UNDO(
+                    f"a purge of {agent.name} destroyed what its last restore had moved aside"
+                )
             return journal
-    raise NothingToUndo(f"no restore of {agent.name} in the last seven days replaced anything")
+    raise RestoreError.NOTHING_TO_UNDO(f"no restore of {agent.name} in the last seven days replaced anything")
 
 
 def check_untouched(files: FileOperations, journal: RestoreJournal) -> None:
-    """Raise TargetChanged when something is not as the restore left it."""
+    """Raise RestoreError.TARGET_CHANGED when something is not as the restore left it."""
     for move, left in zip(journal.moves, journal.installed, strict=True):
         if journal_moves.find_standing(files, text_to_path(move.target)) != left:
-            raise TargetChanged(
+            raise RestoreError.TARGET_CHANGED(
                 f"{text_to_path(move.target)} was changed since the restore", fix="lifeboat undo AGENT --force"
             )
     log = journal_moves.find_new_log(files, journal.moves)
     if log is not None:
-        raise TargetChanged(f"{log} was written since the restore", fix="lifeboat undo AGENT --force")
+        raise RestoreError.TARGET_CHANGED(f"{log} was written since the restore", fix="lifeboat undo AGENT --force")
 
 
 def _reversed(context: Context, done: RestoreJournal, safety: int | None) -> RestoreJournal:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lifeboat_core.errors import RuntimeRunning
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import journal_moves, restore_target
 from lifeboat_core.restore.restore_journal import RestoreJournal, text_to_path
@@ -10,12 +11,15 @@ from lifeboat_core.restore.restore_report import RestoreReport
 from lifeboat_core.restore.target_installation import locate_installation
 
 
-def make_running_error(what: str, runtime: str) -> RuntimeRunning:
-    return RuntimeRunning(f"{what} is at work on it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop")
+def make_running_error(what: str, runtime: str) -> LifeboatError:
+    return RestoreError.RUNTIME_RUNNING(
+        f"{what} is at work on it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop"
+    )
 
 
 def check_before_undo(context: Context, journal: RestoreJournal) -> None:
-    """Raise RuntimeRunning if a database of the runtime, or a file of its state directory, would be moved back."""
+    """Raise RestoreError.RUNTIME_RUNNING if a database of the runtime, or a file of its state directory, would be moved
+    back."""
     runtime, workspace = RestoreReport.from_json(journal.report).runtime, text_to_path(journal.workspace)
     adapter = context.adapter(runtime)
     installation = locate_installation(context, adapter, workspace)
@@ -29,7 +33,8 @@ def check_before_undo(context: Context, journal: RestoreJournal) -> None:
 
 
 def check_before_recovery(context: Context, journal: RestoreJournal) -> None:
-    """Raise RuntimeRunning if a database still has to be moved in and its runtime was started meanwhile."""
+    """Raise RestoreError.RUNTIME_RUNNING if a database still has to be moved in and its runtime was started
+    meanwhile."""
     waiting = (move.staged for move in journal.moves if move.is_database and move.staged is not None)
     if any(journal_moves.find_standing(context.files, text_to_path(staged)) is not None for staged in waiting):
         _check(context, journal, RestoreReport.from_json(journal.report).runtime)

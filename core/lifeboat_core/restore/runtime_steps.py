@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from lifeboat_adapters.contract import Installation, NextStep
@@ -26,16 +26,11 @@ from lifeboat_core.restore.restore_report import RestoreReport, with_fates
 from lifeboat_core.restore.target_installation import find_installation_in, locate_installation
 from lifeboat_core.texts.readable_json import make_printable
 
-Run = Callable[..., runtime_programs.ProgramResult]
 _PUT = (ItemOutcome.ACCEPTED, ItemOutcome.TRANSFORMED)
 
 
 def run_next_steps(
-    context: Context,
-    plan: RestorePlan,
-    report: RestoreReport,
-    tell: Tell = tell_nobody,
-    run: Run = runtime_programs.run_program,
+    context: Context, plan: RestorePlan, report: RestoreReport, tell: Tell = tell_nobody
 ) -> RestoreReport:
     """Run the automatic steps (all of them with `finish`), list the others, and add both to the receipt."""
     installation = installation_of(context, plan)
@@ -49,7 +44,7 @@ def run_next_steps(
     ran = []
     for step in chosen:
         tell(f"{step.title}: {shlex.join(step.command[1:])}", 0, None)  # a step of the runtime may take minutes
-        ran.append(_run(context, step, run, hide))
+        ran.append(_run(context, step, hide))
     failed = [f"{each['title']} did not end well: {each['command']}" for each in ran if not each["ok"]]
     left = [_listed(step) for step in steps if step not in chosen]
     done = replace(report, steps=ran, next=left, warnings=[*report.warnings, *failed])
@@ -72,9 +67,7 @@ def _next_steps(plan: RestorePlan, installation: Installation) -> list[NextStep]
     return placement.next_steps(installation, plan.state) if placement is not None else []
 
 
-def give_credentials(
-    context: Context, plan: RestorePlan, report: RestoreReport, run: Run = runtime_programs.run_program
-) -> RestoreReport:
+def give_credentials(context: Context, plan: RestorePlan, report: RestoreReport) -> RestoreReport:
     """Run the deliveries of a plan, one after the other, and check whether they arrived."""
     if not plan.deliveries:
         return report
@@ -86,7 +79,7 @@ def give_credentials(
             failures |= dict.fromkeys(delivery.places, Reason(LeftOutCode.NOT_TRIED, reason=str(hung)))
             continue
         with include_runtime_changes(context, plan.id):
-            ended = _deliver(context, plan, number, delivery, run)
+            ended = _deliver(context, plan, number, delivery)
         failures |= dict.fromkeys(delivery.places, ended.problem) if ended.problem else {}
         hung = ended.problem if ended.timed_out else None
     missing = _not_arrived(installation_of(context, plan) or plan.installation, plan, ran, failures)
@@ -105,12 +98,12 @@ def _beside_credentials(plan: RestorePlan, ran: list[CredentialDelivery], missin
 
 
 def _deliver(
-    context: Context, plan: RestorePlan, number: int, delivery: CredentialDelivery, run: Run
+    context: Context, plan: RestorePlan, number: int, delivery: CredentialDelivery
 ) -> delivery_run.DeliveryEnd:
     """Run a delivery. The restore itself is done, so an error of the system only means a missing credential."""
     try:
         folder = None if plan.installation is None else plan.installation.state_dir
-        return delivery_run.run_delivery(context, plan.agent_id, f"{plan.id}-{number}", delivery, folder, run)
+        return delivery_run.run_delivery(context, plan.agent_id, f"{plan.id}-{number}", delivery, folder)
     except OSError as error:
         return delivery_run.DeliveryEnd(Reason(LeftOutCode.COMMAND_FAILED, problem=describe_refusal(error)))
 
@@ -136,8 +129,8 @@ def installation_of(context: Context, plan: RestorePlan) -> Installation | None:
     return find_installation_in(context, plan.adapter, plan.target, plan.state, state_dir)
 
 
-def _run(context: Context, step: NextStep, run: Run, hide: secret_hiding.HideText) -> JsonObject:
-    ran = run(
+def _run(context: Context, step: NextStep, hide: secret_hiding.HideText) -> JsonObject:
+    ran = runtime_programs.run_program(
         step.command,
         environment=context.environment,
         extra=step.environment,

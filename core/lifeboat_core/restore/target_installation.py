@@ -33,7 +33,7 @@ def find_target_installation(
     context: Context, adapter: Adapter, folder: Path, state: State, own: Agent | None, options: RestoreOptions
 ) -> TargetInstallation:
     """Return the runtime that a restore is for: the one asked for, the one around the target, the one last found around
-    the agent (`own`) that is restored in place, or a new one. Raises TargetRefused."""
+    the agent (`own`) that is restored in place, or a new one. Raises RestoreError.TARGET_REFUSED."""
     if options.state_dir is not None:
         named = restore_target.check_state_dir(context, options.state_dir, folder)
         return TargetInstallation(find_installation_in(context, adapter, folder, state, named))

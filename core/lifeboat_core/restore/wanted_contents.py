@@ -17,7 +17,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_core.agents.name_conflicts import find_blocked_names
-from lifeboat_core.errors import UnsafeName
+from lifeboat_core.errors import RestoreError
 from lifeboat_core.restore import disk_names
 from lifeboat_core.state import state_documents
 from lifeboat_core.texts.readable_json import make_printable
@@ -187,10 +187,12 @@ def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:
 
 
 def check_nothing_behind_links(wanted: Mapping[str, WantedFile]) -> None:
-    """Raise UnsafeName for a name below a link or a file. No workspace has one, and a forged state could write through
-    the link."""
+    """Raise RestoreError.UNSAFE_NAME for a name below a link or a file. No workspace has one, and a forged state could
+    write through the link."""
     for parent, name in find_blocked_names({name: each.kind for name, each in wanted.items()}):
-        raise UnsafeName(f"{make_printable(name)} lies behind {make_printable(parent)}, which is no folder")
+        raise RestoreError.UNSAFE_NAME(
+            f"{make_printable(name)} lies behind {make_printable(parent)}, which is no folder"
+        )
 
 
 def _put(wanted: dict[str, WantedFile], item: WantedFile) -> None:

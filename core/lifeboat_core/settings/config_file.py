@@ -1,7 +1,7 @@
-"""What the user decided: `config.toml`, read with the standard library and written so that comments survive.
+"""The user's settings: `config.toml`, read with the standard library and written so that comments survive.
 
-Private settings, whose values nobody else may know, stand apart in `private.toml`: `config.toml` can be shown around.
-A file that cannot be used leaves the last good one in force, and `Config.problem` says so until it is repaired.
+Private settings, whose values must stay secret, are apart in `private.toml`: `config.toml` can be shown. While a file
+is invalid, its last good version is in force, and `Config.problem` says so.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ PRIVATE_FILE = "private.toml"
 AGENT = "agent"
 _DEEPEST = 50
 _NO_SETTINGS = b"# Every setting has its default.\n"
-"""A file that is empty was lost (see `recall`), so none is left empty on purpose."""
+"""The content without settings. An empty file was lost (see `recall_file`), so no command leaves an empty one."""
 _LAST_GOOD = {FILE: "state/config.good.toml", PRIVATE_FILE: "private.good.toml"}
-"""Copies of files that could be used. That of private settings lies where they lie: `state` holds nothing secret."""
+"""Copies of valid files. That of private settings is beside its original: `state` contains nothing secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingValue:
-    """A setting in force. `source` is `default`, `config.toml`, `private.toml` or `agent`; `written` is how it was
-    spelled. Nobody shows the value of a `private` one."""
+    """A setting in force. `source` is `default`, `config.toml`, `private.toml` or `agent`; `written` is its spelling.
+    The value of a `private` one is never shown."""
 
     name: str
     value: Any = field(repr=False)
@@ -45,7 +45,7 @@ class SettingValue:
 
 
 class SettingsFileProblem(NamedTuple):
-    """Why a file of settings is not the one in force. `detail` is the message without the name of the file."""
+    """Why a file of settings is not in force. `detail` is the message without the name of the file."""
 
     file: str
     message: str
@@ -54,13 +54,13 @@ class SettingsFileProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The settings in force. `problem` says why the file on disk is not the one in force, None when it is."""
+    """The settings in force. `problem` says why the file on disk is not in force, None when it is."""
 
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
     problem: SettingsFileProblem | None = None
 
     def get(self, name: str, overrides: Mapping[str, Any] | None = None) -> SettingValue:
-        """One setting; `overrides` are the settings of an agent. Raises UnknownSetting."""
+        """Return one setting; `overrides` are the settings of an agent. Raises ConfigError.UNKNOWN_SETTING."""
         known = find_setting(name)
         for source, values in ((AGENT, overrides or {}), (_file_of(known), self.written)):
             if name in values:
@@ -68,16 +68,17 @@ class Config:
         return SettingValue(name, known.read(known.default), known.default, DEFAULT, known.effect, known.private)
 
     def all(self, overrides: Mapping[str, Any] | None = None) -> list[SettingValue]:
-        """Every setting, in the order of the table."""
+        """Return every setting, in the order of the table."""
         return [self.get(name, overrides) for name in SETTINGS]
 
 
 def load_config(home: Home, files: FileOperations) -> Config:
-    """The configuration in force. Raises ConfigError only when neither `config.toml` nor a good copy can be used."""
+    """Return the configuration in force. Raises ConfigError only if neither `config.toml` nor a good copy can be
+    used."""
     public, problem = _in_force(home, files, FILE)
     try:
         private, private_problem = _in_force(home, files, PRIVATE_FILE)
-    except ConfigError as error:  # without addresses nobody is told; that must not stop a capture
+    except ConfigError as error:  # without addresses no notice is sent; that must not stop a capture
         private, private_problem = {}, _problem(PRIVATE_FILE, error)
     return Config({**public, **private}, problem or private_problem)
 
@@ -104,7 +105,7 @@ def _file_of(known: Setting) -> str:
 
 
 def remember_file(files: FileOperations, good: Path, data: bytes) -> None:
-    """Keep a copy of a file that could be used. On a full disk there is none: nothing may depend on it."""
+    """Keep a copy of a valid file. On a full disk there is none: nothing may depend on it."""
     with contextlib.suppress(OSError):
         try:
             if read_all(files, good) == data:
@@ -119,9 +120,9 @@ def remember_file(files: FileOperations, good: Path, data: bytes) -> None:
 def recall_file(files: FileOperations, path: Path, good: Path, *, is_lost: bool = True) -> bytes:
     """Return the bytes of a file that has a last good copy.
 
-    One that is missing or empty, although its copy is not, was lost: it is written again from the copy. No command
-    leaves an empty file. `is_lost` is False where the file must not come back. Raises OSError, FileNotFoundError when
-    there is neither.
+    A file that is missing or empty while its copy is not was lost: it is written again from the copy. No command leaves
+    an empty file. `is_lost` is False if the file must not be restored. Raises OSError, FileNotFoundError if there is
+    neither.
     """
     found: bytes | None = None
     with contextlib.suppress(FileNotFoundError):
@@ -130,7 +131,7 @@ def recall_file(files: FileOperations, path: Path, good: Path, *, is_lost: bool 
         return found
     kept = b""
     if is_lost:
-        with contextlib.suppress(OSError):  # a copy that cannot be read is none
+        with contextlib.suppress(OSError):  # an unreadable copy counts as missing
             kept = read_all(files, good)
     if kept.strip():
         with contextlib.suppress(OSError):  # a home that cannot be written to is read from the copy
@@ -152,7 +153,8 @@ def _read(path: Path, files: FileOperations, good: Path | None = None) -> bytes:
 
 
 def parse_settings(data: bytes, name: str = FILE) -> JsonObject:
-    """Settings by dotted name from the text of a file. Raises ConfigError, which quotes nothing of `private.toml`."""
+    """Return settings by dotted name from the text of a file. Raises ConfigError, which quotes nothing of
+    `private.toml`."""
     try:
         written = dict(flatten_settings(read_toml(data)))
     except ValueError as error:
@@ -167,12 +169,12 @@ def parse_settings(data: bytes, name: str = FILE) -> JsonObject:
 
 
 class WordsInFile(ValueError):
-    """The words of a key in a file for settings. The message names the line and repeats nothing of it."""
+    """The words of a key in a settings file. The message names the line and repeats nothing of it."""
 
 
 def read_toml(data: bytes) -> JsonObject:
-    """Read a TOML document. Raises ValueError, also for a document that is nested too deep or that holds the words of a
-    key, in a comment too: what it says is shown, logged and copied."""
+    """Read a TOML document. Raises ValueError, also for a document that is nested too deep or that contains the words
+    of a key, even in a comment: the document is shown, logged and copied."""
     text = data.decode()
     _refuse_words(text)
     try:
@@ -185,7 +187,9 @@ def read_toml(data: bytes) -> JsonObject:
 
 def _refuse_words(text: str) -> None:
     """Raise WordsInFile."""
-    from lifeboat_keys.words_in_texts import holds_recovery_words  # who knows no setting loads no package of the keys
+    from lifeboat_keys.words_in_texts import (
+        holds_recovery_words,
+    )  # a file without settings imports no package of the keys
 
     if not holds_recovery_words(text):
         return
@@ -213,7 +217,7 @@ def _check_place(written: str, name: str) -> None:
 
 
 def check_settings(written: JsonObject, *, per_agent: bool = False) -> JsonObject:
-    """Every name known, every value of its kind. Raises ConfigError."""
+    """Check that every name is known and every value of its kind. Raises ConfigError."""
     for name, value in written.items():
         known = find_setting(name)
         known.read(value)
@@ -223,7 +227,7 @@ def check_settings(written: JsonObject, *, per_agent: bool = False) -> JsonObjec
 
 
 def flatten_settings(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """`{"held": {"share": 1}}` as `("held.share", 1)`."""
+    """Yield `("held.share", 1)` for `{"held": {"share": 1}}`."""
     for key, value in document.items():
         if isinstance(value, Mapping):
             yield from flatten_settings(value, f"{prefix}{key}.")

@@ -1,10 +1,9 @@
-"""The five fields of cron, as cron means them, in local time.
+"""The five fields of cron, with the meaning that cron gives them, in local time.
 
-APScheduler finds the times. Three things are put right on the way: cron counts the days of the week from Sunday, it
-takes the day of the month *or* the day of the week where both are given, and what happens when the clocks change. At a
-fixed hour a run happens once, also when that hour comes twice (then the first time) or not at all (then when it is
-over). With `*` or `*/n` as the hour, runs follow the time that really passes: in the hour that comes twice they happen
-twice.
+APScheduler finds the times. Three things are corrected: cron counts the days of the week from Sunday, it takes the day
+of the month *or* the day of the week if both are given, and clock changes are handled. With a fixed hour a run happens
+once, also if that hour comes twice (then the first time) or not at all (then when it is over). With `*` or `*/n` as the
+hour, runs follow the elapsed time: in an hour that comes twice they happen twice.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _EXAMPLE = "five fields of cron, like '30 7 * * mon-fri'"
 
 
 class Crontab:
-    """A schedule. Raises ValueError when the text is none, or never comes true."""
+    """A schedule. Raises ValueError for an invalid text, and for one that never comes true."""
 
     def __init__(self, text: str) -> None:
         fields = text.lower().split()
@@ -39,7 +38,7 @@ class Crontab:
             raise ValueError("a moment that comes; this one never does")
 
     def after(self, moment: datetime, zone: tzinfo) -> datetime | None:
-        """The first time after a moment (in UTC), as it falls in a zone; None beyond the calendar."""
+        """Return the first time after a moment (in UTC), in a time zone; None beyond the calendar."""
         try:
             return self._after_fixed(moment, zone) if self._follows_the_clock else self._after_passing(moment, zone)
         except OverflowError:
@@ -55,7 +54,7 @@ class Crontab:
         return None
 
     def _after_passing(self, moment: datetime, zone: tzinfo) -> datetime | None:
-        """Between two changes of the clocks, local time is UTC and a constant."""
+        """Follow elapsed time: between two clock changes, local time is UTC and a constant."""
         offset = _offset(moment, zone)
         while (found := self._next_naive(moment.replace(tzinfo=None) + offset)) is not None:
             real = (found - offset).replace(tzinfo=UTC)
@@ -66,7 +65,7 @@ class Crontab:
         return None
 
     def _next_naive(self, local: datetime) -> datetime | None:
-        """The first local time after another one, as if clocks never changed."""
+        """Return the first local time after another one, as if clocks never changed."""
         at = local.replace(tzinfo=UTC) + _INSTANT
         found = [time for trigger in self._triggers if (time := _next(trigger, at)) is not None]
         return min(found).replace(tzinfo=None) if found else None
@@ -93,7 +92,7 @@ def _alternatives(fields: list[str]) -> Iterator[tuple[str, str, str, str, str]]
 
 
 def _weekdays(field: str) -> Iterator[str]:
-    """The days of `1-5`, `sun,wed`, `fri-mon` or `*/2` by name."""
+    """Return the days of `1-5`, `sun,wed`, `fri-mon` or `*/2` by name."""
     for part in field.split(","):
         found = re.fullmatch(r"(\*|\w+)(?:-(\w+))?(?:/(\d+))?", part)
         if not found:
@@ -110,7 +109,7 @@ def _weekdays(field: str) -> Iterator[str]:
 
 
 def _weekday(text: str) -> int:
-    """0 to 7, or the first three letters; Sunday is 0 and 7."""
+    """Return a day from 0 to 7 or the first three letters; Sunday is 0 and 7."""
     number = int(text) if text.isdigit() else _DAYS.index(text)
     if number > 7:
         raise ValueError(text)
@@ -118,7 +117,7 @@ def _weekday(text: str) -> int:
 
 
 def _resolve(local: datetime, zone: tzinfo) -> datetime:
-    """The moment of a local time: the first of two, and the end of the gap for one that is left out."""
+    """Return the moment of a local time: the first of two, and the end of the gap for a skipped one."""
     first = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
     second = local.replace(tzinfo=zone, fold=1).astimezone(UTC)
     return first if first <= second else _change(second, first, zone)
@@ -129,7 +128,7 @@ def _offset(moment: datetime, zone: tzinfo) -> timedelta:
 
 
 def _change(before: datetime, after: datetime, zone: tzinfo) -> datetime:
-    """The second in which the clocks change, between two moments of different offsets."""
+    """Return the second in which the clocks change, between two moments with different offsets."""
     old = _offset(before, zone)
     while after - before > _INSTANT:
         middle = before + (after - before) // 2

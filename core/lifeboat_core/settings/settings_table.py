@@ -1,4 +1,4 @@
-"""The table of settings: name, kind, default, where it may stand, what it does."""
+"""The table of settings: name, kind, default, scope, effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from lifeboat_core.errors import BadSetting, UnknownSetting
+from lifeboat_core.errors import BadSetting, ConfigError
 
 _UNITS_OF_SIZE = {"": 1, "B": 1} | {
     unit: 1 << power
@@ -22,12 +22,12 @@ _LONGEST_SECONDS = 36500 * 86400
 SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 CADENCES = ("after_interaction", "after_session", "scheduled", "manual")
 THEMES = ("lifeboat", "lifeboat-light", "lifeboat-contrast", "ansi")
-"""Of the dashboard."""
+"""Themes of the dashboard."""
 HOURLY = "0 * * * *"
 
 
 def parse_size(value: Any) -> int:
-    """Bytes from `102400`, `"100 KB"`, `"2GB"`, `"1TB"` (1 KB is 1,024 bytes). Raises ValueError."""
+    """Return the bytes of `102400`, `"100 KB"`, `"2GB"`, `"1TB"` (1 KB is 1,024 bytes). Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool):
         number, unit = value, ""
     else:
@@ -41,7 +41,7 @@ def parse_size(value: Any) -> int:
 
 
 def parse_duration(value: Any) -> int:
-    """Seconds from `90`, `"30s"`, `"15m"`, `"24h"`, `"90d"`. Raises ValueError, also for more than clocks count."""
+    """Return the seconds of `90`, `"30s"`, `"15m"`, `"24h"`, `"90d"`. Raises ValueError, also beyond the calendar."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LONGEST_SECONDS:
         return value
     found = re.fullmatch(r"\s*(\d+)\s*([smhd]?)\s*", str(value))
@@ -54,7 +54,7 @@ def parse_duration(value: Any) -> int:
 
 
 def parse_share(value: Any) -> float:
-    """A share between 0 and 1. Raises ValueError."""
+    """Return a share between 0 and 1. Raises ValueError."""
     number = float(value)
     if not 0 < number <= 1:
         raise ValueError("a share above 0 and at most 1, like 0.5")
@@ -62,7 +62,7 @@ def parse_share(value: Any) -> float:
 
 
 def parse_switch(value: Any) -> bool:
-    """True or false, also as text. Raises ValueError."""
+    """Return true or false, also from text. Raises ValueError."""
     if isinstance(value, bool):
         return value
     if str(value).lower() not in SWITCHES:
@@ -71,21 +71,21 @@ def parse_switch(value: Any) -> bool:
 
 
 def parse_count(value: Any) -> int:
-    """A whole number of at least 1. Raises ValueError."""
+    """Return a whole number of at least 1. Raises ValueError."""
     if isinstance(value, bool) or int(value) < 1:
         raise ValueError("a whole number of at least 1")
     return int(value)
 
 
 def parse_days(value: Any) -> int:
-    """A whole number of days, 0 too. Raises ValueError."""
+    """Return a whole number of days, also 0. Raises ValueError."""
     if isinstance(value, bool) or not 0 <= int(value) <= _LONGEST_SECONDS // 86400:
         raise ValueError("a whole number of days from 0 to 36500")
     return int(value)
 
 
 def parse_command(value: Any) -> str:
-    """A program with its arguments, spelled as in a shell; "none" is read as "". Raises ValueError."""
+    """Return a program with its arguments, spelled as in a shell; "" for "none". Raises ValueError."""
     try:
         if isinstance(value, str):
             words = shlex.split(value)
@@ -97,12 +97,13 @@ def parse_command(value: Any) -> str:
 
 
 def _has_place(words: Sequence[str]) -> bool:
-    """Return whether a command starts the same program in each working directory: one of PATH, or of a whole path."""
+    """Return whether a command starts the same program in every working directory: one of PATH, or with an absolute
+    path."""
     return not words or os.path.isabs(words[0]) or not os.path.dirname(words[0])
 
 
 def parse_cadence(value: Any) -> str:
-    """When captures happen (spec §7.1). An interval, which stood here before there was a service, is read as
+    """Return when captures happen (spec §7.1). An interval, which was allowed before there was a service, is read as
     `after_interaction`. Raises ValueError."""
     if value in CADENCES:
         return str(value)
@@ -114,9 +115,9 @@ def parse_cadence(value: Any) -> str:
 
 
 def parse_cron(value: Any) -> str:
-    """Five fields of cron: minute, hour, day of the month, month, day of the week. Raises ValueError."""
+    """Return five fields of cron: minute, hour, day of the month, month, day of the week. Raises ValueError."""
     text = str(value)
-    if text != HOURLY:  # what reads the others is not loaded for this one
+    if text != HOURLY:  # import the parser of cron only for this setting
         from lifeboat_core.settings.crontab import Crontab
 
         Crontab(text)
@@ -124,7 +125,7 @@ def parse_cron(value: Any) -> str:
 
 
 def parse_positive_duration(value: Any) -> int:
-    """A time of at least a second. Raises ValueError."""
+    """Return a time of at least a second. Raises ValueError."""
     seconds = parse_duration(value)
     if seconds < 1:
         raise ValueError("a time of at least 1s")
@@ -132,22 +133,22 @@ def parse_positive_duration(value: Any) -> int:
 
 
 def parse_path(value: Any) -> str:
-    """An absolute path, `~` allowed; "none" is read as "". Raises ValueError."""
+    """Return an absolute path, `~` allowed; "" for "none". Raises ValueError."""
     if isinstance(value, str) and (value == "none" or os.path.isabs(os.path.expanduser(value))) and "\0" not in value:
         return "" if value == "none" else value
     raise ValueError("an absolute path, or none")
 
 
 def parse_address(value: Any) -> str:
-    """An http or https address; "none" is read as "". Raises ValueError."""
+    """Return an http or https address; "" for "none". Raises ValueError."""
     if isinstance(value, str) and (value == "none" or re.fullmatch(r"https?://[^\s/]+\S*", value)):
         return "" if value == "none" else value
     raise ValueError("an address like https://ping.example.com/1234, or none")
 
 
 def parse_memory_server(value: Any) -> str:
-    """Where a server of memories listens, or `stdio:` and the command that starts one; what stands behind `#` says as
-    whom it is asked. "none" is read as "". Raises ValueError."""
+    """Return where a memory server listens, or `stdio:` and the command that starts one; the part after `#` names the
+    agent to ask as. "" for "none". Raises ValueError."""
     if value == "none":
         return ""
     if (
@@ -162,8 +163,8 @@ def parse_memory_server(value: Any) -> str:
 
 
 def _are_whole(place: str, fragment: str) -> bool:
-    """Return whether the program and the file of the token are the same in each working directory. Raises ValueError
-    for a command that cannot be taken apart."""
+    """Return whether the program and the token file are the same in every working directory. Raises ValueError for a
+    command that cannot be parsed."""
     files = parse_qs(fragment).get("token-file", [])
     command = shlex.split(place.removeprefix("stdio:")) if place.startswith("stdio:") else []
     return _has_place(command) and all(os.path.isabs(os.path.expanduser(file)) for file in files)
@@ -171,7 +172,7 @@ def _are_whole(place: str, fragment: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A parser that takes one of some words."""
+    """A parser that accepts one of some words."""
 
     words: tuple[str, ...]
 
@@ -183,7 +184,7 @@ class OneOf:
 
 
 def one_of(*words: str) -> OneOf:
-    """A parser that takes one of some words."""
+    """Return a parser that accepts one of some words."""
     return OneOf(words)
 
 
@@ -203,13 +204,16 @@ _KINDS: dict[Callable[[Any], Any], tuple[str, str]] = {
     parse_address: ("address", "https://ping.example.com/1234"),
     parse_memory_server: ("address", "http://127.0.0.1:3918/mcp#agent=UUID"),
 }
-"""What kind of value each parser takes, and one of them."""
+"""The kind of value of each parser, and an example."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. `parse` turns what a file or a person wrote into the value; `per_agent`: it may also stand in an
-    agent's file and wins there; `private`: whoever knows the value can use it, so it is kept apart and never shown."""
+    """One setting.
+
+    `parse` turns what a file or a user wrote into the value; `per_agent`: an agent's file may set it too, and takes
+    precedence; `private`: everyone who knows the value can use it, so it is kept apart and never shown.
+    """
 
     name: str
     parse: Callable[[Any], Any]
@@ -220,12 +224,13 @@ class Setting:
 
     @property
     def kind(self) -> str:
-        """`choice`, `switch`, `size`, `duration`, `share`, `number`, `days`, `command`, `cron`, `path`, `address`."""
+        """The kind of value: `choice`, `switch`, `size`, `duration`, `share`, `number`, `days`, `command`, `cron`,
+        `path`, `address`."""
         return CHOICE if isinstance(self.parse, OneOf) else _KINDS[self.parse][0]
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Everything that it can be, where that is not much; else nothing."""
+        """All values if they are few; otherwise nothing."""
         if self.kind == SWITCH:
             return ("true", "false")
         if self.kind != CHOICE:
@@ -234,13 +239,13 @@ class Setting:
 
     @property
     def example(self) -> str:
-        """A value as somebody would write it, where possible another one than the default."""
+        """A value as a user would write it, if possible not the default."""
         if self.choices:
             return next(each for each in self.choices if each != str(self.default).lower())
         return _KINDS[self.parse][1]
 
     def read(self, written: Any) -> Any:
-        """The value from what was written. Raises BadSetting."""
+        """Parse what was written. Raises BadSetting."""
         try:
             return self.parse(written)
         except (ValueError, TypeError, OverflowError) as error:
@@ -377,7 +382,7 @@ SETTINGS: dict[str, Setting] = {
 
 
 def find_setting(name: str) -> Setting:
-    """A setting by name. Raises UnknownSetting."""
+    """Return a setting by name. Raises ConfigError.UNKNOWN_SETTING."""
     if name not in SETTINGS:
-        raise UnknownSetting(f"{name!r}; the settings are {', '.join(SETTINGS)}")
+        raise ConfigError.UNKNOWN_SETTING(f"{name!r}; the settings are {', '.join(SETTINGS)}")
     return SETTINGS[name]

@@ -1,6 +1,7 @@
-"""The last status that a dashboard saw, so that the next one shows something before anybody answers.
+"""The last status that a dashboard showed, so that the next one shows something before the first answer.
 
-It lies in `state/dashboard.json` of the home, and is a cache: absent, damaged or not to be written is no failure.
+It is in `state/dashboard.json` of the home, and is a cache: that it is missing, damaged or cannot be written is no
+failure.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class _KeptStatus(msgspec.Struct):
 
 
 def save_status(home: Home, files: FileOperations, document: JsonObject) -> None:
-    """Keep a status document for next time. Never raises; makes no home."""
+    """Keep a status document for the next time. Never raises; makes no home."""
     kept = _encoded(document)
     if kept is not None and home.state_folder.is_dir():
         with contextlib.suppress(OSError):
@@ -33,13 +34,13 @@ def save_status(home: Home, files: FileOperations, document: JsonObject) -> None
 
 
 def load_status(home: Home, files: FileOperations) -> JsonObject | None:
-    """What was kept last, None where there is nothing that can be used. Never raises."""
+    """Return what was kept last, None if nothing can be used. Never raises."""
     kept = state_cache.read_cache(files, _path(home), _KeptStatus, lambda found: found.format == _FORMAT)
     return None if kept is None else kept.status
 
 
 def forget_status(home: Home, files: FileOperations) -> None:
-    """Nothing is kept any more: it may name an agent that is gone for good. Raises OSError."""
+    """Remove what was kept: it may name an agent that was purged. Raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         files.remove(_path(home))
 

@@ -1,5 +1,8 @@
-"""Small files of `state/` that the daemon can do without: read warily, for anything may stand in them after a crash, a
-restored backup or somebody's curiosity, and a cache that cannot be read is as good as none."""
+"""Small files of `state/` that the daemon can do without.
+
+They are read with caution: after a crash, a restored backup or an edit they may contain anything. A cache that cannot
+be read counts as missing.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,18 @@ from lifeboat_alf.seams.file_operations import FileOperations
 T = TypeVar("T")
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes. None of these files grows that large; one that is did not come from here."""
+"""Bytes. These files are smaller; a larger one was written by another program."""
 
 
 def read_cache(
     files: FileOperations, path: Path, kind: type[T], is_sane: Callable[[T], bool] = lambda _: True
 ) -> T | None:
-    """What a cache says, None where there is none that can be used. `is_sane` may refuse it, also by a ValueError, a
-    TypeError or an OverflowError. Never raises."""
+    """Return what a cache says, None if it cannot be used. `is_sane` may refuse it, also by a ValueError, a TypeError
+    or an OverflowError. Never raises."""
     try:
         found: T = msgspec.json.decode(_bytes(files, path), type=kind)
         return found if is_sane(found) else None
-    except (OSError, ValueError, TypeError, OverflowError, RecursionError):  # msgspec's errors are ValueErrors
+    except (OSError, ValueError, TypeError, OverflowError, RecursionError):  # errors of msgspec are ValueErrors
         return None
 
 

@@ -1,5 +1,8 @@
-"""`state/<id>.db`: the stat cache, the search index, and look-ups that follow from the vault. Nothing in it is a
-decision: it is thrown away when it is missing, damaged, older or of another vault, and filled again from the vault."""
+"""`state/<id>.db`: the stat cache, the search index, and look-ups that follow from the vault.
+
+Nothing in it is a decision: it is deleted when it is missing, damaged, older or of another vault, and filled again from
+the vault.
+"""
 
 from __future__ import annotations
 
@@ -63,16 +66,16 @@ _SHADOW = (
     " vector integer, marked integer not null{columns})",
     "create index shadow_record on shadow(record)",
     "create index shadow_key on shadow(key)",
-    # Both hold next to nothing: looking through all rows for the few would cost as much as comparing them.
+    # Both are small indexes: scanning all rows for a few would cost as much as comparing them.
     "create index shadow_not_held on shadow(kind, record) where kind <> 0",
     "create index shadow_unmarked on shadow(record) where not marked",
 )
 FOUND_BY_CAPTURE = ("last_capture", "lookalikes")
-"""Facts that say what the last capture found."""
+"""Facts about what the last capture found."""
 SHADOW = "shadow"
-"""The fact that says of which store and columns the table `shadow` is, and how far it can be believed."""
+"""The fact that says of which store and columns the table `shadow` is, and how far it is valid."""
 WORDS = "words"
-"""The fact that says that the full text was filled; from then on it follows `memory` by itself."""
+"""The fact that the full text was filled; from then on it follows `memory` by itself."""
 
 
 class StateDb:
@@ -85,7 +88,7 @@ class StateDb:
 
     @classmethod
     def open(cls, path: Path, vault_id: str) -> StateDb:
-        """Open, or make again what cannot be used; in memory where nothing can be written (`is_lasting`).
+        """Open the caches, or make unusable ones again; in memory where nothing can be written (`is_lasting`).
 
         Raises sqlite3.Error when the file is in use: then nothing is wrong with it.
         """
@@ -110,8 +113,8 @@ class StateDb:
 
     @classmethod
     def _in_memory(cls, path: Path, vault_id: str) -> StateDb:
-        """What follows from the vault can be looked up, and a capture reads everything; nothing is remembered. What the
-        last capture found stays known where the file can be read."""
+        """Open caches in memory: what follows from the vault can be looked up, a capture reads everything, and nothing
+        is kept. What the last capture found stays known if the file can be read."""
         state = cls(sqlite3.connect(":memory:", isolation_level=None), path, is_lasting=False)
         state._create(vault_id)
         for key, value in _found_before(path, vault_id):
@@ -138,7 +141,7 @@ class StateDb:
         return state
 
     def _create(self, vault_id: str) -> None:
-        """All at once: another process may open the same new file."""
+        """Create everything in one transaction: another process may open the same new file."""
         with self.transaction():
             if self.connection.execute("pragma user_version").fetchone()[0] == 0:
                 for statement in (*_TABLES.split(";")[:-1], *_TRIGGERS):
@@ -162,7 +165,7 @@ class StateDb:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing."""
+        """Commit everything or nothing."""
         self.connection.execute("begin immediate")
         try:
             yield
@@ -174,7 +177,7 @@ class StateDb:
             raise
 
     def get(self, key: str) -> Any:
-        """A small fact, None when it is not known."""
+        """Return a small fact, None if it is unknown."""
         row = self.connection.execute("select value from fact where key = ?", (key,)).fetchone()
         return None if row is None else json.loads(row[0])
 
@@ -184,7 +187,7 @@ class StateDb:
         self.connection.execute("insert or replace into fact values (?, ?)", (key, text))
 
     def seen(self) -> dict[str, KnownFile]:
-        """What the last capture saw, by native name."""
+        """Return what the last capture saw, by native name."""
         rows = self.connection.execute("select native, path, size, mtime_ns, ctime_ns, inode, mode, racy from seen")
         return {
             os.fsdecode(native): KnownFile(
@@ -201,11 +204,11 @@ class StateDb:
         )
 
     def forget_seen(self) -> None:
-        """Look at every file again at the next capture."""
+        """Make the next capture read every file again."""
         self.connection.execute("delete from seen")
 
     def large(self) -> dict[str, tuple[int, str]]:
-        """Large artifacts by archive path: size and time of the last capture."""
+        """Return large artifacts by archive path: size and time of the last capture."""
         rows = self.connection.execute("select path, size, captured_at from large")
         return {path: (size, moment) for path, size, moment in rows}
 
@@ -216,42 +219,42 @@ class StateDb:
         self.connection.execute("delete from large where path = ?", (path,))
 
     def fill_words(self) -> None:
-        """Fill the full text when somebody asks for it for the first time: no capture waits for that."""
+        """Fill the full text at the first search: no capture waits for that."""
         if not self.get(WORDS):
             with self.transaction():
                 self.connection.execute("insert into words(words) values ('rebuild')")
                 self.put(WORDS, True)
 
     def empty_words(self) -> None:
-        """Before `memory` is filled in bulk."""
+        """Empty the full text before `memory` is filled in bulk."""
         self.connection.execute("delete from fact where key = ?", (WORDS,))
         self.connection.execute("insert into words(words) values ('delete-all')")
 
     def give_back(self) -> None:
-        """Write the file anew without what was deleted, in its log neither."""
+        """Rewrite the file without what was deleted, its log too."""
         self.connection.execute("vacuum")
         self.connection.execute("pragma wal_checkpoint(truncate)")
 
     def make_shadow(self, columns: list[str]) -> None:
-        """An empty table of rows (see `capture.row_shadow`) with these columns beside its own."""
+        """Make an empty table of rows (see `capture.row_shadow`) with these columns in addition to its own."""
         self.connection.execute("drop table if exists shadow")
         names = "".join(f", {name}" for name in columns)
         for statement in _SHADOW:
             self.connection.execute(statement.format(columns=names))
 
     def forget_shadow(self) -> None:
-        """Nothing is known of rows any more; the next capture compares them with the head."""
+        """Forget the rows; the next capture compares them with the head."""
         self.make_shadow([])
         self.connection.execute("delete from fact where key = ?", (SHADOW,))
 
     def artifacts_named(self, name: str) -> list[str]:
-        """Archive paths of the artifacts with a file name (folded)."""
+        """Return the archive paths of the artifacts with a file name (folded)."""
         rows = self.connection.execute("select path from artifact where name = ? order by path", (name.casefold(),))
         return [row[0] for row in rows]
 
     def is_listed(self, record_id: str, prefix: str) -> bool:
-        """Whether a file of the head below `prefix` lists a record among its memories, or a row holds it. What files of
-        another runtime list says where the memory stood there."""
+        """Return whether a file of the head below `prefix` lists a record among its memories, or a row contains it.
+        What files of another runtime list says where the memory stood there."""
         row = self.connection.execute(
             "select exists(select 1 from listed where id = ?1 and substr(path, 1, length(?2)) = ?2)"
             " or exists(select 1 from shadow where record = ?1 and kind = 0)",
@@ -260,8 +263,8 @@ class StateDb:
         return bool(row[0])
 
     def unlisted_of(self, origin: str | None, prefix: str) -> list[tuple[str, str]]:
-        """Memories that came from a file of this name (None: any), stand in the list of no file below `prefix` and in
-        no row: id and text."""
+        """Yield memories that came from a file of this name (None: any) and are in no row and in no list of a file
+        below `prefix`: id and text."""
         rows = self.connection.execute(
             "select id, content from memory where (origin = ?1 or ?1 is null)"
             " and not exists(select 1 from listed where id = memory.id and substr(path, 1, length(?2)) = ?2)"
@@ -271,17 +274,17 @@ class StateDb:
         return list(rows)
 
     def listed(self, prefix: str) -> set[str]:
-        """Records that files of the head below `prefix` list."""
+        """Return the records that files of the head below `prefix` list."""
         rows = self.connection.execute("select id from listed where substr(path, 1, length(?1)) = ?1", (prefix,))
         return {row[0] for row in rows}
 
     def vectors_of(self, record_id: str) -> list[str]:
-        """The indexes that list a vector of a record in the head."""
+        """Return the indexes that list a vector of a record in the head."""
         rows = self.connection.execute("select path from vector where id = ? order by path", (record_id,))
         return [path for (path,) in rows]
 
     def winner(self, record_id: str) -> str:
-        """The id of the record that counts in a chain that goes through `record_id` (forwards)."""
+        """Return the id of the current record of a chain that goes through `record_id` (forwards)."""
         known = {record_id}
         while True:
             row = self.connection.execute(
@@ -293,14 +296,14 @@ class StateDb:
             known.add(record_id)
 
     def successor_of(self, record_id: str) -> str | None:
-        """The record that came directly after one in its chain, the last one where there are several."""
+        """Return the direct successor of a record in its chain, the last one if there are several."""
         row = self.connection.execute(
             "select id from successor where supersedes = ? order by place desc limit 1", (record_id,)
         ).fetchone()
         return None if row is None else str(row[0])
 
     def chain_of(self, record_id: str) -> list[str]:
-        """All records that are joined with one by superseding it, or being superseded, as they were appended."""
+        """Return all records that supersede each other directly or indirectly, as they were appended."""
         found, new = {record_id: 0}, [record_id]
         while new:
             one = new.pop()
@@ -315,13 +318,13 @@ class StateDb:
 
 
 def is_write_refusal(error: OSError | sqlite3.Error) -> bool:
-    """Return whether nothing is wrong with a cache but that it cannot be written now: a full disk, a lost folder."""
+    """Return whether a cache only cannot be written now: a full disk, a lost folder."""
     return isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _CANNOT_WRITE
 
 
 def _found_before(path: Path, vault_id: str) -> list[tuple[str, Any]]:
-    """Return the facts of a file that cannot be written which say what the last capture found; none where it cannot be
-    read either, or is of another vault."""
+    """Return the facts of a read-only file about what the last capture found; nothing if it cannot be read, or is of
+    another vault."""
     try:
         readable = open_readable(path)
     except (sqlite3.Error, OSError):
@@ -329,7 +332,7 @@ def _found_before(path: Path, vault_id: str) -> list[tuple[str, Any]]:
     try:
         before = StateDb(readable.connection, path, is_lasting=False)
         return [(key, before.get(key)) for key in FOUND_BY_CAPTURE] if before._fits(vault_id) else []
-    except (sqlite3.Error, ValueError):  # a damaged file; msgspec's errors are among them
+    except (sqlite3.Error, ValueError):  # a damaged file; errors of msgspec are ValueErrors
         return []
     finally:
         readable.connection.close()
@@ -338,7 +341,8 @@ def _found_before(path: Path, vault_id: str) -> list[tuple[str, Any]]:
 
 
 def _held(number: int) -> int | str:
-    """A number of a stat as a column holds it: a time after 2262, or an inode of 64 bits, is no SQLite integer."""
+    """Return a number of a stat as a column can hold it: a time after 2262, or an inode of 64 bits, is no SQLite
+    integer."""
     return number if -_LARGEST <= number <= _LARGEST else str(number)
 
 

@@ -1,4 +1,4 @@
-"""What documents of a state say. Another program may have written them: what has another shape is passed over."""
+"""Documents of a state. Another program may have written them: items with an unknown shape are skipped."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def keeps_all_rights(state: State) -> bool:
 
 
 def find_workspace_mode(state: State) -> int:
-    """The rights that a workspace is made with."""
+    """Return the mode with which a workspace is created."""
     return _mode(state, WORKSPACE_MODE, "755")
 
 
 def find_home_mode(state: State) -> int:
-    """The rights that the runtime's own folder is made with."""
+    """Return the mode with which the runtime's own folder is created."""
     return _mode(state, HOME_MODE, "700")
 
 
@@ -38,29 +38,29 @@ def _mode(state: State, name: str, usual: str) -> int:
 
 
 def parse_document(data: bytes | None) -> JsonObject:
-    """The document in these bytes, an empty one where there is none."""
+    """Return the document in these bytes, an empty one for None."""
     document = {} if data is None else json_codec.decode_json(data)
     return document if isinstance(document, dict) else {}
 
 
 def load_document(state: State, path: str) -> JsonObject:
-    """A document of a state, an empty one where there is none."""
+    """Return a document of a state, an empty one if there is none."""
     return parse_document(None if state.entry(path) is None else state.body(path))
 
 
 def list_credentials(document: JsonObject) -> list[JsonObject]:
-    """The credential records that have an id."""
+    """Return the credential records that have an id."""
     listed = document.get("credentials")
     return [each for each in listed if isinstance(each, dict) and "id" in each] if isinstance(listed, list) else []
 
 
 def load_credentials(state: State) -> dict[str, JsonObject]:
-    """The credential records of a state by id."""
+    """Return the credential records of a state by id."""
     return {str(each["id"]): each for each in list_credentials(load_document(state, archive_layout.CREDENTIALS))}
 
 
 def list_capabilities(identity: JsonObject) -> list[JsonObject]:
-    """The agent's own capabilities that have a name."""
+    """Return the agent's own capabilities that have a name."""
     structured = identity.get("structured")
     listed = structured.get("capabilities") if isinstance(structured, dict) else None
     found = listed if isinstance(listed, list) else []
@@ -68,5 +68,5 @@ def list_capabilities(identity: JsonObject) -> list[JsonObject]:
 
 
 def filter_texts(value: object) -> list[str]:
-    """The texts in what should be a list of them."""
+    """Return the texts in what should be a list of them."""
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

@@ -1,5 +1,5 @@
-"""What a runtime must survive as a whole, as tests: subclass `RuntimeConformance` in a test module, pytest does the
-rest. It holds all tests of an adapter alone (`lifeboat_adapters.testing`), too."""
+"""Tests of what a runtime must survive: subclass `RuntimeConformance` in a test module, pytest does the rest. It
+includes all tests of an adapter alone (`lifeboat_adapters.testing`)."""
 
 from __future__ import annotations
 

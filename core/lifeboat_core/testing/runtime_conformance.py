@@ -182,7 +182,7 @@ def _memories(fates: Iterable[JsonObject], outcomes: Iterable[str]) -> int:
 
 
 def _running(harness: Harness) -> Any:
-    """The same home, and a runtime that says that it is at work."""
+    """Return the same home with a runtime that is at work."""
     adapter = harness.adapter
 
     class AtWork:

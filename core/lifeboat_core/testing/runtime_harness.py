@@ -25,14 +25,15 @@ from lifeboat_core.restore import RestoreOptions, RestoreReport, carry_out_plan,
 
 
 class LaterClock(SystemClock):
-    """An hour ahead: nothing on the disk is young enough to be read twice."""
+    """A clock that is an hour ahead: no file on the disk is young enough to be read twice."""
 
     def now(self) -> datetime:
         return super().now() + timedelta(hours=1)
 
 
 def context_for(adapter: Adapter, made: SampleInstallation, home: Path) -> Context:
-    """A context whose home is `home` and which knows the adapter under test beside those of the registry."""
+    """Return a context whose home is `home` and which knows the adapter under test in addition to those of the
+    registry."""
 
     class UnderTest(Context):
         def adapter(self, runtime: str) -> Adapter:
@@ -59,13 +60,13 @@ class Harness:
 
     @classmethod
     def begin(cls, adapter: Adapter, made: SampleInstallation, home: Path) -> Harness:
-        """Captures the installation for the first time."""
+        """Capture the installation for the first time."""
         context = context_for(adapter, made, home)
         agent, _ = manage_agents.protect_workspace(context, made.workspace, runtime=adapter.runtime)
         return cls(adapter, made, context, agent)
 
     def capture(self, *, full: bool = False) -> CaptureReport:
-        """`full` reads everything, whatever its stat says."""
+        """Capture again; `full` reads everything, whatever its stat says."""
         return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id), full=full)
 
     def restore(self, target: Path, **options: Any) -> RestoreReport:
@@ -73,7 +74,7 @@ class Harness:
         return restore_agent(self.context, manage_agents.load_agent(self.context, self.agent.id), wanted)
 
     def import_(self, state: State, target: Path) -> RestoreReport:
-        """A state of another agent, which nobody signed."""
+        """Import an unsigned state of another agent."""
         options = RestoreOptions(accept_unsigned=True, yes=True, reindex=False, runtime=self.adapter.runtime)
         return carry_out_plan(self.context, plan_restore(self.context, state, target, options))
 
@@ -81,17 +82,17 @@ class Harness:
         return self.adapter.locate(workspace, self.context.environment, self.context.user_home)
 
     def files(self, workspace: Path) -> Mapping[str, bytes]:
-        """The files of a workspace that a capture keeps, by archive path."""
+        """Return the files of a workspace that a capture keeps, by archive path."""
         first, *_ = self.adapter.roots(self.installation(workspace))
         found = files_of(self.adapter, self.installation(workspace))
         return {path: data for path, data in found.items() if path.startswith(first.prefix)}
 
     def rows(self, workspace: Path) -> list[JsonObject]:
-        """The rows of the runtime's memory, none for a runtime that keeps it in files."""
+        """Return the rows of the runtime's memory, nothing for a runtime that keeps it in files."""
         return [row.values for row in rows_of(self.adapter, self.installation(workspace))]
 
     def memories(self, agent: Agent | None = None) -> dict[str, str]:
-        """What the newest captured state remembers, by id."""
+        """Return what the newest captured state remembers, by id."""
         with self.context.vault((agent or self.agent).id) as vault:
             return memories_of(vault.state())
 

@@ -1,4 +1,4 @@
-"""Figures, times and paths as people read them."""
+"""Numbers, times and paths as people read them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lifeboat_core.texts.safe_text import UNSAFE, name_text
 
 NO_BREAK = "\u00a0"
 _NAMED = 5
-"""Numbers that a sentence names; of more it says how many there are."""
+"""Numbers that a sentence names; of more numbers it gives the count."""
 _STEERING = dict.fromkeys(UNSAFE, " ")
 
 
 def size_text(count: int) -> str:
-    """Bytes for people: `9.4 KB`."""
+    """Return bytes for people: `9.4 KB`."""
     value = float(count)
     for unit in ("B", "KB", "MB", "GB"):
         if value < 1000 or unit == "GB":
@@ -27,17 +27,17 @@ def size_text(count: int) -> str:
 
 
 def count_text(count: int, one: str, many: str = "") -> str:
-    """`1 memory`, `2 memories`, `3 files`."""
+    """Return `1 memory`, `2 memories`, `3 files`."""
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def join_names(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def sequences_text(numbers: Sequence[int]) -> str:
-    """`sequence 3`, `sequences 3 and 4`; of many the first ones, and how many more there are."""
+    """Return `sequence 3`, `sequences 3 and 4`; of many the first ones, and how many more there are."""
     named = [str(number) for number in numbers[:_NAMED]]
     if len(numbers) > _NAMED:
         named.append(f"{len(numbers) - _NAMED} more")
@@ -45,7 +45,7 @@ def sequences_text(numbers: Sequence[int]) -> str:
 
 
 def age_text(seconds: float) -> str:
-    """An age for people: `12 seconds`, `3 minutes`, `5 hours`, `2 days`. A clock that was set back gives 0."""
+    """Return an age for people: `12 seconds`, `3 minutes`, `5 hours`, `2 days`. A clock that was set back gives 0."""
     for limit, unit, length in ((120, "second", 1), (7200, "minute", 60), (172800, "hour", 3600)):
         if seconds < limit:
             return count_text(max(0, int(seconds // length)), unit)
@@ -53,12 +53,12 @@ def age_text(seconds: float) -> str:
 
 
 def time_text(timestamp: str) -> str:
-    """A timestamp for people, in their own time: `2026-11-20 19:40`."""
+    """Return a timestamp for people, in local time: `2026-11-20 19:40`."""
     return times.parse_time(timestamp).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def when_text(text: str) -> str:
-    """A timestamp for people, or what has to happen before, as it is."""
+    """Return a timestamp for people; a text that is no timestamp stays the same."""
     try:
         return time_text(text)
     except ValueError:
@@ -66,7 +66,7 @@ def when_text(text: str) -> str:
 
 
 def snippet_text(text: str, width: int = 160) -> str:
-    """The beginning of a text in one line: no line breaks, and nothing that steers a terminal."""
+    """Return the beginning of a text in one line: no line breaks, no control characters."""
     flat = " ".join(text.split())
     if not flat.isprintable():
         flat = " ".join(flat.translate(_STEERING).split())
@@ -88,30 +88,30 @@ def file_name(path: str) -> str:
 
 
 def quote_argument(name: str) -> str:
-    """A name as it has to be typed in a shell. What cannot be printed is spelled out: a name steers no terminal, also
-    when it is pasted."""
+    """Return a name as it has to be typed in a shell. Unprintable characters are escaped: a name steers no terminal,
+    not even when it is pasted."""
     if name.isprintable():
         return shlex.quote(name)
     return f"$'{''.join(map(_spelled_out, name))}'"
 
 
 def make_state_folder_option(runtime: str, workspace: str) -> tuple[str, ...]:
-    """The option of `restore` that names OpenClaw's own folder around a workspace: on a new machine it is not there
-    yet, and without it neither settings nor credentials would come."""
+    """Return the option of `restore` that names OpenClaw's own folder around a workspace: on a new machine the folder
+    does not exist yet, and without it neither settings nor credentials would be restored."""
     around = Path(workspace).parent
     is_usual = runtime == "openclaw" and (around.name == ".openclaw" or around.name.startswith(".openclaw-"))
     return ("--state-dir", str(around)) if is_usual else ()
 
 
 def _spelled_out(character: str) -> str:
-    """As bash, zsh and ksh read it within $''."""
+    """Return a character as bash, zsh and ksh read it within $''."""
     if character.isprintable():
         return f"\\{character}" if character in "\\'" else character
     return "".join(f"\\{byte:03o}" for byte in character.encode(errors="surrogateescape"))
 
 
 def group_changes(records: Mapping[str, int], raw: Mapping[str, int]) -> list[str]:
-    """Memories and files apart: `["2 memories created, 1 updated", "3 files written, 1 removed"]`."""
+    """Return memories and files separately: `["2 memories created, 1 updated", "3 files written, 1 removed"]`."""
     written = raw.get("put", 0) + raw.get("patched", 0)
     groups = (
         ("memory", "memories", {word: records.get(word, 0) for word in ("created", "updated", "deleted")}),
@@ -121,7 +121,7 @@ def group_changes(records: Mapping[str, int], raw: Mapping[str, int]) -> list[st
 
 
 def _group(one: str, many: str, counts: Mapping[str, int]) -> str:
-    """The noun once, with the first count."""
+    """Return the noun once, with the first count."""
     (word, count), *rest = [(word, count) for word, count in counts.items() if count] or [("", 0)]
     if not count:
         return ""

@@ -1,28 +1,29 @@
-"""Refuse recovery words everywhere but in the fields that are made for them.
+"""Refuse recovery words everywhere except in the fields that are made for them.
 
-A command line stands in the history of the shell, and most fields are shown again or kept in clear.
+A command line is in the history of the shell, and most fields are shown again or kept in clear.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lifeboat_core.errors import WordsMisplaced
+from lifeboat_core.errors import WordsError
 
 _PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
 
 
 def holds_recovery_words(text: str) -> bool:
     """Return whether a text holds the words of a key, in any spelling."""
-    from lifeboat_keys import words_in_texts  # the daemon loads no package of the keys before it has a text
+    from lifeboat_keys import words_in_texts  # the daemon imports no package of the keys before it has a text
 
     return words_in_texts.holds_recovery_words(text)
 
 
 def refuse_in_arguments(arguments: Sequence[str]) -> None:
-    """Raise WordsMisplaced for a command line with the words of a key, also as arguments of one word each."""
+    """Raise WordsError.WORDS_MISPLACED for a command line with the words of a key, also as arguments of one word
+    each."""
     if holds_recovery_words(" ".join(arguments)):
-        raise WordsMisplaced(
+        raise WordsError.WORDS_MISPLACED(
             "the command line holds words of a recovery phrase; nothing was kept, but the history of your shell may "
             "have them: delete the line there",
             fix="lifeboat purge AGENT --text-stdin" if "purge" in arguments else None,
@@ -30,13 +31,13 @@ def refuse_in_arguments(arguments: Sequence[str]) -> None:
 
 
 def refuse_in_environment(environment: Mapping[str, str]) -> None:
-    """Raise WordsMisplaced for a variable of Lifeboat with the words of a key.
+    """Raise WordsError.WORDS_MISPLACED for a variable of Lifeboat with the words of a key.
 
     Only the passphrase may be made of them: an earlier release wrapped keys with such ones, and this one opens them.
     """
     for name, value in environment.items():
         if name.startswith(_PREFIX) and name != _PASSPHRASE and holds_recovery_words(value):
-            raise WordsMisplaced(
+            raise WordsError.WORDS_MISPLACED(
                 f"the variable {name} holds words of a recovery phrase; nothing was kept, but every program of yours "
                 "can read it: take it out of the file that sets it",
                 fix=f"unset {name}",
@@ -44,7 +45,7 @@ def refuse_in_environment(environment: Mapping[str, str]) -> None:
 
 
 def refuse_in_field(field: str, text: str) -> str:
-    """Return the text of a field. Raises WordsMisplaced where it holds the words of a key."""
+    """Return the text of a field. Raises WordsError.WORDS_MISPLACED where it holds the words of a key."""
     if holds_recovery_words(text):
-        raise WordsMisplaced(f"{field} holds words of a recovery phrase; nothing was kept")
+        raise WordsError.WORDS_MISPLACED(f"{field} holds words of a recovery phrase; nothing was kept")
     return text

@@ -1,4 +1,5 @@
-"""JSON that is shown or told. It spells out names of files that are no UTF-8, so that nothing fails to be said.
+"""JSON for people and programs that read output. Names of files that are not UTF-8 are escaped, so that they can be
+shown.
 
 What is signed, hashed or read back by this program is encoded by `lifeboat_alf.common.json_codec`, which refuses such
 names.
@@ -27,15 +28,15 @@ def encode_pretty_json(document: Any) -> bytes:
 
 
 def make_printable(name: str) -> str:
-    """Return a name as JSON can hold it: a byte that is no UTF-8 as `\\xe9`."""
+    """Return a name as JSON can contain it: a byte that is not UTF-8 as `\\xe9`."""
     try:
         return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # half of a pair that stands for no byte
+    except UnicodeEncodeError:  # half of a surrogate pair that represents no byte
         return name.encode("utf-8", "backslashreplace").decode()
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text has no bytes that are no UTF-8."""
+    """Return whether a text is UTF-8 throughout."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,9 +1,9 @@
-"""Names and texts of agents as they may stand on a terminal.
+"""Names and texts of agents in a form that is safe on a terminal.
 
 An agent chooses the names of its files and writes its memories. A line break in a name would begin a line that looks
 like one of Lifeboat's, a control character would steer the terminal, and a mark that turns the direction of writing
 would show the characters of a line in another order. They are written as escapes. Use `name_text` for a name,
-`line_text` for a sentence that may hold names, and `block_text` for a text of several lines.
+`line_text` for a sentence that may contain names, and `block_text` for a text of several lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def name_text(name: object) -> str:
 
 
 def cell_text(text: object) -> str:
-    """Return what stands in a column, on one line: it turns no other column around."""
+    """Return the text of a column on one line: it does not change the direction of other columns."""
     made = line_text(text)
     return made if ISOLATE in made else isolate_text(made)
 
@@ -43,7 +43,7 @@ def isolate_text(text: str) -> str:
 
 
 def line_text(text: object) -> str:
-    """Return a sentence on one line: whatever stands in it begins no second one. Names that are isolated stay so."""
+    """Return a sentence on one line: nothing in it begins another line. Isolated names stay isolated."""
     whole = str(text)
     if ISOLATE not in whole:
         return _UNSAFE.sub(_escape, whole)
@@ -67,7 +67,7 @@ def block_text(text: object) -> str:
 
 
 def json_text(document: str) -> str:
-    """Return a JSON document with everything unsafe as `\\uXXXX`: the same values, and no terminal is steered."""
+    """Return a JSON document with everything unsafe as `\\uXXXX`: the same values, and no effect on a terminal."""
     return _UNSAFE.sub(_json_escape, document)
 
 

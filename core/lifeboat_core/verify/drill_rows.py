@@ -1,7 +1,7 @@
-"""The part of a restore drill that is about databases: what a restore would write for a new installation of the runtime
-is made, and compared row by row with what the state says.
+"""The part of a restore drill about databases: make what a restore would write for a new installation of the runtime,
+and compare it row by row with the state.
 
-Rows with cuts are compared cut, so that no secret is needed and none is written. What is wrong is named by id.
+Rows with cuts are compared cut, so that no secret is needed and none is written. A mismatch is named by its id.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RowComparison(NamedTuple):
 def compare_databases(
     context: Context, state: ProvenState, contents: WantedContents, adapter: Adapter, folder: Path
 ) -> RowComparison:
-    """Make the databases of a state in a folder that is not there yet, and compare them.
+    """Make the databases of a state in a new folder, and compare them.
 
     Raises RuntimeDatabaseError for one that cannot be made or read; OSError when the system stopped it.
     """
@@ -81,13 +81,13 @@ def _make(context: Context, write: DatabaseWrite) -> None:
     try:
         write.write(write.path)
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:  # that says nothing about the copy
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:  # this says nothing about the copy
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(write.path)) from error
         raise RuntimeDatabaseError(f"{write.path.name} cannot be made: {error}") from error
 
 
 def _refused(writes: Iterable[DatabaseWrite]) -> RowComparison:
-    """A new database holds whatever its runtime wrote."""
+    """Report databases of a runtime whose content cannot be compared: a new one contains what the runtime wrote."""
     fates = (fate for write in writes for fate in write.fates)
     refused = [fate for fate in fates if fate.kind in (MEMORY, ROW) and fate.outcome is ItemOutcome.REJECTED]
     return RowComparison(0, [f"{fate.kind} {fate.name}: {fate.reason}" for fate in refused])
@@ -98,8 +98,8 @@ def _refused(writes: Iterable[DatabaseWrite]) -> RowComparison:
 
 @dataclass(slots=True)
 class _ExpectedRows:
-    """Rows that have to be in a table, each only as a digest of the columns that it has: a table has more of them, and
-    fills those that a row lacks."""
+    """Rows that have to be in a table, each as a digest of its own columns: a table has more columns, and fills those
+    that a row lacks."""
 
     columns: tuple[str, ...]
     _digests: dict[str, bytes] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class _ExpectedRows:
         return set(self._digests)
 
     def missing(self, rows: Iterable[Mapping[str, Any]]) -> list[str]:
-        """The names of those that are not among these rows."""
+        """Return the names of expected rows that are not among these rows."""
         found = {_digest(chosen, row) for row in rows for chosen in self._sets}
         return sorted(name for name, digest in self._digests.items() if digest not in found)
 
@@ -127,7 +127,7 @@ def _digest(chosen: tuple[str, ...], row: Mapping[str, Any]) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """A value whatever the type of its column made of it: a number in a column of text is text."""
+    """Return a value independent of its column's type: a number in a text column is text."""
     value = as_json(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -195,7 +195,7 @@ def _memory_rows(store: MemoryTable) -> Iterator[JsonObject]:
 
 
 def _compared_tables(tables: Mapping[str, bytes], writes: Iterable[DatabaseWrite]) -> RowComparison:
-    """Rows that a write says it holds as they are. A table of an archive is called as it is in its database."""
+    """Compare the rows that a write keeps unchanged. A table of an archive has its name in the database."""
     count, wrong = 0, []
     for write in writes:
         accepted = {fate.name for fate in write.fates if fate.kind == ROW and fate.outcome is ItemOutcome.ACCEPTED}

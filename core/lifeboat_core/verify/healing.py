@@ -1,7 +1,7 @@
-"""What a vault has lost, read again from where it still is: bytes from the workspace, bytes and rows from a remote.
+"""Read again what a vault has lost from where it still is: bytes from the workspace, bytes and rows from a remote.
 
-Bytes are held against the leaf of the damaged body, the rows of a sequence against its signed digest, so a source need
-not be trusted.
+Bytes are verified against the leaf of the damaged body, the rows of a sequence against its signed digest, so the source
+need not be trusted.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Stays = dict[int, list[HistoryItem]]
 _SMALL = 1 << 26
 """Bytes."""
 _NOT_AS_SIGNED = (AlfError, DraftInvalid, RemoteDamaged, UnknownAtRemote, VaultDamaged, BodyAbsent)
-"""What is wrong with one state of a remote: others of it may be right."""
+"""Errors about one state of a remote: its other states may be right."""
 
 
 class _BytesLacking(Exception):
@@ -62,8 +62,8 @@ class _BytesLacking(Exception):
 class Healing:
     """One try to mend what a verification found, from the workspace and from each remote.
 
-    `healed` says what is as it was again, `missed` why remotes could not give more, `lost` what is still damaged, all
-    as sentences. They are filled as the work goes on, so that they also hold where it ends with an error.
+    `healed` says what was restored, `missed` why remotes could not give more, `lost` what is still damaged, all as
+    sentences. They are filled during the work, so that they are also valid if it ends with an error.
     """
 
     def __init__(self, context: Context, agent: Agent, tell: Tell) -> None:
@@ -77,14 +77,15 @@ class Healing:
         self._takes_gaps = False
 
     def run(self, found: Verification) -> None:
-        """The caller does not hold the agent's lock: remotes are asked without it, so captures and restores go on.
+        """Mend what was found. The caller does not hold the agent's lock: remotes are asked without it, so captures and
+        restores continue.
 
         Raises Busy, VaultFull, VaultBusy, VaultUnusable, VaultDamaged.
         """
         with self._context.vault(self._agent.id) as vault:
             self._locked(lambda: self._look(vault, found))
             is_complete = self._ask_all(vault)
-            # A row without its bytes is the last resort: once it is there, no remote is asked for them any more.
+            # A row without its bytes is the last resort: no remote is asked for its bytes afterwards.
             if is_complete and self._has_gaps:
                 self._takes_gaps = True
                 self.missed.clear()
@@ -92,7 +93,7 @@ class Healing:
             self._locked(lambda: self._settle(vault))
 
     def _ask_all(self, vault: Vault) -> bool:
-        """Ask one remote after the other until nothing is damaged; whether every one could be asked."""
+        """Ask one remote after the other until nothing is damaged; return whether every one could be asked."""
         is_complete = True
         for config in remote_registry.list_usable_remotes(self._context):
             if not vault.damaged_states():
@@ -119,7 +120,7 @@ class Healing:
         return purge_exchange.retry_while_busy(alone)
 
     def _look(self, vault: Vault, found: Verification) -> None:
-        """Note all that is damaged, and mend what this machine can mend."""
+        """Note all damage, and mend what this machine can mend alone."""
         with contextlib.suppress(VaultDamaged):
             self.healed += heal_from_workspace(self._context, self._agent, vault, found.damaged)
         vault.check_rows(found.damaged)
@@ -128,8 +129,8 @@ class Healing:
             self.healed.append(f"{sequences_text(derived)}: what follows from the rows was derived from them again")
 
     def _settle(self, vault: Vault) -> None:
-        """Say what is lost. Where that is the newest sequence, the next capture reads the whole workspace, and what it
-        makes rests on the rows that there are."""
+        """Report what is lost. If the newest sequence is affected, the next capture reads the whole workspace and rests
+        on the rows that exist."""
         vault.check_rows()
         left, head = vault.damaged_states(), vault.head()
         if not left:
@@ -138,7 +139,7 @@ class Healing:
         what = "rows or bytes were lost or changed, and no remote that could be asked has them as they were"
         self.lost.append(f"{sequences_text(left)}: {what}")
         if head is not None and head.number in vault.broken_states():
-            # First: after a crash between the two a capture would take files for captured that no row names any more.
+            # First: after a crash between the two a capture would count files as captured that no row names any more.
             delete_cache(self._context.home.state_file(self._agent.id))
             reach_crash_point(CrashPoint.MEND_GIVEN_UP)
             vault.follow_rows()
@@ -146,11 +147,12 @@ class Healing:
     # One remote -------------------------------------------------------------------------------------------------
 
     def _ask(self, vault: Vault, config: RemoteConfig) -> None:
-        """Raises LifeboatError. What was purged is exchanged first: nothing of it comes back with what was lost."""
+        """Mend from one remote. Purges are exchanged first: nothing that was purged comes back. Raises
+        LifeboatError."""
         with contextlib.closing(open_remote(self._context, config)) as remote:
             check_identity(self._context, config, remote)
             purge_exchange.exchange_purges(self._context, self._agent, config, vault, remote)
-            with contextlib.suppress(VaultDamaged):  # where rows cannot be read they are put back first
+            with contextlib.suppress(VaultDamaged):  # rows that cannot be read are restored first
                 self._bodies_from(vault, config, remote)
             self._states_from(vault, config, remote)
             self._bodies_from(vault, config, remote)
@@ -161,8 +163,8 @@ class Healing:
             vault.check_damage()
 
     def _states_from(self, vault: Vault, config: RemoteConfig, remote: Remote) -> None:
-        """Put back each damaged sequence that the remote keeps under the same digest, the newest first: what puts one
-        right may put others right."""
+        """Restore each damaged sequence that the remote keeps under the same digest, the newest first: one can repair
+        others."""
         damaged = vault.damaged_states()
         there = {row.number: row.digest for row in remote.sequences(self._agent.id)} if damaged else {}
         common = {number for number in damaged if there.get(number) == vault.sequence(number).digest}
@@ -203,8 +205,8 @@ class Healing:
 
 
 def heal_from_workspace(context: Context, agent: Agent, vault: Vault, damaged: Collection[int]) -> list[str]:
-    """Heal objects that are files of the workspace, or of the runtime's own folder, as they stand there now. Return a
-    sentence for each. Raises VaultFull, VaultBusy."""
+    """Heal objects that are unchanged files of the workspace, or of the runtime's own folder. Return a sentence for
+    each. Raises VaultFull, VaultBusy."""
     if not damaged:
         return []
     folders = _folders(context, agent)
@@ -217,7 +219,7 @@ def heal_from_workspace(context: Context, agent: Agent, vault: Vault, damaged: C
 
 
 def _damaged_still(vault: Vault, damaged: Collection[int]) -> Stays:
-    """Return the stays of those that are damaged: an object can rest on the bytes of one that was healed."""
+    """Return the stays of objects that are still damaged: an object can rest on the bytes of a healed one."""
     found: Stays = {}
     for item in vault.history():
         if item.object in damaged:
@@ -239,8 +241,8 @@ def _folders(context: Context, agent: Agent) -> dict[str, Path]:
 
 
 def _live(context: Context, stay: HistoryItem, folders: Mapping[str, Path]) -> bytes | None:
-    """Return the bytes of a file of an entry's name, None where there is none, or a large one of another size. That of
-    a small one is not compared: the size that is kept may be what was changed."""
+    """Return the bytes of the file with an entry's name; None if there is none, or a large one of another size. The
+    size of a small one is not compared: the kept size may be what was damaged."""
     path = stay.path or ""
     prefix = next((each for each in folders if path.startswith(each)), None)
     if prefix is None:
@@ -262,7 +264,7 @@ def _bodies_from(agent: Agent, vault: Vault, config: RemoteConfig, remote: Remot
             continue
         with pulling.open_remote_state(remote, agent.id, number) as state:
             for each, stays in here.items():
-                del left[each]  # where it stands in another state the bytes are the same
+                del left[each]  # in another state that has it the bytes are the same
                 body = _body(state, stays[0])
                 if body is not None and vault.heal(each, body):
                     healed.append(f"{_name(stays[0])}: its damaged bytes were read again from {config.name}")
@@ -274,7 +276,7 @@ def _holds(stay: HistoryItem, number: int) -> bool:
 
 
 def _body(state: State, stay: HistoryItem) -> bytes | None:
-    """Return the bytes that a state has where a damaged object stands here."""
+    """Return the bytes that a state has in the place of a damaged object."""
     if stay.record_id is not None:
         record = state.record(stay.record_id)
         return None if record is None else record.line

@@ -1,8 +1,9 @@
-"""What "verified" means: read back from the vault, digest and signature checked (docs/health.md).
+"""Verification: a copy is verified when it was read back from the vault and its digest and signature were right
+(docs/health.md).
 
-Every day a *sample*: the newest sequence's digest and signature over everything it holds, and some of its bodies read
-back. Every month, and whenever somebody asks, a *drill*: the copy is restored aside and every byte compared; `whole`
-checks every other kept sequence too.
+A daily *sample* verifies the newest sequence's digest and signature over everything it holds, and reads back some of
+its bodies. A monthly *drill*, which a user can also start, restores the copy aside and compares every byte; with
+`whole` it verifies every other kept sequence too.
 """
 
 from __future__ import annotations
@@ -50,22 +51,24 @@ from lifeboat_vault.vault import state_inventory as inventories
 from lifeboat_vault.vault.state_inventory import ProvenState
 
 BODIES = 64
-"""Of entries, and as many of records, a sample reads back."""
+"""How many entries, and how many records, a sample reads back."""
 SECONDS = 20.0
-"""That a sample may take for it."""
+"""The time limit for that."""
 _ABOUT_THE_NAME = frozenset((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, errno.EEXIST, errno.ENOTDIR, errno.EISDIR))
-"""What this file system has against a file. Anything else (no space, I/O) says nothing about the copy."""
+"""Errors of this file system about a file's name. Other errors (no space, I/O) say nothing about the copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """What a drill found. `files` were written and compared; `compared_live` of them also with the workspace, where
-    the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
-    described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared.
-    `damaged` names databases that SQLite finds damaged, and that are the same in the workspace; `not_captured` says
-    what is not in the sequence, where it is the newest, `over_limit` how many of these files wait for the user and
-    `unread` how many could not be read. `healed` says which damaged bytes and rows were read again, and from
-    where."""
+    """The result of a drill.
+
+    `files` were written and compared; `compared_live` of them also with the workspace, where the file is unchanged.
+    `mismatches` are sentences, none if all is well; `absent` large files are only described; `whole` says that every
+    kept sequence was verified too. `rows` of databases were made and compared. `damaged` names databases that SQLite
+    finds damaged and that are the same in the workspace; `not_captured` says what is not in the newest sequence,
+    `over_limit` how many of these files wait for the user and `unread` how many could not be read. `healed` says which
+    damaged bytes and rows were read again, and from where.
+    """
 
     agent: str
     sequence: int
@@ -92,10 +95,13 @@ class Drill:
 
 @dataclass(frozen=True, slots=True)
 class VerificationSample:
-    """What a sample found. The digest and the signature of `sequence` cover everything; `files` and `records` say how
-    many bodies of each were read back, `bytes` their size; `hurried`: time was over before all that were chosen.
-    `sequence` is None where even its row cannot be read. `healed` says which damaged bytes and rows were read again,
-    and from where; then all of the sequence was looked at once more."""
+    """The result of a sample.
+
+    The digest and the signature of `sequence` cover everything; `files` and `records` say how many bodies of each were
+    read back, `bytes` their size; `hurried`: the time was over before all chosen ones were read. `sequence` is None if
+    even its row cannot be read. `healed` says which damaged bytes and rows were read again, and from where; then all of
+    the sequence was verified again.
+    """
 
     agent: str
     sequence: int | None
@@ -123,10 +129,10 @@ def sample_vault(
     seconds: float = SECONDS,
     chance: random.Random | None = None,
 ) -> VerificationSample:
-    """Check the newest sequence in little time: its digest over every path, record and leaf, its signature, and of its
-    entries and its records each up to `bodies`, by chance, read back and held against their leaves.
+    """Verify the newest sequence quickly: its digest over every path, record and leaf, its signature, and up to
+    `bodies` of its entries and of its records, chosen at random and compared with their leaves.
 
-    When nothing is wrong, and nothing worse was found before, the sequence becomes the last verified one. Raises
+    If nothing is wrong, and nothing worse was found before, the sequence becomes the last verified one. Raises
     NothingToRestore, Busy.
     """
     begun = time.monotonic()
@@ -154,15 +160,14 @@ def sample_vault(
 def _verified(
     context: Context, agent: Agent, look: Callable[[Vault], Verification], tell: Tell
 ) -> Iterator[tuple[Vault, Verification, Healing]]:
-    """Open the vault under the agent's lock and look at it. What is damaged there, or was when it was last looked at,
-    is mended first, without the lock, and looked at again."""
+    """Verify the vault under the agent's lock. What is or was damaged is mended without the lock and verified again."""
     healing = Healing(context, agent, tell)
     with contextlib.ExitStack() as held:
         vault = _hold(context, agent, held)
         found = look(vault)
         if found.damaged or found.broken or vault.damaged_states():
             held.close()
-            with _if_it_can_be_written(), contextlib.suppress(VaultDamaged):  # which the second look names
+            with _if_it_can_be_written(), contextlib.suppress(VaultDamaged):  # the second verification names it
                 healing.run(found)
             vault = _hold(context, agent, held)
             found = look(vault)
@@ -189,12 +194,12 @@ def _of_sample(agent: Agent, found: Verification, healing: Healing) -> Verificat
 
 
 def _if_it_can_be_written() -> AbstractContextManager[None]:
-    """On a read-only or full disk a verification says what it found, and `status` says that nothing can be written."""
+    """On a read-only or full disk, report the result without noting it; `status` reports the disk."""
     return contextlib.suppress(VaultFull, VaultUnusable)
 
 
 def _remember_sample(vault: Vault, result: VerificationSample) -> None:
-    """What a drill found wrong only a drill takes back, and a copy that does not hold is not a verified one."""
+    """Note the result of a sample. Only a drill clears what a drill found, and a damaged copy is not a verified one."""
     if not result.ok:
         if vault.get(DAMAGED) is None:
             damage = {"sequence": result.sequence, "whole": False, "first": result.mismatches[0]}
@@ -212,9 +217,9 @@ def _sentences(kept: Verification, healing: Healing) -> list[str]:
 def drill_vault(
     context: Context, agent: Agent, number: int | None = None, *, whole: bool = False, tell: Tell = tell_nobody
 ) -> Drill:
-    """Try out a restore of a sequence (the newest unless named). `whole` checks every other kept one as well.
+    """Try a restore of a sequence (default: the newest). `whole` verifies every other kept one as well.
 
-    When nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
+    If nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
     tell("Reading back what is kept", 0, None)
     chosen = number
@@ -239,7 +244,7 @@ def drill_vault(
 
 
 def _remember(vault: Vault, result: Drill, now: str) -> None:
-    """For `status`: which sequence holds, or what was found not to; only a look at as much takes that back."""
+    """Note for `status` which sequence was verified, or what is wrong; only an equally thorough check clears that."""
     if not result.ok:
         found = {"sequence": result.sequence, "whole": result.whole, "first": result.mismatches[0]}
         vault.set(DAMAGED, found, kind="damaged")
@@ -274,8 +279,8 @@ def drill_state(
 ) -> Drill:
     """Restore a state into a folder of its own by the code of a restore, and compare every byte with the state.
 
-    `found`: mismatches that are known already. `is_local`: the state is this machine's, so files of the workspace that
-    are as they were captured are compared too. Raises RemoteError for a remote that cannot be asked now.
+    `found`: known mismatches. `is_local`: the state is of this machine, so unchanged files of the workspace are
+    compared too. Raises RemoteError for a remote that cannot be asked now.
     """
     signed = state.sequence.signature is not None
     try:
@@ -331,7 +336,7 @@ def _under(folder: Path, wanted: dict[str, WantedFile]) -> Iterator[tuple[Path, 
 def _write_and_compare(
     files: FileOperations, state: ProvenState, items: list[tuple[Path, WantedFile]], tell: Tell
 ) -> list[str]:
-    """Files with cuts are compared cut, so that no secret is needed and none is written."""
+    """Write and compare files. Files with cuts are compared cut, so that no secret is needed and none is written."""
     stage = FileStager(files, state, None, count_units(tell, "Writing files aside", len(items)))
     found = []
     for path, item in items:
@@ -353,8 +358,8 @@ def _write_and_compare(
 def _check_databases(
     files: FileOperations, items: list[tuple[Path, WantedFile]], scratch: Path, live: LiveFiles
 ) -> tuple[list[str], list[str]]:
-    """Open every database that was written aside. Returns what SQLite finds wrong, first of those that the copy is to
-    blame for, then of those that are the same in the workspace."""
+    """Open every database that was written aside. Return what SQLite finds wrong with the copy, then with databases
+    that are the same in the workspace."""
     copies: list[str] = []
     in_both: list[str] = []
     for path, item in items:
@@ -369,7 +374,7 @@ def _check_databases(
 
 
 def _differences(files: FileOperations, path: Path, item: WantedFile) -> Iterator[str]:
-    """What of a restored file is not as the state says."""
+    """Yield what of a restored file differs from the state."""
     try:
         status = files.lstat(path)
         problem = _problem(files, path, item, status)
@@ -405,7 +410,7 @@ def _holds(item: WantedFile, data: bytes) -> bool:
 
 
 def _compare_live(live: LiveFiles, items: Iterable[WantedFile]) -> tuple[int, list[str]]:
-    """Compare with the workspace where size and time say that a file is as it was captured."""
+    """Compare with the workspace where size and time say that a file is unchanged since its capture."""
     compared, found = 0, []
     for item in items:
         if item.kind == FILE and not item.cuts and item.entry is not None and item.data is None:
@@ -419,13 +424,13 @@ def _compare_live(live: LiveFiles, items: Iterable[WantedFile]) -> tuple[int, li
 
 
 def find_last_verified(context: Context, agent: Agent) -> tuple[int, datetime] | None:
-    """Which sequence was last tried out with success, and when; None for none."""
+    """Return the sequence that last passed a drill or sample, and when; None for none."""
     with context.vault(agent.id) as vault:
         found = vault.get(LAST_VERIFIED)
     return None if found is None else (int(found["sequence"]), times.parse_time(found["time"]))
 
 
 def measure_verified_age(context: Context, agent: Agent) -> float | None:
-    """The age of the last verified copy; None when there is none."""
+    """Return the age of the last verified copy; None when there is none."""
     found = find_last_verified(context, agent)
     return None if found is None else max(0.0, (context.clock.now() - found[1]).total_seconds())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_core.errors import DoesNotAnswer, ServiceError
+from lifeboat_core.errors import ServiceError
 from lifeboat_daemon.control import client_conversation, daemon_client, json_rpc, socket_address
 from lifeboat_daemon.control.client_conversation import ClientConversation
 from lifeboat_daemon.control.control_methods import ControlMethod, HelloAnswer
@@ -50,14 +50,14 @@ class AsyncDaemonClient:
         cls, home: Home, files: FileOperations, timeout: float = 2.0, *, app: str = "lifeboat"
     ) -> AsyncDaemonClient:
         """Connect and send hello, both within `timeout` seconds; `app` names the program. Raises NotRunning,
-        DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
+        ServiceError.DOES_NOT_ANSWER, OtherRelease, NotAllowed, ServiceError."""
         where = socket_address.find_address(home, files)
         try:
             async with asyncio.timeout(timeout):
                 made = cls(*await _open(where), where)
                 await made._introduce(app)
         except TimeoutError:
-            raise DoesNotAnswer(f"nothing came from {where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"nothing came from {where} in time") from None
         return made
 
     async def _introduce(self, app: str) -> None:
@@ -75,7 +75,8 @@ class AsyncDaemonClient:
 
     async def call(self, method: str, /, **parameters: object) -> JsonObject:
         """Call a method by name and wait for its answer without a time limit. Raises the error that the method failed
-        with; DoesNotAnswer when the daemon ends before it answers. Cancelling ends the wait, not the work."""
+        with; ServiceError.DOES_NOT_ANSWER when the daemon ends before it answers. Cancelling ends the wait, not the
+        work."""
         if self._end is not None:
             raise self._end
         number, line = self._talk.request(method, parameters)
@@ -88,13 +89,13 @@ class AsyncDaemonClient:
             self._waiting.pop(number, None)
 
     async def ask(self, method: ControlMethod[R], /, **parameters: object) -> R:
-        """Call a method and decode its answer. Raises what `call` raises; DoesNotAnswer when the method's time limit is
-        reached; OtherRelease for an answer of another shape."""
+        """Call a method and decode its answer. Raises what `call` raises; ServiceError.DOES_NOT_ANSWER when the
+        method's time limit is reached; OtherRelease for an answer of another shape."""
         try:
             async with asyncio.timeout(method.patience):
                 return method.result(await self.call(method.name, **parameters))
         except TimeoutError:
-            raise DoesNotAnswer(f"nothing came from {self._where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"nothing came from {self._where} in time") from None
 
     async def events(self) -> AsyncIterator[JsonObject]:
         """Yield events from now on until the connection ends. The last one is `goodbye` or `lost` if the daemon had
@@ -128,13 +129,13 @@ class AsyncDaemonClient:
 
     async def _read(self) -> None:
         """Read until the connection ends, then wake every waiting caller."""
-        end: LifeboatError = DoesNotAnswer("it ended the connection")
+        end: LifeboatError = ServiceError.DOES_NOT_ANSWER("it ended the connection")
         try:
             while data := await self._reader.read(_PIECE):
                 self._talk.take(data)
                 self._hand_out()
         except OSError as error:
-            end = DoesNotAnswer(f"it ended the connection: {error.strerror or error}")
+            end = ServiceError.DOES_NOT_ANSWER(f"it ended the connection: {error.strerror or error}")
         except ServiceError as error:
             end = error
         finally:

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import BadRequest, Cancelled, DoesNotAnswer, ServiceError
+from lifeboat_core.errors import BadRequest, Cancelled, ServiceError
 from lifeboat_daemon.control import json_rpc
 from lifeboat_daemon.control.client_outbox import ClientOutbox
 from lifeboat_daemon.control.json_rpc import RpcRequest, UnusableRequest
@@ -84,8 +84,8 @@ class ConnectionHub:
             self.alone.set()
 
     def make_room(self) -> None:
-        """When the maximum is reached, drop the oldest connection that has not said hello. Raises DoesNotAnswer when
-        all have."""
+        """When the maximum is reached, drop the oldest connection that has not said hello. Raises
+        ServiceError.DOES_NOT_ANSWER when all have."""
         most = self.limits.connections
         leaving, silent = self._at(ConnectionStage.LEAVING), self._at(ConnectionStage.GREETING)
         here = len(self.connections) - len(leaving)
@@ -94,7 +94,7 @@ class ConnectionHub:
         if here < most:
             return
         if not silent:
-            raise DoesNotAnswer(f"{most} programs are connected to it, that is the most")
+            raise ServiceError.DOES_NOT_ANSWER(f"{most} programs are connected to it, that is the most")
         silent[0].leave(b"")
 
     def _at(self, stage: ConnectionStage) -> list[ClientConnection]:
@@ -212,7 +212,9 @@ class ClientConnection(asyncio.Protocol):
         elif request.method == json_rpc.HELLO:
             self._answer(request, _unusable(json_rpc.INVALID_REQUEST, "hello was said already", request.id))
         elif self._desk.is_closing:
-            self._answer(request, json_rpc.encode_failure(request.id, DoesNotAnswer("it is about to end")))
+            self._answer(
+                request, json_rpc.encode_failure(request.id, ServiceError.DOES_NOT_ANSWER("it is about to end"))
+            )
         elif request.method in self._desk.handlers:
             self._begin(request, self._desk.handlers[request.method])
         else:

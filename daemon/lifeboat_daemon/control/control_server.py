@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import BadRequest, DoesNotAnswer, NotAllowed, OtherRelease, ServiceError
+from lifeboat_core.errors import BadRequest, NotAllowed, OtherRelease, ServiceError
 from lifeboat_core.home.context import Context
 from lifeboat_core.system_refusals import convert_system_error
 from lifeboat_daemon.control import json_rpc, peer_user, socket_address
@@ -79,8 +79,8 @@ class ControlServer:
         return len(self._desk.connections)
 
     async def start(self) -> None:
-        """Start listening. The caller holds the daemon's lock. Raises AlreadyRunning, NotAllowed, ServiceError,
-        SystemRefused; in that case nothing listens."""
+        """Start listening. The caller holds the daemon's lock. Raises ServiceError.ALREADY_RUNNING, NotAllowed,
+        ServiceError, SystemRefused; in that case nothing listens."""
         self._desk.is_closing = False
         try:
             self._listener = self._bind()
@@ -183,9 +183,10 @@ class ControlServer:
             raise NotAllowed(f"it serves the user with the number {os.geteuid()}, not {user}", fix="")
 
     def _greet(self, parameters: JsonObject) -> JsonObject:
-        """Answer `hello`. Raises NotAllowed, BadRequest, OtherRelease; DoesNotAnswer once the server stops."""
+        """Answer `hello`. Raises NotAllowed, BadRequest, OtherRelease; ServiceError.DOES_NOT_ANSWER once the server
+        stops."""
         if self._listener is None:
-            raise DoesNotAnswer("it is about to end")
+            raise ServiceError.DOES_NOT_ANSWER("it is about to end")
         proof = {}
         where = self._listener.address
         if isinstance(where, LoopbackAddress):

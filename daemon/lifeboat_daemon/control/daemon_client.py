@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles
-from lifeboat_core.errors import DoesNotAnswer, NotAllowed, NotRunning, ServiceError
+from lifeboat_core.errors import NotAllowed, NotRunning, ServiceError
 from lifeboat_daemon.control import client_conversation, json_rpc, peer_user, socket_address
 from lifeboat_daemon.control.client_conversation import ClientConversation
 from lifeboat_daemon.control.control_methods import ControlMethod, HelloAnswer
@@ -43,7 +43,7 @@ class DaemonClient:
     @classmethod
     def connect(cls, home: Home, files: FileOperations, timeout: float = 2.0, *, app: str = "lifeboat") -> DaemonClient:
         """Connect and send hello, both within `timeout` seconds; `app` names the program. Raises NotRunning,
-        DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
+        ServiceError.DOES_NOT_ANSWER, OtherRelease, NotAllowed, ServiceError."""
         where = socket_address.find_address(home, files)
         deadline = time.monotonic() + timeout
         client = cls(open_socket(where, timeout), where)
@@ -57,12 +57,13 @@ class DaemonClient:
 
     def call(self, method: str, /, **parameters: object) -> JsonObject:
         """Call a method by name and wait for its answer without a time limit. Raises the error that the method failed
-        with; DoesNotAnswer when the daemon ends before it answers."""
+        with; ServiceError.DOES_NOT_ANSWER when the daemon ends before it answers."""
         return self._ask(method, parameters, None)
 
     def ask(self, method: ControlMethod[R], /, tell: Tell | None = None, **parameters: object) -> R:
         """Call a method and decode its answer. Events that arrive before it are passed to `tell`. Raises what `call`
-        raises; DoesNotAnswer when the method's time limit is reached; OtherRelease for an answer of another shape."""
+        raises; ServiceError.DOES_NOT_ANSWER when the method's time limit is reached; OtherRelease for an answer of
+        another shape."""
         if tell is not None:
             self.subscribe()
         deadline = None if method.patience is None else time.monotonic() + method.patience
@@ -106,7 +107,7 @@ class DaemonClient:
             while tell is not None and self._talk.events:
                 tell(self._talk.events.popleft())
             if not there and number not in self._talk.outcomes:
-                raise self._talk.refusal or DoesNotAnswer("it ended the connection before it answered")
+                raise self._talk.refusal or ServiceError.DOES_NOT_ANSWER("it ended the connection before it answered")
         outcome = self._talk.outcomes.pop(number)
         if isinstance(outcome, LifeboatError):
             raise outcome
@@ -146,7 +147,7 @@ def connect_if_running(home: Home, files: FileOperations | None = None, timeout:
 
 
 def open_socket(where: Address, timeout: float) -> socket.socket:
-    """Return a connected socket. Raises NotRunning, NotAllowed, DoesNotAnswer."""
+    """Return a connected socket. Raises NotRunning, NotAllowed, ServiceError.DOES_NOT_ANSWER."""
     unix = isinstance(where, UnixAddress)
     connection = socket.socket(socket.AF_UNIX if unix else socket.AF_INET, socket.SOCK_STREAM)
     try:
@@ -190,7 +191,7 @@ def _check_server(connection: socket.socket) -> None:
         raise NotAllowed("the process that listens there belongs to another user")
 
 
-def explain_connect_error(where: Address, error: OSError) -> ServiceError:
+def explain_connect_error(where: Address, error: OSError) -> LifeboatError:
     """Convert an error of the system into the error that explains why there is no connection."""
     if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
         return NotRunning(f"nothing listens on {where}")
@@ -198,11 +199,11 @@ def explain_connect_error(where: Address, error: OSError) -> ServiceError:
         return NotAllowed(f"{where} is not open to this user")
     if isinstance(error, (TimeoutError, BlockingIOError)) or error.errno == errno.EAGAIN:
         return _silent(where)
-    return DoesNotAnswer(f"{where}: {error.strerror or error}")
+    return ServiceError.DOES_NOT_ANSWER(f"{where}: {error.strerror or error}")
 
 
-def _silent(where: Address) -> DoesNotAnswer:
-    return DoesNotAnswer(f"nothing came from {where} in time")
+def _silent(where: Address) -> LifeboatError:
+    return ServiceError.DOES_NOT_ANSWER(f"nothing came from {where} in time")
 
 
 def _rest(deadline: float | None) -> float | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import ErrorCode, LifeboatError, list_codes
 from lifeboat_core.errors import ServiceError
 
 
@@ -26,7 +24,7 @@ def rebuild_error(found: object) -> LifeboatError:
     code. It has the document's title, message and fix. Missing or invalid fields have the defaults of ServiceError."""
     fields: JsonObject = found if isinstance(found, dict) else {}
     code = _text(fields, "code", ServiceError.code)
-    error = _make(_class_of(code), _text(fields, "message", "it gave no reason"))
+    error = _make(_kind_of(code), _text(fields, "message", "it gave no reason"))
     error.code = code
     error.title = _text(fields, "title", error.title)
     error.fix = _text(fields, "fix", "") or None
@@ -35,22 +33,16 @@ def rebuild_error(found: object) -> LifeboatError:
     return error
 
 
-def _make(cls: type[LifeboatError], message: str) -> LifeboatError:
+def _make(kind: type[LifeboatError] | ErrorCode, message: str) -> LifeboatError:
     try:
-        return cls(message)
-    except TypeError:  # Its constructor needs more arguments than the document provides.
+        return kind(message)
+    except TypeError:  # its constructor wants more than there is
         return ServiceError(message)
 
 
-def _class_of(code: str) -> type[LifeboatError]:
-    """Return the class with a code; among several, the one that the others derive from."""
-    return next((cls for cls in _loaded(LifeboatError) if cls.code == code), ServiceError)
-
-
-def _loaded(cls: type[LifeboatError]) -> Iterator[type[LifeboatError]]:
-    yield cls
-    for child in cls.__subclasses__():
-        yield from _loaded(child)
+def _kind_of(code: str) -> type[LifeboatError] | ErrorCode:
+    """Return what makes errors with a code; of several classes the one that the others derive from."""
+    return next((kind for kind in list_codes() if kind.code == code), ServiceError)
 
 
 def _text(fields: JsonObject, name: str, otherwise: str) -> str:

@@ -18,7 +18,8 @@ class HomeAccess:
         self._context = Context.open(environment)
 
     async def connect(self, app: str) -> AsyncDaemonClient:
-        """Connect to the daemon. Raises NotRunning, DoesNotAnswer, OtherRelease, NotAllowed, ServiceError."""
+        """Connect to the daemon. Raises NotRunning, ServiceError.DOES_NOT_ANSWER, OtherRelease, NotAllowed,
+        ServiceError."""
         return await AsyncDaemonClient.connect(self._context.home, self._context.files, app=app)
 
     def now(self) -> datetime:

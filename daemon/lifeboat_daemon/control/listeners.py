@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_core.errors import AlreadyRunning, NotAllowed
+from lifeboat_core.errors import NotAllowed, ServiceError
 from lifeboat_daemon.control.socket_address import LoopbackAddress, UnixAddress, is_unguessable
 
 _PATIENCE = 1.0
@@ -29,8 +29,9 @@ class UnixListener:
 
     @classmethod
     def bind(cls, address: UnixAddress, files: FileOperations) -> UnixListener:
-        """Bind to the path, replacing the socket of a daemon that was killed. Raises AlreadyRunning, NotAllowed or
-        OSError. The caller holds the daemon's lock, so no other daemon can interfere between check and removal."""
+        """Bind to the path, replacing the socket of a daemon that was killed. Raises ServiceError.ALREADY_RUNNING,
+        NotAllowed or OSError. The caller holds the daemon's lock, so no other daemon can interfere between check and
+        removal."""
         _clear(address.path, files)
         bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -107,7 +108,7 @@ def _only_for_us() -> Iterator[None]:
 
 
 def _clear(path: str, files: FileOperations) -> None:
-    """Remove the socket of a process that has ended. Raises AlreadyRunning, NotAllowed or OSError."""
+    """Remove the socket of a process that has ended. Raises ServiceError.ALREADY_RUNNING, NotAllowed or OSError."""
     try:
         found = files.lstat(path)
     except FileNotFoundError:
@@ -115,7 +116,7 @@ def _clear(path: str, files: FileOperations) -> None:
     if not stat.S_ISSOCK(found.st_mode):
         raise NotAllowed(f"{path} is no socket", fix=f"rm {path}")
     if _answers(path):
-        raise AlreadyRunning(f"another process listens on {path}")
+        raise ServiceError.ALREADY_RUNNING(f"another process listens on {path}")
     with contextlib.suppress(FileNotFoundError):
         files.remove(path)
 

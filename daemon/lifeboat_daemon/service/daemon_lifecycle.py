@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import DoesNotAnswer, NotRunning, OtherRelease, ServiceError
+from lifeboat_core.errors import NotRunning, OtherRelease, ServiceError
 from lifeboat_core.processes.own_interpreter import make_python_command
 from lifeboat_daemon import units
 from lifeboat_daemon.control import control_methods
@@ -159,8 +159,9 @@ def _answering(
     child: Popen[bytes] | None = None,
     words: IO[bytes] | None = None,
 ) -> DaemonState:
-    """Wait until the daemon answers. Raises ServiceError if `child` ended, DoesNotAnswer after the time limit. The lock
-    is not tested meanwhile, because the test would hold it for a moment and block the daemon that starts."""
+    """Wait until the daemon answers. Raises ServiceError if `child` ended, ServiceError.DOES_NOT_ANSWER after the time
+    limit. The lock is not tested meanwhile, because the test would hold it for a moment and block the daemon that
+    starts."""
     deadline = time.monotonic() + START_PATIENCE
     patient = time.monotonic() + _PATIENT
     while time.monotonic() < deadline:
@@ -174,7 +175,7 @@ def _answering(
             patient = deadline
             say("it is there, and does not answer yet")
         time.sleep(_LOOK)
-    raise DoesNotAnswer(f"it did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}")
+    raise ServiceError.DOES_NOT_ANSWER(f"it did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}")
 
 
 def _if_it_answers(context: Context) -> DaemonClient | None:
@@ -217,7 +218,7 @@ def _last_lines(context: Context) -> str:
 
 def stop_daemon(context: Context, say: Say) -> DaemonState | None:
     """End the daemon at a safe point and wait for it. Return its former state, or None if none ran. Raises
-    DoesNotAnswer when neither its socket nor a signal ends it."""
+    ServiceError.DOES_NOT_ANSWER when neither its socket nor a signal ends it."""
     before = inspect_daemon(context)
     if not before.running:
         return None
@@ -226,14 +227,14 @@ def stop_daemon(context: Context, say: Say) -> DaemonState | None:
         if _is_gone(context, STOP_PATIENCE):
             return before
     if before.pid is None or not _is_ours(before):
-        raise DoesNotAnswer(
+        raise ServiceError.DOES_NOT_ANSWER(
             f"it does not stop, and process {before.pid or '(unknown)'} is not surely it", fix="lifeboat daemon status"
         )
     say(f"it does not answer; process {before.pid} is told to end")
     with contextlib.suppress(ProcessLookupError):
         os.kill(before.pid, signal.SIGTERM)
     if not _is_gone(context, TERM_PATIENCE):
-        raise DoesNotAnswer(
+        raise ServiceError.DOES_NOT_ANSWER(
             f"process {before.pid} did not end within {TERM_PATIENCE:.0f} seconds", fix=f"kill -9 {before.pid}"
         )
     return before

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from lifeboat_alf.common import times
 from lifeboat_alf.seams.file_operations import SystemFiles, read_all
 from lifeboat_core.agents.locks import write_holder_note
-from lifeboat_core.errors import AlreadyRunning
+from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.system_refusals import convert_system_error
@@ -100,7 +100,7 @@ def hold_daemon_lock(
     context: Context, release: str, *, wait: bool = False, waiting: Callable[[LockHolder], None] = lambda _: None
 ) -> Iterator[DaemonLock]:
     """Hold the lock as the daemon of this home. With `wait`, wait until the other daemon ends and call `waiting` with
-    its description. Raises AlreadyRunning, which names the other daemon and its start."""
+    its description. Raises ServiceError.ALREADY_RUNNING, which names the other daemon and its start."""
     lock = _lock(context.home)
     _acquire(context, lock, wait, waiting)
     single = DaemonLock(context, lock, release)
@@ -120,7 +120,7 @@ def _acquire(context: Context, lock: FileLock, wait: bool, waiting: Callable[[Lo
                 raise convert_system_error(error) from error
         other = _note(context.home) or LockHolder(0, "", "")
         if not wait:
-            raise AlreadyRunning(_sentence(context, other))
+            raise ServiceError.ALREADY_RUNNING(_sentence(context, other))
         waiting(other)
         with contextlib.suppress(Timeout):
             lock.acquire(timeout=_PATIENCE, poll_interval=0.5)

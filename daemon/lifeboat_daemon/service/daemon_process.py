@@ -53,8 +53,8 @@ def _begin_anew(arguments: Sequence[str]) -> int:
 def run_daemon(
     context: Context, log: EventLog, *, wait: bool = False, worker_command: Sequence[str] | None = None
 ) -> str:
-    """Serve a home until the daemon is stopped and return why it ended. Raises AlreadyRunning, and any error that
-    prevents the start."""
+    """Serve a home until the daemon is stopped and return why it ended. Raises ServiceError.ALREADY_RUNNING, and any
+    error that prevents the start."""
     own = read_release()
 
     said: set[int] = set()

@@ -29,12 +29,12 @@ def find_manager(context: Context, platform: str = sys.platform) -> ServiceManag
 
 
 def install_unit(context: Context, *, start: bool = True) -> list[str]:
-    """Start the service at every login, and now. Return what was done. Raises UnitError."""
+    """Start the service at every login, and now. Return what was done. Raises ServiceError.UNIT."""
     return find_manager(context).install(start=start)
 
 
 def uninstall_unit(context: Context) -> list[str]:
-    """Remove the service. Return what was done. Raises UnitError."""
+    """Remove the service. Return what was done. Raises ServiceError.UNIT."""
     return find_manager(context).uninstall()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
-from lifeboat_core.errors import UnitError
+from lifeboat_core.errors import ServiceError
 from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.home.path_variables import HOME as HOME_VARIABLE
 from lifeboat_core.processes.own_interpreter import make_python_command
@@ -129,11 +129,11 @@ class ServiceManager(Protocol):
         ...
 
     def install(self, *, start: bool) -> list[str]:
-        """Install the service. Raises UnitError."""
+        """Install the service. Raises ServiceError.UNIT."""
         ...
 
     def uninstall(self) -> list[str]:
-        """Remove the service. Raises UnitError."""
+        """Remove the service. Raises ServiceError.UNIT."""
         ...
 
     def state(self) -> UnitState:
@@ -141,11 +141,11 @@ class ServiceManager(Protocol):
         ...
 
     def start(self) -> None:
-        """Start the service, or leave it running. Raises UnitError."""
+        """Start the service, or leave it running. Raises ServiceError.UNIT."""
         ...
 
     def stop(self) -> None:
-        """Stop the service until the next login or `start`. Raises UnitError."""
+        """Stop the service until the next login or `start`. Raises ServiceError.UNIT."""
         ...
 
 
@@ -164,9 +164,9 @@ def _text(data: bytes) -> str:
 
 
 def require_success(ran: ToolResult, what: str) -> ToolResult:
-    """Raise UnitError, with the message of the tool, if it failed."""
+    """Raise ServiceError.UNIT, with the message of the tool, if it failed."""
     if ran.status != 0:
-        raise UnitError(f"{what}: {ran.said}", fix=WITHOUT_MANAGER)
+        raise ServiceError.UNIT(f"{what}: {ran.said}", fix=WITHOUT_MANAGER)
     return ran
 
 
@@ -197,10 +197,10 @@ def read_unit_file(context: Context, path: Path) -> str | None:
 
 
 def refuse_other_home(state: UnitState, context: Context) -> None:
-    """Raise UnitError if the user's only service serves another home."""
+    """Raise ServiceError.UNIT if the user's only service serves another home."""
     if state.installed and not state.ours:
         other = state.home or "the usual home"
-        raise UnitError(
+        raise ServiceError.UNIT(
             f"the service is installed for {other}, and this home is {context.home.folder}",
             fix="lifeboat service uninstall --force",
         )

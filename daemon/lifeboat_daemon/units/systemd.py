@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_core.errors import UnitError
+from lifeboat_core.errors import ServiceError
 from lifeboat_core.system_refusals import convert_system_errors
 from lifeboat_daemon.units.service_unit import (
     PATIENCE,
@@ -48,10 +48,10 @@ def render_unit(program: UnitProgram) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape a text for double quotes of systemd, where `%` begins a specifier. Raises UnitError for a text that no
-    unit can contain."""
+    """Escape a text for double quotes of systemd, where `%` begins a specifier. Raises ServiceError.UNIT for a text
+    that no unit can contain."""
     if any(ord(letter) < 32 for letter in text):
-        raise UnitError(f"{text!r} cannot stand in a unit", fix=WITHOUT_MANAGER)
+        raise ServiceError.UNIT(f"{text!r} cannot stand in a unit", fix=WITHOUT_MANAGER)
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
@@ -178,7 +178,7 @@ class Systemd:
     def _need_manager(self) -> None:
         problem = self._problem()
         if problem:
-            raise UnitError(problem, fix=WITHOUT_MANAGER)
+            raise ServiceError.UNIT(problem, fix=WITHOUT_MANAGER)
 
     def _problem(self) -> str | None:
         ran = self._ask("show", "-p", "Version")

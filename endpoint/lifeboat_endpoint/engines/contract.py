@@ -143,9 +143,6 @@ class Engine(Protocol):
     def time(self) -> datetime | None:
         """Return the time of another clock than this machine's, or None if there is none."""
 
-    def check(self) -> None:
-        """Check that all parts answer. Raises VaultError."""
-
     def checks(self) -> Mapping[str, Callable[[], None]]:
         """Return the checks of the parts by name, for readiness. Each raises VaultError."""
 

@@ -51,17 +51,17 @@ class FilesEngine:
         self._files = files
         self._clock = clock
         self._control = ControlFile(folder / CONTROL)
-        self._leaving = MoveMarkers(folder)
+        self._markers = MoveMarkers(folder)
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
         return self._control.control()
 
     def tenant(self, tenant_id: str, now: datetime) -> FolderPlace:
-        folder, allowed = self._tenant_folder(tenant_id), self._leaving.check
+        folder, allowed = self._tenant_folder(tenant_id), self._markers.check
         return FolderPlace(folder, tenant_id, files=self._files, clock=self._clock, allowed=allowed)
 
     def key_documents(self, tenant_id: str, sources: Sources | None = None) -> FolderKeyDocumentStore:
-        return FolderKeyDocumentStore(self._tenant_folder(tenant_id), self._files, self._leaving.check)
+        return FolderKeyDocumentStore(self._tenant_folder(tenant_id), self._files, self._markers.check)
 
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
         if what in _FOLDERS:
@@ -88,13 +88,10 @@ class FilesEngine:
         return removed
 
     def check_unmoved(self, *, changes: bool = False) -> None:
-        self._leaving.check() if changes else self._leaving.check_here()
+        self._markers.check() if changes else self._markers.check_here()
 
     def time(self) -> None:
         return None
-
-    def check(self) -> None:
-        self.control().row("select schema from control")
 
     def sweep(self, now: datetime) -> int:
         """Do nothing: vaults and tenants sweep their own folders."""
@@ -107,13 +104,16 @@ class FilesEngine:
         return {}
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
-        return {"database": self.check, "moved": self.check_unmoved}
+        return {"database": self._check_control, "moved": self.check_unmoved}
 
     def close_thread(self) -> None:
         self._control.close_thread()
 
     def close(self) -> None:
         """Do nothing: threads share no resources."""
+
+    def _check_control(self) -> None:
+        self.control().row("select schema from control")
 
     def _tenant_folder(self, tenant_id: str) -> Path:
         return self._folder / TENANTS / tenant_id
@@ -176,6 +176,7 @@ class FolderPlace:
 
     def remove_vault(self, agent_id: str, vault_id: str | None = None) -> None:
         folder = self._vaults / agent_id
+        # A vault that cannot be read is removed too.
         if not folder.exists() or (vault_id is not None and _vault_in(folder) not in (None, vault_id)):
             return
         for path in sorted(folder.rglob("*"), reverse=True):

@@ -206,10 +206,6 @@ class SharedEngine:
         assert row is not None
         return times.from_nanoseconds(int(row[0]) * 1000)
 
-    def check(self) -> None:
-        for check in self.checks().values():
-            check()
-
     def sweep(self, now: datetime) -> int:
         """Remove objects that were left when a database was restored to an earlier time, or by a process that ended."""
         self._check_held()

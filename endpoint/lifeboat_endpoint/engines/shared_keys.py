@@ -120,6 +120,7 @@ class ObjectKeyDocuments:
         found = self._there(newest)
         self._check_source(found)
         written = times.to_text(self._engine.clock.now())
+        # No check of the row count: another process may have found the same document.
         self._rows.execute(sql.REPLACE_DOCUMENT, (newest, written, self._tenant, missing))
         return found
 

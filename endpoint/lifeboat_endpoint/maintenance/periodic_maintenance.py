@@ -57,6 +57,7 @@ def _is_due(endpoint: Endpoint, note: str, every: timedelta, now: datetime) -> b
 
 
 def _looked_after(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
+    # Note the beginning, so that a failure does not repeat the work every minute.
     endpoint.control.set(NOTE, times.to_text(now))
     tenant_removal.finish_removals(endpoint)
     done = [_of_tenant(endpoint, tenant.id) for tenant in endpoint.control.tenants() if tenant.state == "active"]

@@ -58,7 +58,7 @@ def look_after(
     """
     now = trusted_now(endpoint)
     care = TenantCare(tenant, is_clock_trusted=now is not None)
-    with _told(care, "the tenant"):
+    with record_problem(care.problems, "the tenant"):
         if now is not None:
             care.swept += endpoint.space(tenant.id).sweep(now)
         for agent_id in kept_in_vaults(endpoint, tenant) if agents is None else agents:
@@ -73,7 +73,7 @@ def look_after_agent(endpoint: Endpoint, tenant: Tenant, agent_id: str) -> Tenan
     """Thin one agent. Does nothing if its vault is gone."""
     now = trusted_now(endpoint)
     care = TenantCare(tenant, is_clock_trusted=now is not None)
-    with _told(care, "the tenant"):
+    with record_problem(care.problems, "the tenant"):
         if endpoint.space(tenant.id).place.has_vault(agent_id):
             _look_after_agent(endpoint, tenant, agent_id, now, care, 0.0)
     _note(endpoint, care)
@@ -83,7 +83,7 @@ def look_after_agent(endpoint: Endpoint, tenant: Tenant, agent_id: str) -> Tenan
 def _look_after_agent(
     endpoint: Endpoint, tenant: Tenant, agent_id: str, now: datetime | None, care: TenantCare, patience: float
 ) -> None:
-    with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
+    with record_problem(care.problems, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
         _thin(vault, endpoint, now, care.agents.setdefault(agent_id, AgentCare()))
 
 
@@ -91,12 +91,12 @@ def compact_tenant(endpoint: Endpoint, tenant: Tenant, *, step: Callable[[], Non
     """Run `look_after`, give back free space, encrypt everything under the current data keys and destroy the older
     keys."""
     care = look_after(endpoint, tenant, patience=PATIENCE, step=step)
-    with _told(care, "its keys"):
+    with record_problem(care.problems, "its keys"):
         keys = endpoint.keys(tenant.id)
         older = keys.older()
         for agent_id in kept_in_vaults(endpoint, tenant):
             step()
-            with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, PATIENCE) as vault:
+            with record_problem(care.problems, agent_id), _cared_for(endpoint, tenant, agent_id, PATIENCE) as vault:
                 _compact(vault, keys.sealer(agent_id), care.agents.setdefault(agent_id, AgentCare()))
         _replace_keys(endpoint, tenant, care, older)
     return care
@@ -120,13 +120,13 @@ def _below_cap_of_tenant(
         return
     sizes: dict[str, int] = {}
     for agent_id in kept_in_vaults(endpoint, tenant):
-        with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
+        with record_problem(care.problems, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
             sizes[agent_id] = vault.size()
     for agent_id in sorted(sizes, key=lambda each: -sizes[each]):
         above = sum(sizes.values()) - cap
         if above <= 0:
             return
-        with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
+        with record_problem(care.problems, agent_id), _cared_for(endpoint, tenant, agent_id, patience) as vault:
             wanted = max(0, sizes[agent_id] - above)
             history_thinning.keep_below(
                 vault, wanted, endpoint.settings, now, care.agents.setdefault(agent_id, AgentCare())
@@ -185,12 +185,12 @@ def _cared_for(endpoint: Endpoint, tenant: Tenant, agent_id: str, patience: floa
 
 
 @contextlib.contextmanager
-def _told(care: TenantCare, what: str) -> Iterator[None]:
-    """Record an error as a problem and go on."""
+def record_problem(problems: list[str], what: str) -> Iterator[None]:
+    """Add a sentence about an error to the problems, and go on."""
     try:
         yield
     except LifeboatError as error:
-        care.problems.append(f"{what}: {explain_failure(error)}")
+        problems.append(f"{what}: {explain_failure(error)}")
 
 
 def explain_failure(error: LifeboatError) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.maintenance.tenant_care import explain_failure
+from lifeboat_endpoint.maintenance.tenant_care import record_problem
 from lifeboat_endpoint.service.purge.purge_policy import PendingRedaction
 from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 from lifeboat_vault.errors import UnknownAtRemote
@@ -70,22 +68,14 @@ def apply_due(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[TenantPurge
 
 def _of_tenant(endpoint: Endpoint, tenant: Tenant) -> TenantPurges:
     done = TenantPurges(tenant)
-    with _said(done, "the tenant"):
+    with record_problem(done.problems, "the tenant"):
         space = endpoint.space(tenant.id)
         for agent_id, redaction_id in space.due_redactions():
-            with _said(done, agent_id):
+            with record_problem(done.problems, agent_id):
                 space.apply_redaction(agent_id, redaction_id)
                 done.applied += 1
         for agent_id in space.unfinished_agent_purges():
-            with _said(done, agent_id):
+            with record_problem(done.problems, agent_id):
                 space.finish_agent_purge(agent_id)
                 done.applied += 1
     return done
-
-
-@contextlib.contextmanager
-def _said(done: TenantPurges, what: str) -> Iterator[None]:
-    try:
-        yield
-    except LifeboatError as error:
-        done.problems.append(f"{what}: {explain_failure(error)}")

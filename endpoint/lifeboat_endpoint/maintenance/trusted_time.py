@@ -30,6 +30,7 @@ def trusted_now(endpoint: Endpoint) -> datetime | None:
         return None
     clock = endpoint.clock
     now, anchor = clock.now(), _anchor(endpoint.control.get(NOTE))
+    # Move the anchor once an hour, and after a boot, so that it stays close to the present.
     if anchor is None or anchor.boot != clock.boot_id() or now - anchor.wall >= _REFRESH:
         trust_clock(endpoint)
     return now

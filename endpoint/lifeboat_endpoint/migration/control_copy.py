@@ -48,7 +48,7 @@ class MigrationMarks:
 
 
 def finish_control(
-    source: MetadataStore, target: MetadataStore, endpoint_id: str, leaving: MoveMarkers, now: datetime
+    source: MetadataStore, target: MetadataStore, endpoint_id: str, markers: MoveMarkers, now: datetime
 ) -> None:
     """Copy the tables of control twice, then end the old endpoint and allow the new one to be served.
 
@@ -70,7 +70,7 @@ def finish_control(
         target.execute(_DROP_MARKS)
         target.execute(SET_ENDPOINT, (endpoint_id,))
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_LEAVING)
-        leaving.finish()
+        markers.finish()
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_LEFT)
     reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_DONE)
 
@@ -118,6 +118,7 @@ def _carry_audit(source: MetadataStore, target: MetadataStore) -> None:
     """Copy the rows after the newest copied one; all of them if the source was trimmed or rewritten meanwhile."""
     first, last, digest = audit_chain.chain_ends(target)
     kept = source.row("select hash from audit where number = ?", (last,))
+    # The source was trimmed or rewritten, so the copies no longer follow from each other.
     if last and (kept is None or bytes(kept[0]).hex() != digest or audit_chain.chain_ends(source)[0] != first):
         target.execute("delete from audit")
         last = 0

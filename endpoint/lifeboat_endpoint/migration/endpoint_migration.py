@@ -93,12 +93,13 @@ def migrate_endpoint(
     old, new = Path(os.path.realpath(old)), Path(os.path.realpath(new))
     found = _settings(old, files)
     with _alone(old), contextlib.closing(MigrationTarget(new, found, files=files, clock=clock)) as target:
-        leaving = MoveMarkers(old)
+        markers = MoveMarkers(old)
+        # An earlier attempt was killed between the commit and the markers.
         if target.is_finished():
-            leaving.begin()
-            leaving.finish()
+            markers.begin()
+            markers.finish()
             return MigrationResult(was_done=True)
-        since = leaving.begin()
+        since = markers.begin()
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_SETTLED)
         target.begin()
         source = OldFolder(old, files)
@@ -107,13 +108,13 @@ def migrate_endpoint(
             target.keep_certificates(old)
             moved = _carried(source, engine, MigrationMarks(engine.control(), since), clock, tell)
             if not moved.problems:
-                _patiently(lambda: _finish(source, engine, found.id, leaving, clock))
+                _patiently(lambda: _finish(source, engine, found.id, markers, clock))
         return moved
 
 
-def _finish(source: OldFolder, engine: SharedEngine, endpoint_id: str, leaving: MoveMarkers, clock: Clock) -> None:
+def _finish(source: OldFolder, engine: SharedEngine, endpoint_id: str, markers: MoveMarkers, clock: Clock) -> None:
     with source.control() as rows:
-        control_copy.finish_control(rows, engine.control(), endpoint_id, leaving, clock.now())
+        control_copy.finish_control(rows, engine.control(), endpoint_id, markers, clock.now())
 
 
 def abort_migration(
@@ -126,11 +127,11 @@ def abort_migration(
     """
     files, clock = files or SystemFiles(), clock or SystemClock()
     old = Path(os.path.realpath(old))
-    found, leaving = _settings(old, files), MoveMarkers(old)
+    found, markers = _settings(old, files), MoveMarkers(old)
     with _alone(old):
-        if leaving.since is None and not leaving.is_over:
+        if markers.since is None and not markers.is_over:
             return False
-        if leaving.is_over:
+        if markers.is_over:
             if new is None:
                 raise errors.EndpointMoved(
                     "the move may be finished: only the new endpoint knows",
@@ -141,7 +142,7 @@ def abort_migration(
             ) as target:
                 if target.is_finished():
                     raise errors.EndpointMoved("the move is finished: agents push to the new endpoint")
-        leaving.take_back()
+        markers.take_back()
         return True
 
 
@@ -161,18 +162,19 @@ def _alone(folder: Path) -> Iterator[None]:
 def _carried(
     source: OldFolder, engine: SharedEngine, marks: MigrationMarks, clock: Clock, tell: Told
 ) -> MigrationResult:
-    carrying, moved = TenantCopier(source, engine, clock), MigrationResult()
+    copier, moved = TenantCopier(source, engine, clock), MigrationResult()
     with source.control() as rows:
         wait_for_writers(rows)
         tenants = [tenant_id for (tenant_id,) in rows.rows(_TENANTS)]
+    # Tenants come first, then their vaults.
     jobs = [_CopyJob(tenant_id) for tenant_id in tenants]
-    jobs += [_CopyJob(tenant_id, *agent) for tenant_id in tenants for agent in carrying.agents(tenant_id)]
+    jobs += [_CopyJob(tenant_id, *agent) for tenant_id in tenants for agent in copier.agents(tenant_id)]
     moved.tenants, moved.agents = len(tenants), len(jobs) - len(tenants)
 
     def work(job: _CopyJob) -> CopiedData:
         if marks.has(job.name):
             return CopiedData()
-        done = _patiently(lambda: carrying.agent(*job) if job.agent else carrying.tenant(job.tenant))
+        done = _patiently(lambda: copier.agent(*job) if job.agent else copier.tenant(job.tenant))
         reach_crash_point(CrashPoint.ENDPOINT_MIGRATE_COMPARED)
         _patiently(lambda: marks.set(engine.control(), job.name))
         return done

@@ -88,6 +88,7 @@ class TenantCopier:
             if source.row(_VAULT) != (vault_id,):
                 raise errors.VaultDamaged(f"the vault of {agent_id} is another one than is listed")
             names = [name for (name,) in source.rows(_FILES)]
+            # An earlier attempt has copied this vault, perhaps partly.
             if rows.row(_VAULT) is not None:
                 if table_copy.find_different_table(source, rows, table_copy.VAULT) is None and has_same_bodies(
                     names, read, blobs

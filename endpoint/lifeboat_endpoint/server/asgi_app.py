@@ -81,17 +81,17 @@ def make_app(
         found,
     )
     server.document = json_codec.encode_json(openapi.make_document(found, server.release))
-    handling = RequestHandler(server)
+    handler = RequestHandler(server)
     upkeep = ServerUpkeep(endpoint) if settings.maintenance and not endpoint.engine.shared else None
-    paths = [PathRoute(prefix + path, app) for prefix in PREFIXES for path, app in _apps(found, handling)]
+    paths = [PathRoute(prefix + path, app) for prefix in PREFIXES for path, app in _apps(found, handler)]
     application = Starlette(
         routes=paths,
-        lifespan=partial(_lifespan, server, handling, upkeep),
+        lifespan=partial(_lifespan, server, handler, upkeep),
         exception_handlers={HTTPException: _http_problem},
     )
     application.router.redirect_slashes = False
     application.add_middleware(_RequestRecorder, metrics=server.metrics, draining=draining)
-    application.state.server, application.state.handling = server, handling
+    application.state.server, application.state.handler = server, handler
     return application
 
 
@@ -118,7 +118,7 @@ def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Server
 
 @asynccontextmanager
 async def _lifespan(
-    server: ServerContext, handling: RequestHandler, upkeep: ServerUpkeep | None, _: Starlette
+    server: ServerContext, handler: RequestHandler, upkeep: ServerUpkeep | None, _: Starlette
 ) -> AsyncIterator[None]:
     if upkeep is not None:
         upkeep.start()
@@ -130,7 +130,7 @@ async def _lifespan(
             task.cancel()
         if upkeep is not None:
             upkeep.stop()
-        handling.close()
+        handler.close()
 
 
 async def _count_connections(server: ServerContext) -> None:
@@ -190,10 +190,10 @@ def _last(send: Send, draining: Callable[[], bool]) -> Send:
 class _PathApp:
     """The routes of one path, by method."""
 
-    def __init__(self, path: str, routes: dict[str, Route], handling: RequestHandler) -> None:
+    def __init__(self, path: str, routes: dict[str, Route], handler: RequestHandler) -> None:
         self._path = path
         self._routes = routes
-        self._handling = handling
+        self._handler = handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         record: RequestRecord = scope[_KEY]
@@ -206,7 +206,7 @@ class _PathApp:
             return
         await self._answer(route, scope, receive, send, record)
         if route.pushes:
-            self._handling.server.metrics.push(record.status)
+            self._handler.server.metrics.push(record.status)
 
     async def _answer(self, route: Route, scope: Scope, receive: Receive, send: Send, record: RequestRecord) -> None:
         begun = False
@@ -217,7 +217,7 @@ class _PathApp:
             await send(message)
 
         try:
-            await self._handling.handle(route, scope, receive, sending, record)  # type: ignore[arg-type]
+            await self._handler.handle(route, scope, receive, sending, record)  # type: ignore[arg-type]
         except ClientGone:
             if not begun:  # a client that sent invalid HTTP may still be there to read the response
                 with contextlib.suppress(Exception):
@@ -241,13 +241,13 @@ def _is_expected(error: Exception) -> bool:
     return isinstance(error, LifeboatError) and error.code == "remote_busy"
 
 
-def _apps(routes: Iterable[Route], handling: RequestHandler) -> list[tuple[str, _PathApp]]:
+def _apps(routes: Iterable[Route], handler: RequestHandler) -> list[tuple[str, _PathApp]]:
     """Return the applications by path, those without parameters first: `/deltas/upload` is not `/deltas/{sequence}`."""
     paths: dict[str, dict[str, Route]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method] = route
     ordered = sorted(paths.items(), key=lambda item: (item[0].count("/"), "{" in item[0].rpartition("/")[2]))
-    return [(path, _PathApp(path, methods, handling)) for path, methods in ordered]
+    return [(path, _PathApp(path, methods, handler)) for path, methods in ordered]
 
 
 async def _http_problem(request: Request, error: Exception) -> Response:

@@ -18,15 +18,18 @@ from lifeboat_vault.errors import CannotServe
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 SCOPE_KEY = "lifeboat.connection"
-"""Under this name an ASGI scope holds the `OpenConnection` that a request came on."""
+"""Key of the `OpenConnection` of a request in its ASGI scope."""
 DEFAULT_TOTAL, DEFAULT_PER_ADDRESS = 1000, 100
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """How many connections a process accepts: `total`, and `per_address`, which does not count for `proxies`. An IPv6
-    address counts as its /64 network. Times in seconds: `handshake` for TLS, `head` from the first byte of a request
-    to the end of its headers, `idle` between two requests, `closing` for a client that takes no last bytes."""
+    """How many connections a process accepts.
+
+    `total` is the limit of all, `per_address` that of one address, which does not apply to `proxies`. An IPv6 address
+    counts as its /64 network. Times in seconds: `handshake` for TLS, `head` from the first byte of a request to the end
+    of its headers, `idle` between two requests, `closing` for a client that does not read the last bytes.
+    """
 
     total: int = DEFAULT_TOTAL
     per_address: int = DEFAULT_PER_ADDRESS
@@ -46,7 +49,7 @@ class ConnectionBounds:
 
 
 def parse_proxies(texts: tuple[str, ...]) -> tuple[Network, ...]:
-    """Addresses and networks as a user writes them (`192.0.2.7`, `10.0.0.0/8`). Raises CannotServe."""
+    """Parse addresses and networks as a user writes them (`192.0.2.7`, `10.0.0.0/8`). Raises CannotServe."""
     found: list[Network] = []
     for text in texts:
         try:
@@ -59,9 +62,12 @@ def parse_proxies(texts: tuple[str, ...]) -> tuple[Network, ...]:
 
 @dataclass(eq=False, slots=True)
 class OpenConnection:
-    """One accepted connection. `key` is the address it counts for, "" for a proxy. `close` ends it immediately;
-    `is_closing` says that it only waits for its last bytes to be taken. Handlers in any thread set `is_proven`.
-    Over an `is_probe` the first process asks, so no bound counts it and a drain does not end it."""
+    """One accepted connection.
+
+    `key` is the address it counts for, "" for a proxy. `close` ends it immediately; `is_closing` is True while it only
+    waits for its last bytes to be read. Handlers in any thread set `is_proven`. The first process probes over an
+    `is_probe`, which no limit counts and a drain does not end.
+    """
 
     key: str
     close: Callable[[], None]
@@ -89,9 +95,13 @@ class OpenConnections:
         return iter([*self._unproven, *self._proven])
 
     def admit(self, address: str, close: Callable[[], None]) -> OpenConnection | None:
-        """Count a new connection. Where a bound is reached, close the oldest unproven one, of this address for the
-        bound per address. None if all of them are proven: then the new one is refused."""
+        """Count a new connection, or return None if it has to be refused.
+
+        At a limit, the oldest unproven connection is closed; at the limit per address, the oldest one of this address.
+        If all of them are proven, the new one is refused.
+        """
         key = "" if self.bounds.is_proxy(address) else address_key(address)
+        # The limit per address does not apply to proxies, whose key is "".
         full = key and self._per_address[key] >= self.bounds.per_address
         if (full and not self._evict(key)) or (len(self) >= self.bounds.total and not self._evict("")):
             self.refused += 1
@@ -102,7 +112,7 @@ class OpenConnections:
         return connection
 
     def remove(self, connection: OpenConnection) -> None:
-        """Stop counting a connection. Twice is fine."""
+        """Stop counting a connection. Repeating it has no effect."""
         if connection not in self._unproven and connection not in self._proven:
             return
         self._unproven.pop(connection, None)
@@ -112,14 +122,14 @@ class OpenConnections:
             del self._per_address[connection.key]
 
     def shed(self, count: int) -> int:
-        """Close up to `count` of the oldest unproven connections, because descriptors ran out; returns how many."""
+        """Close up to `count` of the oldest unproven connections, because descriptors ran out; return how many."""
         done = 0
         while done < count and self._evict(""):
             done += 1
         return done
 
     def close_stuck(self, now: float) -> None:
-        """Close connections whose client has not taken the last bytes in time."""
+        """Close connections whose client has not read the last bytes in time."""
         for connection in self:
             if not connection.is_closing():
                 continue
@@ -143,6 +153,6 @@ class OpenConnections:
 
 
 def connection_of(scope: Any) -> OpenConnection | None:
-    """The connection that a request came on; None where tests call the application without a server."""
+    """Return the connection of a request, None if a test calls the application without a server."""
     found = scope.get(SCOPE_KEY)
     return found if isinstance(found, OpenConnection) else None

@@ -1,4 +1,4 @@
-"""How many files and connections a process may have open at once."""
+"""Limit of the files and connections that a process may have open at once."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _FOR_FILES = 512
 
 
 def raise_descriptor_limit() -> int:
-    """Raise the soft limit of open descriptors as far as the hard one allows; returns the limit in force."""
+    """Raise the soft limit of open descriptors as far as the hard one allows; return the limit in force."""
     if sys.platform == "win32":
-        return _WANTED  # sockets are no descriptors there
+        return _WANTED  # sockets are not descriptors on Windows
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -28,5 +28,5 @@ def raise_descriptor_limit() -> int:
 
 
 def descriptors_for_connections(limit: int) -> int:
-    """What is left for connections of `limit` descriptors: vaults and databases need their share."""
+    """Return how many of `limit` descriptors connections may use: vaults and databases need some too."""
     return max(16, limit - _FOR_FILES if limit >= 4 * _FOR_FILES else limit // 2)

@@ -56,7 +56,7 @@ class ServingSetup:
     key: str | None = None
 
 
-def serve_until_terminated(application: Starlette, answering: ServingSetup) -> None:
+def serve_until_terminated(application: Starlette, setup: ServingSetup) -> None:
     """Serve until SIGTERM. Ctrl-C reaches all processes of a terminal, so SIGINT is ignored and the first process
     passes it on."""
     # Its lines contain messages of errors, which may hold secrets; this package logs failures itself
@@ -65,7 +65,7 @@ def serve_until_terminated(application: Starlette, answering: ServingSetup) -> N
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with asyncio.Runner(loop_factory=_new_loop) as runner:
-        runner.run(HttpServer(application, answering).run())
+        runner.run(HttpServer(application, setup).run())
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
@@ -80,10 +80,10 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 class HttpServer:
     """Accepts, counts and ends the connections of one process."""
 
-    def __init__(self, application: Starlette, answering: ServingSetup) -> None:
+    def __init__(self, application: Starlette, setup: ServingSetup) -> None:
         self._application = application
-        self._answering = answering
-        self._open = OpenConnections(answering.bounds)
+        self._setup = setup
+        self._open = OpenConnections(setup.bounds)
         self._state = ServerState()
         self._starting: set[asyncio.Task[None]] = set()
         self._told_at = float("-inf")
@@ -107,7 +107,7 @@ class HttpServer:
         ending = asyncio.Event()
         with contextlib.suppress(NotImplementedError):  # Windows ends processes without a signal
             loop.add_signal_handler(signal.SIGTERM, ending.set)
-        tls = _tls(self._answering)
+        tls = _tls(self._setup)
         async with self._application.router.lifespan_context(self._application):
             self._tick(loop)
             await self._answer_probes(loop)
@@ -121,12 +121,12 @@ class HttpServer:
         unbounded = ConnectionBounds(head=_ENDLESS, idle=_ENDLESS)
         probe = OpenConnection("", lambda: None, is_probe=True)
         make = partial(HttpProtocol, self._config, self._state, unbounded, probe, lambda _: None)
-        await loop.connect_accepted_socket(make, self._answering.probe)
+        await loop.connect_accepted_socket(make, self._setup.probe)
 
     # Connections ------------------------------------------------------------------------------------------------
 
     async def accept(self, loop: asyncio.AbstractEventLoop, tls: ssl.SSLContext | None) -> None:
-        listener = self._answering.listener
+        listener = self._setup.listener
         listener.setblocking(False)
         while True:
             try:
@@ -157,7 +157,7 @@ class HttpServer:
         connection: OpenConnection,
         tls: ssl.SSLContext | None,
     ) -> None:
-        bounds = self._answering.bounds
+        bounds = self._setup.bounds
         make = partial(HttpProtocol, self._config, self._state, bounds, connection, self._open.remove)
         times: JsonObject = {}
         if tls is not None:
@@ -195,19 +195,19 @@ class HttpServer:
 
     async def _finish(self) -> None:
         """Close idle connections, and give running requests time to finish."""
-        self._answering.listener.close()
+        self._setup.listener.close()
         for task in list(self._starting):
             task.cancel()
         for connection in list(self._state.connections):
             connection.shutdown()
-        deadline = time.monotonic() + self._answering.finish
+        deadline = time.monotonic() + self._setup.finish
         while self._state.tasks and time.monotonic() < deadline:
             await asyncio.wait(list(self._state.tasks), timeout=deadline - time.monotonic())
         if self._state.tasks:
             server_log.LOGGER.warning("%d requests were cut off: they did not end in time", len(self._state.tasks))
         for task in list(self._state.tasks):
             task.cancel()
-        sent = time.monotonic() + min(1.0, self._answering.finish)
+        sent = time.monotonic() + min(1.0, self._setup.finish)
         while len(self._open) and time.monotonic() < sent:  # wait until the last bytes of responses are sent
             await asyncio.sleep(0.01)
         for each in self._open:
@@ -231,12 +231,12 @@ async def _ended_with(task: asyncio.Task[None]) -> AsyncIterator[None]:
             await task
 
 
-def _tls(answering: ServingSetup) -> ssl.SSLContext | None:
-    if answering.certificate is None:
+def _tls(setup: ServingSetup) -> ssl.SSLContext | None:
+    if setup.certificate is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(answering.certificate, answering.key)
+    context.load_cert_chain(setup.certificate, setup.key)
     context.set_alpn_protocols(["http/1.1"])
     return context
 

@@ -49,6 +49,7 @@ def sign_permission(key: bytes, permission: Permission) -> str:
 def check_permission(key: bytes, token: str, method: str, now: datetime) -> Permission:
     """Return the permission of a signed address. Raises UnknownAtRemote for any fault in it."""
     payload, mac = _parts(token)
+    # The comparison takes the same time for every wrong signature.
     if not hmac.compare_digest(mac, _mac(key, payload)):
         raise _unknown()
     permission = msgspec.json.decode(payload, type=Permission)

@@ -143,6 +143,7 @@ class ProcessSupervisor:
                 each.end(now, kill=True)
                 self._leaving.append(each)
                 self._processes[index] = self._started()
+        # Replaced processes are ended only once the new ones answer.
         if all(each.answered_at is not None for each in self._processes):
             self._all_answer(now)
         return True

@@ -78,6 +78,7 @@ class Readiness:
         asked = [name for name, part in self._parts.items() if now - part.at >= (part.fresh if part.is_well else FRESH)]
         for name in asked:
             part = self._parts[name]
+            # A check that hangs is not started a second time.
             if part.running is None:
                 part.running = self._threads.submit(self._ask, part.check)
         wait([part.running for name in asked if (part := self._parts[name]).running is not None], self._limit)

@@ -97,9 +97,11 @@ class RequestHandler:
         route = call.route
         if route.quick:
             return route.handler(call)
+        # Authenticate after the body was discarded, so that the connection can be reused.
         if route.body is None:
             await self._discard(scope, receive)
             return await lane.run(partial(self._work, call, record))
+        # Authenticate before a body is read, so that its memory is counted for the tenant.
         if route.scopes is not OPEN:
             await lane.run(partial(self._let_in, call, record))
         if isinstance(route.body, Octets) and route.body.streamed:
@@ -135,6 +137,7 @@ class RequestHandler:
         """Return the lane of the agent, or of the caller, before anything is read."""
         if call.route.probe:
             return self.probes.free()
+        # A streamed body could block an agent's lane for an hour.
         streamed = call.route.long or (isinstance(call.route.body, Octets) and call.route.body.streamed)
         agent = presigned.agent_of(call.path["transfer"]) if "transfer" in call.path else call.path.get("agent_id")
         key = agent or id_of(_bearer(call)) or ""

@@ -80,7 +80,7 @@ class ServedEndpoint:
 
 
 def serve_endpoint(
-    wanted: ServeOptions, started: Callable[[ServedEndpoint], None], is_well: Callable[[], None] = lambda: None
+    options: ServeOptions, started: Callable[[ServedEndpoint], None], is_well: Callable[[], None] = lambda: None
 ) -> None:
     """Serve until a signal. `started` is called in a thread once all processes answer, `is_well` about twice a second
     while all of them do.
@@ -88,27 +88,28 @@ def serve_endpoint(
     Raises CannotServe, PortTaken before anything is served; SystemExit(1) when a process died.
     """
     server_log.to_standard_error()
-    check_options(wanted)
-    with _listener(wanted) as listener:
+    check_options(options)
+    with _listener(options) as listener:
         port = int(listener.getsockname()[1])
-        public_url = _public_url(wanted, port)
-        certificate = _certificate(wanted, public_url)
-        served = ServedEndpoint(public_url, certificate.pin if certificate else "", wanted.host, port)
-        limits = rate_limiting.share_limits(wanted.folder / RUN_FOLDER / "limits") if wanted.workers > 1 else None
+        public_url = _public_url(options, port)
+        certificate = _certificate(options, public_url)
+        served = ServedEndpoint(public_url, certificate.pin if certificate else "", options.host, port)
+        # A single process needs no shared limits.
+        limits = rate_limiting.share_limits(options.folder / RUN_FOLDER / "limits") if options.workers > 1 else None
         authority = certificate.authority if certificate else b""
-        settings = ServerSettings(public_url, authority, served.pin, wanted.pace, limits=limits)
-        server_metrics.share_metrics(wanted.folder / RUN_FOLDER / "metrics")
-        processes = _ProcessStarter(wanted, settings, listener, certificate, _bounds(wanted), SharedFlag())
+        settings = ServerSettings(public_url, authority, served.pin, options.pace, limits=limits)
+        server_metrics.share_metrics(options.folder / RUN_FOLDER / "metrics")
+        processes = _ProcessStarter(options, settings, listener, certificate, _bounds(options), SharedFlag())
         supervisor = ProcessSupervisor(
             processes.start,
-            wanted.workers,
-            wanted.finish,
+            options.workers,
+            options.finish,
             lambda: _thread("started", lambda: started(served)),
             is_well,
             forget=lambda process: server_metrics.forget_process(process.pid),
         )
-        watcher = _CertificateWatcher(wanted, public_url, certificate, supervisor)
-        with _signals(supervisor, Draining(supervisor.interrupt, wanted.drain, processes.draining)):
+        watcher = _CertificateWatcher(options, public_url, certificate, supervisor)
+        with _signals(supervisor, Draining(supervisor.interrupt, options.drain, processes.draining)):
             watcher.start()
             try:
                 whole = supervisor.run()
@@ -122,7 +123,7 @@ def serve_endpoint(
 class _ProcessStarter:
     """Starts serving processes."""
 
-    wanted: ServeOptions
+    options: ServeOptions
     settings: ServerSettings
     listener: socket.socket
     certificate: ServedCertificate | None
@@ -131,39 +132,39 @@ class _ProcessStarter:
 
     def start(self, probe: socket.socket) -> Any:
         certificate = self.certificate
-        answering = ServingSetup(
+        setup = ServingSetup(
             self.listener,
             probe,
             self.bounds,
-            self.wanted.finish,
+            self.options.finish,
             str(certificate.certificate) if certificate else None,
             str(certificate.key) if certificate else None,
         )
-        arguments = (os.path.realpath(self.wanted.folder), self.settings, self.draining, answering)
-        process = start_method().Process(target=_answer, args=arguments, name="answers")
+        arguments = (os.path.realpath(self.options.folder), self.settings, self.draining, setup)
+        process = start_method().Process(target=_serve_in_process, args=arguments, name="answers")
         process.start()
         return process
 
 
-def _answer(folder: str, settings: ServerSettings, draining: SharedFlag, answering: ServingSetup) -> None:
+def _serve_in_process(folder: str, settings: ServerSettings, draining: SharedFlag, setup: ServingSetup) -> None:
     """Serve, in a serving process. It holds keys and users' data, so it leaves no core dump."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     disable_core_dumps()
     raise_descriptor_limit()
     server_log.to_standard_error()
-    _thread("parent", lambda: _end_with_parent(answering.finish))
-    serve_until_terminated(make_app(Path(folder), settings, draining=draining), answering)
+    _thread("parent", lambda: _end_with_parent(setup.finish))
+    serve_until_terminated(make_app(Path(folder), settings, draining=draining), setup)
 
 
-def _bounds(wanted: ServeOptions) -> ConnectionBounds:
+def _bounds(options: ServeOptions) -> ConnectionBounds:
     """Return the share of one process. All processes together accept no more than the configured connections, in all
     and of one address, and descriptors are left for files."""
-    total, room = wanted.bounds.total // wanted.workers, descriptors_for_connections(raise_descriptor_limit())
+    total, room = options.bounds.total // options.workers, descriptors_for_connections(raise_descriptor_limit())
     if total > room:
         server_log.LOGGER.warning("%d connections at most in a process: more descriptors are not allowed to it", room)
-    asked = wanted.bounds.per_address
-    per_address = max(asked // wanted.workers, min(asked, _LEAST_PER_ADDRESS))
-    return replace(wanted.bounds, total=max(1, min(total, room)), per_address=per_address)
+    asked = options.bounds.per_address
+    per_address = max(asked // options.workers, min(asked, _LEAST_PER_ADDRESS))
+    return replace(options.bounds, total=max(1, min(total, room)), per_address=per_address)
 
 
 @contextlib.contextmanager
@@ -198,38 +199,38 @@ def _end_with_parent(finish: float) -> None:
 # Address and certificate ----------------------------------------------------------------------------------------------
 
 
-def check_options(wanted: ServeOptions) -> None:
+def check_options(options: ServeOptions) -> None:
     """Check that the options fit together. Raises CannotServe."""
-    if wanted.plain and not server_names.is_loopback(wanted.host):
+    if options.plain and not server_names.is_loopback(options.host):
         raise CannotServe(
-            f"without TLS it listens on this machine only, not on {wanted.host}",
+            f"without TLS it listens on this machine only, not on {options.host}",
             fix="lifeboat endpoint serve --plain-http --listen 127.0.0.1:8080 --data DIR",
         )
-    if wanted.plain and (wanted.certificate or wanted.key or wanted.names):
+    if options.plain and (options.certificate or options.key or options.names):
         raise CannotServe("--plain-http goes with neither --certificate, --key nor --name")
-    if (wanted.certificate is None) != (wanted.key is None):
+    if (options.certificate is None) != (options.key is None):
         raise CannotServe("--certificate and --key belong together")
-    if wanted.workers < 1:
+    if options.workers < 1:
         raise CannotServe("at least one process answers")
 
 
-def _listener(wanted: ServeOptions) -> socket.socket:
+def _listener(options: ServeOptions) -> socket.socket:
     """Return the socket on which all processes accept. Raises CannotServe, PortTaken."""
-    family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     if os.name == "posix":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((wanted.host, wanted.port))
+        listener.bind((options.host, options.port))
         listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
-        raise _not_bound(wanted, error) from None
+        raise _not_bound(options, error) from None
     return listener
 
 
-def _not_bound(wanted: ServeOptions, error: OSError) -> CannotServe:
-    where = f"{wanted.host}:{wanted.port}"
+def _not_bound(options: ServeOptions, error: OSError) -> CannotServe:
+    where = f"{options.host}:{options.port}"
     if isinstance(error, PermissionError):
         return CannotServe(f"this user may not listen on {where}", fix="choose a port above 1023")
     if error.errno == errno.EADDRINUSE:
@@ -237,27 +238,27 @@ def _not_bound(wanted: ServeOptions, error: OSError) -> CannotServe:
     return CannotServe(f"it cannot listen on {where}: {error.strerror or error}")
 
 
-def _public_url(wanted: ServeOptions, port: int) -> str:
-    if wanted.public_url is not None:
-        return server_names.check_url(wanted.public_url, plain=wanted.plain)
-    host = "127.0.0.1" if wanted.plain and wanted.host == "localhost" else server_names.guess_host(wanted.host)
-    return server_names.make_url("http" if wanted.plain else "https", host, port)
+def _public_url(options: ServeOptions, port: int) -> str:
+    if options.public_url is not None:
+        return server_names.check_url(options.public_url, plain=options.plain)
+    host = "127.0.0.1" if options.plain and options.host == "localhost" else server_names.guess_host(options.host)
+    return server_names.make_url("http" if options.plain else "https", host, port)
 
 
-def _certificate(wanted: ServeOptions, public_url: str) -> ServedCertificate | None:
-    if wanted.plain:
+def _certificate(options: ServeOptions, public_url: str) -> ServedCertificate | None:
+    if options.plain:
         return None
-    if wanted.certificate is not None and wanted.key is not None:
-        return _given(wanted.certificate, wanted.key)
-    wanted_names = server_names.certificate_names(wanted.host, public_url, wanted.names)
+    if options.certificate is not None and options.key is not None:
+        return _given(options.certificate, options.key)
+    wanted_names = server_names.certificate_names(options.host, public_url, options.names)
     try:
-        return _authority(wanted).certificate(wanted_names)
+        return _authority(options).certificate(wanted_names)
     except OSError as error:
-        raise CannotServe(f"{wanted.folder / tls.FOLDER}: {error.strerror or error}") from None
+        raise CannotServe(f"{options.folder / tls.FOLDER}: {error.strerror or error}") from None
 
 
-def _authority(wanted: ServeOptions) -> CertificateAuthority:
-    return CertificateAuthority(wanted.folder / tls.FOLDER, files=SystemFiles(), clock=SystemClock())
+def _authority(options: ServeOptions) -> CertificateAuthority:
+    return CertificateAuthority(options.folder / tls.FOLDER, files=SystemFiles(), clock=SystemClock())
 
 
 def _given(certificate: Path, key: Path) -> ServedCertificate:
@@ -292,9 +293,9 @@ class _CertificateWatcher:
     one."""
 
     def __init__(
-        self, wanted: ServeOptions, public_url: str, certificate: ServedCertificate | None, server: Reloadable
+        self, options: ServeOptions, public_url: str, certificate: ServedCertificate | None, server: Reloadable
     ) -> None:
-        self._wanted = wanted
+        self._options = options
         self._public_url = public_url
         self._certificate = certificate
         self._server = server
@@ -315,7 +316,7 @@ class _CertificateWatcher:
 
     def look(self) -> None:
         """Reload the server if the certificate has changed."""
-        _certificate(self._wanted, self._public_url)
+        _certificate(self._options, self._public_url)
         found = self._digest()
         if found != self._seen:
             self._seen = found

@@ -174,6 +174,7 @@ def _certificate_of(
 ) -> x509.Certificate:
     ordered = sorted(names)
     subject = _named((ordered[0] if ordered else "endpoint")[:_ENDLESS_NAME])
+    # A certificate must not outlive its authority.
     life = min(_LIFE, authority.not_valid_after_utc - now)
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     return (

@@ -52,6 +52,7 @@ def find_loss(
     reason = _loss_since(vault, before, runtime, "at once")
     if reason is not None:
         return reason, before.number
+    # The step alone is small. Add up the losses of a day.
     earlier = _day_ago(vault, now, accepted)
     if earlier.number >= before.number:
         return None
@@ -67,6 +68,7 @@ def _loss_since(vault: Vault, earlier: SequenceRow, runtime: str, words: str) ->
 def _memories_lost(vault: Vault, earlier: SequenceRow, changes: StateChanges, words: str) -> str | None:
     """Compare the whole memory only if enough records changed that a loss is possible."""
     ended = _endings(changes)
+    # Below the minimum only a complete loss counts.
     if ended < _FEWEST or (ended < LIMITS.minimum and _has_memory(vault.state())):
         return None
     return judge_loss(list_memories(vault.state(earlier.number)), list_memories(vault.state()), words)

@@ -40,6 +40,7 @@ class AgentVaults:
             vault = None
         if vault is None:
             vault = self._opened(agent_id)
+            # The row and the vault do not belong together, for example after a partial restore from a backup.
             if vault.id != vault_id:
                 vault.close()
                 raise errors.VaultDamaged(f"the vault of {agent_id} is another one than is listed")

@@ -66,9 +66,9 @@ class PushResult:
 class BundleReceiver(TenantService):
     """Receives the bundles of one tenant. Belongs to one thread."""
 
-    def __init__(self, resources: TenantResources, held: WaitingRedactions) -> None:
+    def __init__(self, resources: TenantResources) -> None:
         super().__init__(resources)
-        self._held = held
+        self._held = WaitingRedactions(resources)
 
     def receive(self, agent_id: str, sent: SentBundle) -> PushResult:
         """Push a bundle. Raises as `Remote.push`."""
@@ -128,10 +128,13 @@ class BundleReceiver(TenantService):
             with vault.snapshot():
                 head, epoch = vault.head(), vault.epoch
                 is_damaged = head is not None and sequence.number <= head.number and _is_damaged(vault, sequence)
+            # A push of a damaged sequence repairs it, whatever the epoch is.
             if is_damaged:
                 return self._put_back(taking, row, vault, reader, sent)
+            # The push was accepted before, and its acknowledgement was lost.
             if head is not None and is_head(sequence, head):
                 return PushResult(self._noted(row, vault, head, reader, sent), False)
+            # Check before the expensive work. `_accept` checks again inside of the transaction.
             check_fit(sequence, base, head, epoch)
             writer = _check_proof(sequence, base, sent)
             self._held.learn(row, vault, reader.redactions, _user_of(sequence))
@@ -256,14 +259,17 @@ class BundleReceiver(TenantService):
     ) -> AgentRow:
         """Hold the agent if most of its memory is gone or was never here; release it when the memory is back."""
         held, lacks = row.facts.held, row.facts.lacks
+        # The history begins with a delta, so its base is only at another service.
         if before is None and made.kind == legacy_pushes.DELTA:
             lacks = made.number - 1
             held = {"reason": f"what it had at sequence {lacks} is only at its former service", "previous": None}
+        # A whole snapshot makes up for what only the other service had.
         elif lacks is not None:
             held, lacks = (None, None) if made.kind == legacy_pushes.SNAPSHOT else (held, lacks)
         elif held is not None and accident_guard.is_loss_over(vault, held["previous"], row.facts.runtime or runtime):
             _let_go(vault, row)
             held = None
+        # Only a new sequence can lose anything.
         if held is None and before is not None and before.number != made.number:
             found = accident_guard.find_loss(
                 vault, before, self._clock.now(), row.facts.accepted, row.facts.runtime or runtime
@@ -313,6 +319,7 @@ def head_of(vault: Vault) -> SequenceRow:
 
 def _check_agent(agent_id: str, reader: Reader) -> None:
     found = reader.sequence.agent_id
+    # Clients that sign nothing write ids in either case.
     same = found == agent_id if reader.sequence.signature is not None else found.lower() == agent_id.lower()
     if not same:
         raise RemoteRefused(f"the bundle is of the agent {found}")

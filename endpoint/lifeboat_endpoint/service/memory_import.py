@@ -95,6 +95,7 @@ def _put(memory: LegacyMemory, before: State, agent_id: str, added: Additions) -
         whole = {**record, "agent_id": agent_id}
         check_record(whole, entry="an imported memory", line=number)
         memory.put(memory_records.line_of(whole))
+        # Existing partitions are never refused.
         if len(memory.partitions) > max(known, _MOST_QUARTERS):
             message = f"an agent has memories of at most {_MOST_QUARTERS} quarters"
             raise BadDocument(message, entry="an imported memory", line=number)

@@ -67,6 +67,7 @@ class SealedFileStore(TenantService):
             raise errors.RemoteRefused("a name has 1 to 100 lower-case letters, digits, dots and dashes")
         if len(data) > self._limits.bundle_bytes:
             raise errors.RemoteTooLarge(f"{len(data)} bytes; a file has at most {self._limits.bundle_bytes}")
+        # Files never change, so only the same bytes are accepted.
         if self._row(agent_id, name) is not None:
             self._refuse_other(agent_id, name, data)
             return
@@ -74,6 +75,7 @@ class SealedFileStore(TenantService):
             self._put(agent_id, name, data)
 
     def _put(self, agent_id: str, name: str, data: bytes) -> None:
+        # `_named` compares the key inside of the transaction.
         key_id = self._keys.sealer(agent_id).key_id
         body = self._bodies.put(agent_id, data)
         try:
@@ -211,6 +213,7 @@ class SealedFileStore(TenantService):
             if self._keys.sealer(agent_id).key_id == key_id:
                 # Replace only the body that was read: another file may have the name by now.
                 changed = self._metadata.execute(sql.SET_BODY, (body, agent_id, name, row[1]))
+        # Remove whichever of the two bodies has no row now.
         self._bodies.remove(row[1] if changed else body)
 
     def _row(self, agent_id: str, name: str) -> tuple[int, str] | None:

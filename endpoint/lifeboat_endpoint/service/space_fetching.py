@@ -28,7 +28,7 @@ class SpaceFetching(SpaceParts):
     """The part of `TenantSpace` that reads."""
 
     def head(self, agent_id: str) -> RemoteHead | None:
-        row = self._receiving.open_row(agent_id)
+        row = self._receiver.open_row(agent_id)
         with as_remote():
             head = self._vault(row).head()
         return None if head is None else make_remote_head(head, row)
@@ -90,6 +90,7 @@ class SpaceFetching(SpaceParts):
             try:
                 with self._open(agent_id) as vault:
                     made = make(vault)
+            # The error may come from a purge in between.
             except LifeboatError:
                 if self._is_as_before(agent_id, before):
                     raise

@@ -19,13 +19,13 @@ class SpaceParts(TenantService):
     """Common base of the parts of `TenantSpace`."""
 
     roster: Roster
-    _receiving: BundleReceiver
-    _redacting: TenantRedactions
+    _receiver: BundleReceiver
+    _redactions: TenantRedactions
     _whole_agents: WholeAgentPurge
 
     @contextlib.contextmanager
     def _open(self, agent_id: str) -> Iterator[Vault]:
-        row = self._receiving.open_row(agent_id)
+        row = self._receiver.open_row(agent_id)
         with as_remote():
             yield self._vault(row)
 

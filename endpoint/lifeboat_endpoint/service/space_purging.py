@@ -15,12 +15,12 @@ class SpacePurging(SpaceParts):
     def redactions(self, agent_id: str) -> list[JsonObject]:
         """As `Remote.redactions`. Redactions that are due are applied first."""
         with as_remote():
-            return self._redacting.held(agent_id)
+            return self._redactions.held(agent_id)
 
     def redact(self, agent_id: str, document: JsonObject, *, confirmed: bool = False) -> RemoteRedaction:
         """As `Remote.redact`. With `confirmed` the owner has confirmed it, so it does not wait."""
         with as_remote():
-            return self._redacting.take(agent_id, document, confirmed=confirmed)
+            return self._redactions.take(agent_id, document, confirmed=confirmed)
 
     def purges(self, agent_id: str) -> int:
         """Return how many redactions were applied."""
@@ -31,28 +31,28 @@ class SpacePurging(SpaceParts):
     def pending_redactions(self) -> list[PendingRedaction]:
         """Return the waiting redactions of all agents in the order in which they are applied."""
         with as_remote():
-            return self._redacting.pending()
+            return self._redactions.pending()
 
     def confirm_redaction(self, agent_id: str, redaction_id: str) -> RemoteRedaction:
         """Apply a waiting redaction now. An applied one is not an error. Raises UnknownAtRemote."""
         with as_remote():
-            return self._redacting.confirm(agent_id, redaction_id)
+            return self._redactions.confirm(agent_id, redaction_id)
 
     def refuse_redaction(self, agent_id: str, redaction_id: str) -> bool:
         """Refuse a waiting redaction, unless its owner confirms it when it is sent again; return False if none
         waits."""
         with as_remote():
-            return self._redacting.refuse(agent_id, redaction_id)
+            return self._redactions.refuse(agent_id, redaction_id)
 
     def due_redactions(self) -> list[tuple[str, str]]:
         """Return agents and ids of redactions that have waited long enough, or that were begun and not finished."""
         with as_remote():
-            return self._redacting.due()
+            return self._redactions.due()
 
     def apply_redaction(self, agent_id: str, redaction_id: str) -> None:
         """Apply a redaction that is due."""
         with as_remote():
-            self._redacting.apply(agent_id, redaction_id)
+            self._redactions.apply(agent_id, redaction_id)
 
     def unfinished_agent_purges(self) -> list[str]:
         """Return ids of agents that were purged completely and of which data may be left."""

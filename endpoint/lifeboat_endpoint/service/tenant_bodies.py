@@ -56,6 +56,7 @@ def sweep_orphans(metadata: MetadataStore, blobs: BlobStore, now: datetime) -> i
     transaction, so that no writer waits for it.
     """
     with metadata.transaction():
+        # List blobs and rows in one transaction, so that no writer names a body in between.
         loose = find_orphans(metadata, blobs)
         noted = {body: since for body, since in metadata.rows(sql.ORPHANS)}
         for body in noted.keys() - loose:

@@ -53,6 +53,7 @@ class _ProcessUsage:
         """
         with self._guard:
             self._taking[ticket] += size
+            # Tickets count up, so smaller ones are older.
             before = sum(taken for each, taken in self._taking.items() if each <= ticket)
             return before + self._grown.total()
 
@@ -147,6 +148,7 @@ class TenantQuota:
             return
         with as_remote():
             kept = self._roster.bytes_of_all()
+            # With a small quota or many agents, agents are counted in smaller steps.
             self._step = min(_COUNT_STEP, quota // _UNCOUNTED // max(1, self._roster.counted()))
         if kept + uncounted > quota:
             said = f"{_text(kept)} of {_text(quota)} are taken, and this needs {_text(uncounted)}"

@@ -23,11 +23,9 @@ from lifeboat_endpoint.service.agent_roster import AgentFacts, AgentRow, Roster,
 from lifeboat_endpoint.service.agent_vaults import AgentVaults
 from lifeboat_endpoint.service.bundle_receiver import BundleReceiver, PushResult, SentBundle, make_remote_head
 from lifeboat_endpoint.service.endpoint_limits import EndpointLimits
-from lifeboat_endpoint.service.purge.crypto_shredding import CryptoShredding
 from lifeboat_endpoint.service.purge.endpoint_receipts import EndpointReceipts
 from lifeboat_endpoint.service.purge.purge_policy import PurgePolicy
 from lifeboat_endpoint.service.purge.tenant_redactions import TenantRedactions
-from lifeboat_endpoint.service.purge.waiting_redactions import WaitingRedactions
 from lifeboat_endpoint.service.purge.whole_agent_purge import WholeAgentPurge
 from lifeboat_endpoint.service.remote_errors import as_remote
 from lifeboat_endpoint.service.sealed_files import SealedFileStore
@@ -72,14 +70,12 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self.place = place
         self.limits = limits
         self.roster = roster
-        held = WaitingRedactions(resources)
-        self._receiving = BundleReceiver(resources, held)
-        self.uploads = Uploads(resources, self._receiving)
+        self._receiver = BundleReceiver(resources)
+        self.uploads = Uploads(resources, self._receiver)
         self.sealed_files = SealedFileStore(resources)
         self._receipts = EndpointReceipts(resources)
-        self._whole_agents = WholeAgentPurge(resources, self.uploads, self.sealed_files, self._receipts)
-        shredding = CryptoShredding(resources) if place.leaves_remains else None
-        self._redacting = TenantRedactions(resources, self.uploads, held, self._whole_agents, self._receipts, shredding)
+        self._whole_agents = WholeAgentPurge(resources, self.uploads, self.sealed_files)
+        self._redactions = TenantRedactions(resources, self.uploads, self._whole_agents)
 
     def close(self) -> None:
         self._vaults.close()
@@ -153,6 +149,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         """Register an agent; return it, and whether it is new."""
         check_id(agent_id)
         with as_remote():
+            # Look without a transaction first: most calls are for known agents.
             row = self.roster.find(agent_id)
             if row is not None:
                 return self._told(row), False
@@ -258,9 +255,9 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         """
         with as_remote():
             is_known = self.roster.find(agent_id) is not None
-        if not is_known and self._receiving.looks_redirected(agent_id, sent):
+        if not is_known and self._receiver.looks_redirected(agent_id, sent):
             self.register_unnamed(agent_id)
-        return self._receiving.receive(agent_id, sent)
+        return self._receiver.receive(agent_id, sent)
 
     def register_unnamed(self, agent_id: str) -> None:
         """Register an agent whose client registered it at another service. Raises as `register`."""
@@ -306,7 +303,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
                 self.roster.count(self.roster.get(agent_id), vault.size())
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
-        self._receiving.open_row(agent_id)
+        self._receiver.open_row(agent_id)
         size = len(json_codec.encode_json(document))
         if size > self.limits.keys_bytes:
             raise RemoteTooLarge(f"keys of {size} bytes, at most {self.limits.keys_bytes} are taken")

@@ -57,9 +57,9 @@ class UploadState:
 class Uploads(TenantService):
     """The uploads of one tenant. Belongs to one thread."""
 
-    def __init__(self, resources: TenantResources, receiving: BundleReceiver) -> None:
+    def __init__(self, resources: TenantResources, receiver: BundleReceiver) -> None:
         super().__init__(resources)
-        self._receiving = receiving
+        self._receiver = receiver
 
     def begin(
         self,
@@ -73,7 +73,7 @@ class Uploads(TenantService):
 
         Raises UnknownAtRemote, RemoteRefused, RemoteTooLarge, RemoteFull.
         """
-        self._receiving.open_row(agent_id)
+        self._receiver.open_row(agent_id)
         self._check_parts(parts or ())
         self._quota.check(sum(part.size for part in parts or ()))
         self._drop(self._too_many(agent_id))
@@ -82,10 +82,11 @@ class Uploads(TenantService):
         expires = times.to_text(now + self._limits.upload_life)
         sealed = self._keys.sealer(agent_id).seal(_MACHINE, machine.encode())
         with as_remote(), self._metadata.transaction():
-            self._receiving.open_row(agent_id)  # check again: an agent that was purged meanwhile gets no upload
+            self._receiver.open_row(agent_id)  # check again: an agent that was purged meanwhile gets no upload
             self._metadata.execute(sql.ADD_UPLOAD, (made, agent_id, kind, base, sealed, times.to_text(now), expires))
             for position, part in enumerate(parts or ()):
                 token = self._token(agent_id, part.sha256)
+                # A part of an earlier upload of this agent need not be sent again.
                 known = self._metadata.row(sql.KNOWN_PART, (token, part.size, agent_id))
                 self._metadata.execute(
                     sql.ADD_PART, (made, position, token, part.size, None if known is None else known[0])
@@ -131,11 +132,13 @@ class Uploads(TenantService):
             sizes = {size for _, found, size, _ in self._metadata.rows(sql.PARTS, (upload_id,)) if found == token}
             if sizes != {len(data)}:
                 raise RemoteRefused("the upload has no such part")
+            # The part arrived before.
             if sha256 not in upload.missing:
                 return
             body = self._bodies.put(upload.agent_id, data)
             with self._metadata.transaction():
                 taken = self._metadata.execute(sql.FILL_PARTS, (body, upload_id, token))
+        # Another request stored the part meanwhile.
         if not taken:
             self._bodies.remove(body)
 

@@ -114,6 +114,7 @@ class AuditBuffer:
             self._write(batch)
         except LifeboatError:
             with self._lock:
+                # Rows that were added meanwhile join the batch that was not written.
                 newer, self._batch = self._batch, batch
                 for row in newer.rows.values():
                     self._batch.add(row)

@@ -19,7 +19,7 @@ from lifeboat_endpoint.tenancy.audit_export import (
     lines_of,
     parse_audit_line,
 )
-from lifeboat_vault.errors import AuditFileRefused, EndpointBusy
+from lifeboat_vault.errors import EndpointBusy, EndpointError
 
 
 class AuditFilePosition(NamedTuple):
@@ -34,7 +34,8 @@ def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePositio
     """Open an export to append to it, and write it to the disk at the end.
 
     A new file is readable by its owner only. In an existing one an incomplete last line is removed; it must be of the
-    same tenant. A pipe is only written. Raises AuditFileRefused, EndpointBusy if another process writes it, OSError.
+    same tenant. A pipe is only written. Raises EndpointError.AUDIT_FILE_REFUSED, EndpointBusy if another process writes
+    it, OSError.
     """
     if path.exists() and not stat.S_ISREG(path.stat().st_mode):
         with path.open("wb") as pipe:
@@ -46,7 +47,7 @@ def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePositio
         last = _at_end(file, path)
         if last is not None and last.end is not None and last.end.tenant != tenant:
             whose = "of all tenants" if last.end.tenant is None else f"of the tenant {last.end.tenant}"
-            raise AuditFileRefused(f"{path} is an export {whose}: name another file")
+            raise EndpointError.AUDIT_FILE_REFUSED(f"{path} is an export {whose}: name another file")
         yield AuditFilePosition(file, last)
         file.flush()
         flush_to_disk(file.fileno())
@@ -55,15 +56,17 @@ def open_audit_file(path: Path, tenant: str | None) -> Iterator[AuditFilePositio
 def check_follows(last: AuditExportLine, found: AuditSource) -> int:
     """Return how many rows after the last line of a file were trimmed before any run wrote them.
 
-    Raises AuditFileRefused if the audit has another row there, or ends before it.
+    Raises EndpointError.AUDIT_FILE_REFUSED if the audit has another row there, or ends before it.
     """
     previous, rows = found.audit_page(last.number, 1)
     if rows and rows[0].number > last.number + 1:
         return rows[0].number - last.number - 1
     if previous and previous.hex() != last.hash:
-        raise AuditFileRefused(f"row {last.number} of the audit is another one than in the file: it was rewritten")
+        raise EndpointError.AUDIT_FILE_REFUSED(
+            f"row {last.number} of the audit is another one than in the file: it was rewritten"
+        )
     if not previous and not rows:
-        raise AuditFileRefused(
+        raise EndpointError.AUDIT_FILE_REFUSED(
             f"the audit ends before row {last.number}, which the file has: the endpoint was put back to an earlier day"
         )
     return 0
@@ -89,13 +92,16 @@ def _alone(file: BinaryIO, path: Path) -> None:
 def _at_end(file: BinaryIO, path: Path) -> AuditExportLine | None:
     """Return the last complete line, and cut the file behind it."""
     size = file.seek(0, os.SEEK_END)
+    # Two lines of the largest size are enough to find the last complete one.
     begin = max(0, size - 2 * LONGEST)
     file.seek(begin)
     tail = file.read(size - begin)
     whole = tail.rfind(b"\n") + 1
     line = parse_audit_line(tail[tail.rfind(b"\n", 0, max(0, whole - 1)) + 1 : whole]) if whole else None
     if line is None and size and not (begin == 0 and tail[:1] == b"{" and not whole):
-        raise AuditFileRefused(f"{path} holds something else than an export of the audit: name another file")
+        raise EndpointError.AUDIT_FILE_REFUSED(
+            f"{path} holds something else than an export of the audit: name another file"
+        )
     file.truncate(begin + whole)
     file.seek(begin + whole)
     return line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from lifeboat_alf.common import ids, json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.tenancy import control_statements as sql
-from lifeboat_endpoint.tenancy import tenant_names, token_secrets
+from lifeboat_endpoint.tenancy import token_secrets
 from lifeboat_endpoint.tenancy.audit_buffer import AuditBatch, AuditBuffer
 from lifeboat_endpoint.tenancy.callers import SCOPES, Caller
 from lifeboat_endpoint.tenancy.tenant_rows import Tenant, TokenRow
@@ -25,6 +26,7 @@ AT_ONCE = ("tenant.", "token.", "key.rotated", "key.moved", "key.destroyed", "ag
 """Prefixes of the kinds that `note` writes before it returns; others are buffered."""
 _LOST = "audit.lost"
 _NOBODY = b"\0" * 32
+_LONGEST_NAME = 64
 
 
 class ControlStores(Protocol):
@@ -47,7 +49,7 @@ class Control:
     def __init__(self, stores: ControlStores, *, clock: Clock) -> None:
         self._stores = stores
         self._clock = clock
-        self._notes = AuditBuffer(self._write_batch, stores.close_thread)
+        self._buffer = AuditBuffer(self._write_batch, stores.close_thread)
 
     @property
     def _store(self) -> MetadataStore:
@@ -60,7 +62,7 @@ class Control:
     def close(self) -> None:
         """Write buffered rows, and close the connection of this thread."""
         try:
-            self._notes.close()
+            self._buffer.close()
         finally:
             self.close_thread()
 
@@ -73,12 +75,12 @@ class Control:
         self, name: str, *, key_source: str | None = None, quota: int | None = None, tenant_id: str | None = None
     ) -> Tenant:
         """Add a tenant. Raises TenantExists, EndpointError for an invalid name."""
-        key = tenant_names.fold_name(tenant_names.check_name(name))
+        key = _fold_name(_check_name(name))
         now = self._now()
         tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
         with self._changing(self._store):
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
-                raise errors.TenantExists(f"{name!r} is the name of a tenant already")
+                raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is the name of a tenant already")
             self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
             self._append(
                 self._store, None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None}
@@ -92,7 +94,7 @@ class Control:
     def tenant(self, name_or_id: str) -> Tenant:
         """Return a tenant by its name or id. Raises UnknownTenant."""
         store = self._stores.control(tenant=name_or_id)
-        row = store.row(sql.TENANT_NAMED, (tenant_names.fold_name(name_or_id), name_or_id))
+        row = store.row(sql.TENANT_NAMED, (_fold_name(name_or_id), name_or_id))
         if row is None:
             raise errors.UnknownTenant(f"{name_or_id!r} is neither the name nor the id of a tenant")
         return Tenant(*row)
@@ -159,7 +161,7 @@ class Control:
         token_id = token_secrets.new_id()
         secret = token_secrets.new_secret(token_id)
         ends = _text(expires_at)
-        token = TokenRow(token_id, tenant.id, tenant_names.check_name(name), wanted, self._now(), ends)
+        token = TokenRow(token_id, tenant.id, _check_name(name), wanted, self._now(), ends)
         store = self._stores.control(tenant=tenant.id)
         with self._changing(store, tokens=True):
             row = (token.id, tenant.id, name, token_secrets.digest_secret(secret), _scopes_text(wanted))
@@ -177,14 +179,15 @@ class Control:
         return [_token(row) for row in rows]
 
     def token(self, token_id: str) -> TokenRow:
-        """Return a token. Raises UnknownToken."""
+        """Return a token. Raises EndpointError.UNKNOWN_TOKEN."""
         row = self._stores.control(token=token_id).row(sql.TOKEN, (token_id,))
         if row is None:
-            raise errors.UnknownToken(f"{token_id!r} is not the id of a token")
+            raise errors.EndpointError.UNKNOWN_TOKEN(f"{token_id!r} is not the id of a token")
         return _token(row)
 
     def revoke_token(self, token_id: str, *, by: Caller | None = None) -> TokenRow:
-        """Revoke a token immediately, for every process. Repeating it is not an error. Raises UnknownToken."""
+        """Revoke a token immediately, for every process. Repeating it is not an error. Raises
+        EndpointError.UNKNOWN_TOKEN."""
         token = self.token(token_id)
         store = self._stores.control(tenant=token.tenant_id)
         with self._changing(store, tokens=True):
@@ -197,13 +200,14 @@ class Control:
         self._stores.check_unmoved()
         token_id = token_secrets.id_of(secret)
         row = None if token_id is None else self._stores.control(token=token_id).row(sql.AUTHENTICATE, (token_id,))
+        # Compare a digest for unknown tokens too, so that the duration does not tell whether a token exists.
         kept = _NOBODY if row is None else bytes(row[0])
         if not hmac.compare_digest(kept, token_secrets.digest_secret(secret)) or row is None or token_id is None:
             raise errors.RemoteDenied("this is no token of this endpoint")
         _, tenant_id, name, scopes, expires_at, revoked_at, state = row
         now = self._now()
         _check_counts(token_id, expires_at, revoked_at, state, now)
-        self._notes.used(token_id, now)
+        self._buffer.used(token_id, now)
         return Caller(tenant_id, token_id, name, frozenset(scopes.split()))
 
     def check_token(self, token_id: str, tenant_id: str) -> None:
@@ -225,7 +229,7 @@ class Control:
         if kind.startswith(AT_ONCE):
             self.record(caller, kind, subject, details or {})
             return
-        self._notes.add(kind, subject, _of(caller, details or {}), self._now())
+        self._buffer.add(kind, subject, _of(caller, details or {}), self._now())
 
     def record(self, caller: Caller | None, kind: str, subject: str, details: JsonObject) -> None:
         """Write an audit row before this returns."""
@@ -234,7 +238,7 @@ class Control:
 
     def flush(self) -> None:
         """Write buffered rows."""
-        self._notes.flush()
+        self._buffer.flush()
 
     def audit_rows(self) -> Iterator[AuditRow]:
         """Yield all kept rows, oldest first, including the rows that this process had buffered."""
@@ -346,3 +350,19 @@ def _text(moment: datetime | str | None) -> str | None:
 def _token(row: tuple[Any, ...]) -> TokenRow:
     token_id, tenant_id, name, scopes, *rest = row
     return TokenRow(token_id, tenant_id, name, frozenset(scopes.split()), *rest)
+
+
+def _check_name(name: str) -> str:
+    """Return a valid name. Raises EndpointError."""
+    if not 0 < len(name) <= _LONGEST_NAME or name != name.strip() or not name.isprintable():
+        raise errors.EndpointError(
+            f"{name!r} is no name: 1 to {_LONGEST_NAME} characters that can be printed, no space at the ends"
+        )
+    if name.startswith("-") or ids.is_uuid(name):
+        raise errors.EndpointError(f"{name!r} would be taken for an option or an id")
+    return name
+
+
+def _fold_name(name: str) -> str:
+    """Return a key that is equal for names that look the same to people."""
+    return unicodedata.normalize("NFKC", name).casefold()

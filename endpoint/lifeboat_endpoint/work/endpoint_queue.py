@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_endpoint.engines.postgres.postgres_failures import translate_error
 from lifeboat_endpoint.work import queue_statements as sql
-from lifeboat_vault.errors import EndpointBusy, LeaseLost, UnknownJob
+from lifeboat_vault.errors import EndpointBusy, EndpointError, LeaseLost
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.engines.postgres.connection_pools import Pool
@@ -151,6 +151,7 @@ class EndpointQueue:
     def finish(self, job: EndpointJob) -> None:
         """Mark a job as done, and forget its earlier failure. Raises LeaseLost."""
         with self._transaction() as cursor:
+            # The job was requested again while it ran, or the lease is lost.
             if cursor.execute(sql.FINISH, _held(job)).rowcount == 0:
                 _check(cursor.execute(sql.FINISH_AND_WAIT, _held(job)).rowcount, job)
             cursor.execute(sql.DROP_DEAD, _named(job))
@@ -193,7 +194,8 @@ class EndpointQueue:
             return [JobRow(*row) for row in cursor.execute(sql.DEAD)]
 
     def retry(self, job_id: int) -> JobRow:
-        """Run a dead or waiting job now; return what it was. Raises UnknownJob, EndpointBusy for a running one."""
+        """Run a dead or waiting job now; return what it was. Raises EndpointError.UNKNOWN_JOB, EndpointBusy for a
+        running one."""
         with self._transaction() as cursor:
             found = _found(cursor, job_id)
             if found.state == "waiting" and cursor.execute(sql.REVIVE, (job_id,)).rowcount == 0:
@@ -205,7 +207,8 @@ class EndpointQueue:
         return found
 
     def drop(self, job_id: int) -> JobRow:
-        """Delete a dead or waiting job; return what it was. Raises UnknownJob, EndpointBusy for a running one."""
+        """Delete a dead or waiting job; return what it was. Raises EndpointError.UNKNOWN_JOB, EndpointBusy for a
+        running one."""
         with self._transaction() as cursor:
             found = _found(cursor, job_id)
             if cursor.execute(sql.DROP, (job_id,)).rowcount == 0:
@@ -261,7 +264,7 @@ def _give_up(cursor: Cursor, job: EndpointJob, error: str) -> None:
 def _found(cursor: Cursor, job_id: int) -> JobRow:
     row = cursor.execute(sql.JOB, (job_id,)).fetchone()
     if row is None:
-        raise UnknownJob(f"there is no job {job_id}")
+        raise EndpointError.UNKNOWN_JOB(f"there is no job {job_id}")
     found = JobRow(*row)
     if found.state == "running":
         raise _runs(job_id)

@@ -155,6 +155,7 @@ class EndpointWorker:
         while not running.ended.wait(_LOOK):
             self.alive()
             lease.keep()
+            # Ask the job to stop once, and then wait for `grace`.
             if last is None and (self.stopped.is_set() or lease.is_lost or time.monotonic() >= enough):
                 running.stop.set()
                 last = time.monotonic() + self.pace.grace
@@ -170,6 +171,7 @@ class EndpointWorker:
             except LeaseLost:
                 return "lost"
             except VaultError:
+                # Another worker may have the job by now.
                 if time.monotonic() >= lease.until:
                     return "lost"
             self.alive()
@@ -199,6 +201,7 @@ class _JobLease:
         except LeaseLost:
             self.is_lost = True
         except VaultError:
+            # The database does not answer. Try again until the lease has expired.
             self.is_lost = time.monotonic() >= self.until
             self._beat_at = time.monotonic() + min(1.0, self._pace.beat)
 

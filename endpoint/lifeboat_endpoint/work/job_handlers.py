@@ -58,6 +58,7 @@ def of_tenant(do: Callable[[JobContext, EndpointJob, Tenant], list[str]]) -> Han
         if tenant.state != "active":
             return []
         keys = work.endpoint.keys(tenant.id)
+        # Unwrap one key, which raises KeyRevoked before any work is done.
         for key_id in keys.ids()[:1]:
             keys.sealer_of(key_id)
         return do(work, job, tenant)

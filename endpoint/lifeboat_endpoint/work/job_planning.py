@@ -80,5 +80,6 @@ def _is_due(now: datetime, kind: str, tenant: str, ended: Ended, every: Mapping[
 
 def _moment(now: datetime, kind: str, tenant: str, period: timedelta) -> datetime:
     """Return the last moment of this job that has passed."""
+    # The hash spreads the moments of tenants and kinds over the period.
     offset = timedelta(seconds=zlib.crc32(f"{kind} {tenant}".encode()) % max(1, int(period.total_seconds())))
     return now - (now - _EPOCH - offset) % period

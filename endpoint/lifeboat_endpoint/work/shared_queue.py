@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lifeboat_endpoint.engines.engine_choice import as_shared_engine
-from lifeboat_vault.errors import NotShared
+from lifeboat_vault.errors import EndpointError
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 def open_queue(endpoint: Endpoint) -> EndpointQueue:
-    """Return the queue. Raises NotShared for an endpoint of files."""
+    """Return the queue. Raises EndpointError.NOT_SHARED for an endpoint of files."""
     engine = as_shared_engine(endpoint.engine)
     if engine is None:
-        raise NotShared("the data of this endpoint lies in a folder, and its server looks after it by itself")
+        raise EndpointError.NOT_SHARED(
+            "the data of this endpoint lies in a folder, and its server looks after it by itself"
+        )
     from lifeboat_endpoint.work.endpoint_queue import EndpointQueue
 
     return EndpointQueue(engine.pools.work)

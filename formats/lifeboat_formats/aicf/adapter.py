@@ -70,11 +70,9 @@ class AicfAdapter(Adapter):
 
     def pieces(self, path: str, text: str, record_ids: Sequence[str], gone: Collection[str]) -> list[tuple[int, int]]:
         name = aicf_workspace.workspace_name_of(path)
-        return (
-            []
-            if name is None or not aicf_workspace.is_readable(name)
-            else purge_spans.find_purged_spans(text, name, record_ids, gone)
-        )
+        if name is None or not aicf_workspace.is_readable(name):
+            return []
+        return purge_spans.find_purged_spans(text, name, record_ids, gone)
 
     def derivations(self) -> Sequence[Derivation]:
         return identity_layers.DERIVATIONS

@@ -19,10 +19,10 @@ from lifeboat_formats.aicf.output.file_export import AicfExportOptions
 from lifeboat_formats.aicf.records import extension, file_memories, identity_layers, piece_relations, superseding
 from lifeboat_formats.aicf.records.file_memories import PRIMARY, FileMemories
 from lifeboat_formats.aicf.syntax import aicf_times, file_checks, file_encoding
-from lifeboat_formats.interchange.base_format import BaseFormat
 from lifeboat_formats.interchange.cleaning import OPTIONS, Cleaner
 from lifeboat_formats.interchange.contract import (
     ConversionContext,
+    Format,
     FormatFinding,
     FormatNotice,
     FormatOption,
@@ -41,7 +41,7 @@ LARGEST = 256 * 1024 * 1024
 _ENDINGS = (".aicf.gz", ".aicf", ".gz")
 
 
-class AicfFormat(BaseFormat):
+class AicfFormat(Format):
     """Implementation of `contract.Format` for AICF files."""
 
     name = aicf_mapping.RUNTIME

@@ -10,22 +10,23 @@ from typing import BinaryIO
 
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
 from lifeboat_formats.aimem import aimem_mapping
 from lifeboat_formats.aimem.convert import bundle_export, bundle_import
-from lifeboat_formats.aimem.convert.bundle_import import BundleImport, ConsumerOptions
-from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions
+from lifeboat_formats.aimem.convert.bundle_import import BundleImport
+from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ExistingMemories, ProducerOptions
 from lifeboat_formats.aimem.convert.existing_memories import ORPHANS
 from lifeboat_formats.aimem.convert.link_index import LinkIndex
 from lifeboat_formats.aimem.wire import bundle_reading, bundle_signatures
 from lifeboat_formats.aimem.wire.bundle_model import FORMAT as NAME
 from lifeboat_formats.aimem.wire.bundle_model import FULL, LEGACY_FORMAT, SCOPES, AimemBundle, BundleRefused
 from lifeboat_formats.interchange import cleaning
-from lifeboat_formats.interchange.base_format import BaseFormat
 from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.contract import (
     ConversionContext,
+    Format,
     FormatFinding,
     FormatNotice,
     FormatOption,
@@ -67,7 +68,7 @@ OPTIONS = (
 )
 
 
-class AimemFormat(BaseFormat):
+class AimemFormat(Format):
     """Implementation of `contract.Format` for AIMEM bundles, documents and streams."""
 
     name = "aimem"
@@ -90,7 +91,7 @@ class AimemFormat(BaseFormat):
             with LinkIndex(bundle, own) as links:
                 kept = _KeptSource(path)
                 importing = BundleImport(
-                    bundle, links, bundle_import.assume_no_memories(), ConsumerOptions(namespace=own), file=kept.origin
+                    bundle, links, ExistingMemories(), ConsumerOptions(namespace=own), file=kept.origin
                 )
                 entries = kept.entries(list(links.orphans()))
                 notices = [*bundle.notices, *checked, *kept.notices]
@@ -180,8 +181,7 @@ def _line(where: str) -> int | None:
 
 
 def _ours(bundle: AimemBundle) -> JsonObject:
-    found = bundle.envelope.extra.get(aimem_mapping.OURS)
-    return found if isinstance(found, dict) else {}
+    return as_object(bundle.envelope.extra.get(aimem_mapping.OURS))
 
 
 def _agent_name(bundle: AimemBundle, path: Path) -> str:

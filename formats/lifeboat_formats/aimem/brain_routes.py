@@ -21,7 +21,7 @@ import msgspec
 from lifeboat_adapters.item_fates import count_outcomes
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
-from lifeboat_formats.aimem.convert import bundle_export, bundle_import
+from lifeboat_formats.aimem.convert import bundle_export, bundle_import, existing_memories
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ImportPlan, ProducerOptions
 from lifeboat_formats.aimem.wire import bundle_signatures, urn
 from lifeboat_formats.aimem.wire.bundle_model import (
@@ -188,6 +188,7 @@ def _exported(brain: BrainAccess, pieces: Callable[[BundleWriter], Iterator[byte
         try:
             with brain.state(agent_id) as (state, check):
                 headers = _produced(brain, agent_id, state, pieces, file)
+            # Purges may have arrived while the bundle was written.
             check()
         except BaseException:
             file.close()
@@ -267,9 +268,8 @@ def _check_asked(asked: ExportQuery) -> None:
 
 
 def _wrong(code: str, message: str) -> BundleRefused:
-    refused = BundleRefused(message, format_code=code, status=400)
-    refused.fix = "GET /v1/brain/export?scope=SINCE&since=2026-04-01T09:30:00Z"
-    return refused
+    fix = "GET /v1/brain/export?scope=SINCE&since=2026-04-01T09:30:00Z"
+    return BundleRefused(message, format_code=code, status=400, fix=fix)
 
 
 class CheckedReader(io.RawIOBase):
@@ -324,7 +324,7 @@ def _taken(brain: BrainAccess, agent_id: str, bundle: AimemBundle, size: int) ->
     made: list[ImportPlan] = []
 
     def plan_on(state: State) -> Additions:
-        existing = bundle_import.index_state(state, namespace=options.namespace, erased=find_erased_names(state))
+        existing = existing_memories.index_state(state, namespace=options.namespace, erased=find_erased_names(state))
         found = bundle_import.plan_import(existing, bundle, options)
         made[:] = [found]
         return found.inserts, found.updates, found.entries
@@ -402,25 +402,21 @@ def _media_type(brain: BrainAccess) -> str:
     """Return the media type of the body. Raises BundleRefused (415)."""
     found = brain.headers.get("content-type", "").partition(";")[0].strip().lower()
     if found not in _TAKEN:
-        refused = BundleRefused(
-            f"a bundle is sent as {', '.join(_TAKEN)}", format_code="unsupported_media_type", status=415
-        )
-        refused.fix = f"Content-Type: {MEDIA_TYPE}"
-        raise refused
+        message, fix = f"a bundle is sent as {', '.join(_TAKEN)}", f"Content-Type: {MEDIA_TYPE}"
+        raise BundleRefused(message, format_code="unsupported_media_type", status=415, fix=fix)
     return found
 
 
 def _too_large(most: int) -> BundleRefused:
-    refused = BundleRefused(f"a document has at most {most:,} bytes here", format_code="bundle_too_large", status=413)
-    refused.fix = f"send it as a stream: Content-Type: {STREAM_MEDIA_TYPE}"
-    return refused
+    fix = f"send it as a stream: Content-Type: {STREAM_MEDIA_TYPE}"
+    message = f"a document has at most {most:,} bytes here"
+    return BundleRefused(message, format_code="bundle_too_large", status=413, fix=fix)
 
 
 def _unchecked(most: int) -> BundleRefused:
     message = f"a signature is checked over at most {most:,} bytes here"
-    refused = BundleRefused(message, format_code="bundle_too_large", status=413)
-    refused.fix = "?signature=skip, which the audit says, or several bundles (scope SINCE)"
-    return refused
+    fix = "?signature=skip, which the audit says, or several bundles (scope SINCE)"
+    return BundleRefused(message, format_code="bundle_too_large", status=413, fix=fix)
 
 
 # The key --------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ _PARTS = {"prose": "its texts", "structured": "what it says in fields"}
 
 
 def list_bundle_losses(state: State) -> Iterator[ItemFate]:
-    """See `contract.Adapter.cannot_hold`."""
+    """Implement `Adapter.cannot_hold`."""
     yield from _of_identity(state)
     for name in _ids(persona_files.decode_document(state, archive_layout.PRINCIPALS).get("principals")):
         yield _omitted(PRINCIPAL, name, "a bundle knows nobody but by its memories")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
+from lifeboat_adapters.contract import MemorySection
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aimem import bundle_workspace
 from lifeboat_formats.aimem.wire import record_spans
 from lifeboat_formats.aimem.wire.bundle_model import CHUNKS, EDGES, LINKS
-from lifeboat_formats.aimem.wire.record_spans import CHECKSUM, BundleScan
-from lifeboat_formats.interchange import listed_sections
+from lifeboat_formats.aimem.wire.record_spans import CHECKSUM
 
 _PART = re.compile(r"\.p[0-9]+\Z")
 """The end of the name of a part of a long memory."""
@@ -21,7 +21,7 @@ def find_purged_spans(path: str, text: str, record_ids: Sequence[str], gone: Col
     found, sections = record_spans.scan_bundle(text), bundle_workspace.split_sections(path, text) or []
     if found is None:
         return []
-    named = zip(sections, listed_sections.name_sections(sections, record_ids), strict=True)
+    named = zip(sections, _name_sections(sections, record_ids), strict=True)
     names = {section.heading[0] for section, name in named if name in gone}
     return [(item.start, item.end) for item in found.items[CHUNKS] if _of_one(item.value, names)]
 
@@ -29,6 +29,17 @@ def find_purged_spans(path: str, text: str, record_ids: Sequence[str], gone: Col
 def _of_one(chunk: object, names: Collection[str]) -> bool:
     name = chunk.get("id") if isinstance(chunk, dict) else None
     return isinstance(name, str) and (name in names or _PART.sub("", name) in names)
+
+
+def _name_sections(sections: Sequence[MemorySection], record_ids: Sequence[str]) -> list[str | None]:
+    """Return the id of each section's memory, None for a section without text. Sections match by order; if their number
+    differs from the listed ids, by their own ids."""
+    said = [section for section in sections if section.text]
+    if len(said) == len(record_ids):
+        following = iter(record_ids)
+        return [next(following) if section.text else None for section in sections]
+    known = set(record_ids)
+    return [section.record_id if section.text and section.record_id in known else None for section in sections]
 
 
 def mend_bundle(path: str, text: str, memories: Sequence[tuple[str, str]]) -> str | None:
@@ -45,15 +56,6 @@ def mend_bundle(path: str, text: str, memories: Sequence[tuple[str, str]]) -> st
         CHUNKS: {place: None for place, value in enumerate(found.records(CHUNKS)) if value is None}
     }
     known = {str(value.get("id")) for value in found.records(CHUNKS) if isinstance(value, dict)}
-    changes[EDGES] = _dangling(found, EDGES, known, "source_id", "target_id")
-    changes[LINKS] = _dangling(found, LINKS, known, "chunk_id")
+    changes[EDGES] = found.drop_records(EDGES, lambda name: name not in known, "source_id", "target_id")
+    changes[LINKS] = found.drop_records(LINKS, lambda name: name not in known, "chunk_id")
     return record_spans.patch_bundle(text, found, changes)
-
-
-def _dangling(found: BundleScan, array: str, known: Collection[str], *ends: str) -> dict[int, JsonObject | None]:
-    """Return the records that name a missing chunk, mapped to None."""
-    return {
-        place: None
-        for place, value in enumerate(found.records(array))
-        if isinstance(value, dict) and any(value.get(end) not in known for end in ends)
-    }

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from lifeboat_adapters.contract import MemorySection, RenderedFile
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_object, as_text
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records as alf_records
 from lifeboat_alf.memory.effective_view import EffectiveMemory, effective_records
@@ -81,8 +82,9 @@ def split_sections(path: str, text: str) -> list[MemorySection] | None:
 def _sections(
     text: str, found: record_spans.BundleScan, bundle: AimemBundle, links: LinkIndex
 ) -> Iterator[MemorySection]:
-    origin, at, seen = chunk_records.BundleOrigin.of_bundle(bundle), 0, set()
+    origin, at, seen = chunk_records.BundleOrigin.of(bundle), 0, set()
     for item in sorted(found.items[CHUNKS], key=lambda item: item.start):
+        # Unusable and repeated chunks belong to the text between memories.
         if not is_chunk(item.value) or item.value["id"] in seen:
             continue
         seen.add(item.value["id"])
@@ -265,6 +267,7 @@ def render_bundles(state: State) -> Iterator[RenderedFile]:
         )
         if made is not None:
             yield RenderedFile(entry.path, made.encode("utf-8", "surrogatepass"), "merged")
+    # Visible memories that no bundle of the state holds.
     new = {str(item.record["id"]) for item in counting.values() if alf_records.is_visible(item.record)} - placed
     if new or not entries:
         taken = {entry.path for entry in state.entries(RAW)}
@@ -313,8 +316,8 @@ def _again(path: str, text: str, listed: Sequence[str], counting: dict[str, Effe
         gone |= {found.items[CHUNKS][place].value["id"] for place in places if changes.get(place, ...) is None}
     if not changes:
         return None
-    edges = _without(found, EDGES, gone, "source_id", "target_id")
-    links = _without(found, LINKS, gone, "chunk_id")
+    edges = found.drop_records(EDGES, gone.__contains__, "source_id", "target_id")
+    links = found.drop_records(LINKS, gone.__contains__, "chunk_id")
     return record_spans.patch_bundle(text, found, {CHUNKS: changes, EDGES: edges, LINKS: links})
 
 
@@ -355,18 +358,9 @@ def _edited(chunk: JsonObject, record: JsonObject) -> JsonObject:
     return made
 
 
-def _without(found: record_spans.BundleScan, array: str, gone: set[str], *ends: str) -> dict[int, JsonObject | None]:
-    values = enumerate(found.records(array))
-    return {
-        place: None
-        for place, value in values
-        if isinstance(value, dict) and any(value.get(end) in gone for end in ends)
-    }
-
-
 def agent_name(data: bytes) -> str:
     """Return the agent's name in a bundle, "" if there is none."""
     found = record_spans.scan_bundle(data.decode("utf-8", "replace"))
-    said = None if found is None else found.envelope().get(aimem_mapping.OURS)
-    named = said.get("agent_name") if isinstance(said, dict) else None
-    return named if isinstance(named, str) and named.isprintable() else ""
+    said = {} if found is None else as_object(found.envelope().get(aimem_mapping.OURS))
+    named = as_text(said.get("agent_name"))
+    return named if named.isprintable() else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_text
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.states.agent_state import State
 from lifeboat_formats.aionforge import (
@@ -25,10 +26,10 @@ from lifeboat_formats.aionforge.instance_address import AssertedPrincipal, Insta
 from lifeboat_formats.aionforge.mcp_client import InstanceConnection
 from lifeboat_formats.aionforge.sent_notes import SentNotes
 from lifeboat_formats.interchange import cleaning
-from lifeboat_formats.interchange.base_format import BaseFormat
 from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.contract import (
     ConversionContext,
+    Format,
     FormatFinding,
     FormatNotice,
     FormatOption,
@@ -50,7 +51,7 @@ _NEEDED = ("search", "read_memory")
 _MOST_SESSIONS = 100_000
 
 
-class AionforgeFormat(BaseFormat):
+class AionforgeFormat(Format):
     """Implementation of `contract.Format`. A source is an address: see `instance_address`."""
 
     name = "aionforge"
@@ -148,8 +149,7 @@ def _address(source: str, options: Options) -> InstanceAddress:
 
 
 def _text(options: Options, name: str) -> str:
-    found = options.get(name, "")
-    return found if isinstance(found, str) else ""
+    return as_text(options.get(name))
 
 
 def _sessions(options: Options) -> list[str]:

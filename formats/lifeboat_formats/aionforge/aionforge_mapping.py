@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import objects_in, texts_in
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
 from lifeboat_formats.aionforge import aionforge_times, nodes
@@ -101,8 +102,7 @@ def memory_fields(node: AionforgeNode) -> JsonObject:
     confidence = _found(node, "confidence")
     if isinstance(confidence, int | float) and not isinstance(confidence, bool) and 0 <= confidence <= 1:
         fields["confidence"] = float(confidence)
-    keywords = _found(node, "keywords")
-    tags = [each for each in keywords if isinstance(each, str) and each] if isinstance(keywords, list) else []
+    tags = [each for each in texts_in(_found(node, "keywords")) if each]
     if tags:
         fields["tags"] = tags
     named = memory_entities(node)
@@ -168,8 +168,7 @@ def memory_entities(node: AionforgeNode) -> list[JsonObject]:
     """Return the entities that a node names."""
     if node.kind == nodes.ENTITY:
         return [make_entity(node.fields.get("canonical_name"), node.fields.get("entity_type"))]
-    listed = node.fields.get("entities")
-    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    found = objects_in(node.fields.get("entities"))
     names = ((each.get("canonical_name") or each.get("name"), each.get("entity_type")) for each in found)
     return [make_entity(name, type) for name, type in names if isinstance(name, str) and name]
 

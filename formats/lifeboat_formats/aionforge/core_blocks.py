@@ -29,6 +29,7 @@ def build_identity(cores: Sequence[AionforgeNode], name: str, previous: JsonObje
     blocks = {label: text for label, text in kept.items() if not label.startswith(_BLOCK)}
     souls = [node for node in cores if node.fields.get("block_kind") == PERSONA]
     own = as_object(known.get(EXTENSION))
+    # A soul that did not come from a core block is never replaced.
     is_free = not prose.get("soul") or prose["soul"] == own.get("soul")
     soul = souls[0] if len(souls) == 1 and is_free else None
     if is_free:

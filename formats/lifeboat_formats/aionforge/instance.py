@@ -6,18 +6,18 @@ their content. Later ones also answer with data and have `memory_census`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aionforge import aionforge_mapping, nodes, text_form
-from lifeboat_formats.aionforge.mcp_client import AnswerLost, InstanceConnection, ToolAnswer, ToolFailed
+from lifeboat_formats.aionforge.mcp_client import AnswerLost, InstanceConnection, ToolAnswer
 from lifeboat_formats.aionforge.nodes import AionforgeNode
-from lifeboat_formats.aionforge.text_form import TaggedMemory, UnreadableAnswer
-
-T = TypeVar("T")
+from lifeboat_formats.aionforge.text_form import UnreadableAnswer
 
 READ_AT_ONCE = 16
 CENSUS = "memory_census"
@@ -104,7 +104,8 @@ class AionforgeInstance:
                 for each in found
                 if _has_id(each)
             ]
-        said = _read_text(answer.text, "search", _tagged)
+        with reading_answer("search"):
+            said = list(text_form.parse_memories(answer.text))
         return [
             InstanceHit(nodes.normal_id(each.attributes.get("id", "")), each.attributes.get("kind", ""))
             for each in said
@@ -119,6 +120,7 @@ class AionforgeInstance:
             listed = text_form.ids_by_line(self.ask("work_query", work_status=status, limit=_WORK_PAGE).text)
             full = full or len(listed) >= _WORK_PAGE
             found.update(dict.fromkeys(listed))
+        # A full page may hide items. Their trees name some of them.
         for root in list(found) if full else ():
             found.update(dict.fromkeys(text_form.ids_by_line(self._tree(root))))
         return list(found), not full
@@ -157,10 +159,8 @@ class AionforgeInstance:
     def _read(self, some: Sequence[str]) -> list[AionforgeNode]:
         answer = self.ask("read_memory", memory_ids=list(some), full=True)
         asked = {nodes.normal_id(id) for id in some}
-        try:
+        with reading_answer("read_memory"):
             found = _nodes(answer)
-        except UnreadableAnswer as error:
-            raise AnswerLost(f"the answer of Aionforge to read_memory cannot be read: {error}") from None
         unasked = [node for node in found if node.id not in asked]
         if unasked:
             raise AnswerLost("Aionforge answered read_memory with what was not asked for")
@@ -204,24 +204,25 @@ def _listed(answer: ToolAnswer, tool: str) -> list[str]:
         if not isinstance(found, list) or not all(map(_has_id, found)):
             raise AnswerLost(f"the answer of Aionforge to {tool} has no list")
         return [nodes.normal_id(each["id"]) for each in found]
-    tagged = [nodes.normal_id(each.attributes.get("id", "")) for each in _read_text(answer.text, tool, _tagged)]
+    with reading_answer(tool):
+        tagged = [nodes.normal_id(each.attributes.get("id", "")) for each in text_form.parse_memories(answer.text)]
+        count = text_form.parse_figures(answer.text, tool).get("count")
     found = tagged or text_form.ids_by_line("\n".join(answer.text.splitlines()[1:]))
-    count = _figures(answer.text, tool).get("count")
     if count is None or not count.isdecimal() or int(count) != len(found):
         raise AnswerLost(f"the answer of Aionforge to {tool} has not as many entries as it says")
     return found
 
 
 def _list_in(said: JsonObject, tool: str) -> JsonObject:
-    found = said.get("list") if tool == CENSUS else said
-    return found if isinstance(found, dict) else {}
+    return as_object(said.get("list")) if tool == CENSUS else said
 
 
 def _total(answer: ToolAnswer, tool: str) -> int | None:
     """Return the number of entries from this page on."""
     said = None if answer.structured is None else _list_in(answer.structured, tool).get("total_visible")
     if said is None:
-        said = _figures(answer.text, tool).get("total_visible", "")
+        with reading_answer(tool):
+            said = text_form.parse_figures(answer.text, tool).get("total_visible", "")
     return int(said) if str(said).isdecimal() else None
 
 
@@ -230,7 +231,8 @@ def _next(answer: ToolAnswer, tool: str) -> JsonObject | None:
     said = answer.structured
     found = None if said is None else _list_in(said, tool).get("next")
     if found is None and said is None:
-        found = _figures(answer.text, _HEADS.get(tool, tool)).get("next")
+        with reading_answer(tool):
+            found = text_form.parse_figures(answer.text, _HEADS.get(tool, tool)).get("next")
     if isinstance(found, str):
         time, _, id = found.rpartition("|")
         found = {_CLOCKS.get(tool, "ingested_at"): time, "id": id} if time and id else None
@@ -241,25 +243,14 @@ _HEADS = {"audit_history": "audit"}
 _CLOCKS = {"audit_history": "occurred_at"}
 
 
-def _tagged(text: str) -> list[TaggedMemory]:
-    return list(text_form.parse_memories(text))
-
-
-def _figures(text: str, tool: str) -> dict[str, str]:
-    return _read_text(text, tool, lambda said: text_form.parse_figures(said, tool))
-
-
-def _read_text(text: str, tool: str, read: Callable[[str], T]) -> T:
+@contextmanager
+def reading_answer(tool: str) -> Iterator[None]:
+    """Raise AnswerLost if the answer of a tool cannot be parsed."""
     try:
-        return read(text)
+        yield
     except UnreadableAnswer as error:
         raise AnswerLost(f"the answer of Aionforge to {tool} cannot be read: {error}") from None
 
 
 def _has_id(found: Any) -> bool:
     return isinstance(found, dict) and isinstance(found.get("id"), str) and ids.is_uuid(found["id"])
-
-
-def may_be_missing(error: ToolFailed) -> bool:
-    """Return whether a tool failed only because the instance has nothing of the kind."""
-    return error.error_code in ("ERR_INVALID_PARAMS", "ERR_UNKNOWN_KIND", "ERR_INVALID_KIND")

@@ -74,6 +74,7 @@ def records_of(found: Sequence[AionforgeNode], sent: SentNotes | None = None) ->
     for node in _ordered(found, before):
         related = [(relation, names[id]) for relation, id in aionforge_mapping.related_nodes(node) if id in names]
         former = [names[id] for id in before.get(node.id, ())]
+        # A record has one predecessor. Further ones become relations.
         related += [("supersedes", id) for id in former[1:]]
         links = node_records.RecordLinks(names[node.id], former[0] if former else None, related, sent.session(node))
         yield node_records.record_of(node, links)

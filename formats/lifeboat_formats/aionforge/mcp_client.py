@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aionforge.instance_address import InstanceAddress
 from lifeboat_formats.interchange.errors import ExtraMissing, InstanceFailed
@@ -238,8 +239,7 @@ async def _tools(session: ClientSession) -> dict[str, frozenset[str]]:
 
 
 def _properties(schema: Any) -> list[str]:
-    found = schema.get("properties") if isinstance(schema, dict) else None
-    return [str(name) for name in found] if isinstance(found, dict) else []
+    return [str(name) for name in as_object(as_object(schema).get("properties"))]
 
 
 @asynccontextmanager

@@ -14,12 +14,12 @@ from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aionforge import text_form
-from lifeboat_formats.aionforge.instance import AionforgeInstance
+from lifeboat_formats.aionforge.instance import AionforgeInstance, reading_answer
 from lifeboat_formats.aionforge.mcp_client import AnswerLost, BodyTooLarge, ToolFailed
 from lifeboat_formats.aionforge.nodes import EPISODE, AionforgeNode
 from lifeboat_formats.aionforge.send_plan import MEMORY, OutgoingMemory, SendPlan, fate_of_item
 from lifeboat_formats.aionforge.sent_notes import InstanceCopy, SentNotes
-from lifeboat_formats.aionforge.text_form import CaptureReceipt, UnreadableAnswer
+from lifeboat_formats.aionforge.text_form import CaptureReceipt
 from lifeboat_formats.aionforge.work_items import WorkWriter
 from lifeboat_formats.interchange.contract import FormatNotice
 from lifeboat_formats.interchange.errors import InstanceFailed
@@ -58,6 +58,7 @@ def send_memories(instance: AionforgeInstance, made: SendPlan, sent: SentNotes) 
         work_writer = WorkWriter(instance, sent, writer.present)
         writer.done.fates += work_writer.put(work)
     except InstanceFailed as error:
+        # Nothing was sent yet, so there is nothing to continue.
         if not writer.done.counts["batches"]:
             raise
         raise InstanceFailed(f"{error.message}; the same command goes on where this one ended", fix=error.fix) from None
@@ -130,6 +131,7 @@ class InstanceWriter:
                 self._tell(item, ItemOutcome.DEDUPLICATED, _HELD)
                 self.sent.learn(item.id, InstanceCopy(id, item.at))
                 return True
+            # Only episodes of the same namespace can be superseded by the new text.
             if there.kind == EPISODE and there.namespace == self._namespace(item, there):
                 self.before[item.id] = id
         return False
@@ -171,10 +173,9 @@ class InstanceWriter:
         items = [capture_arguments(item, self._supersedes(item)) for item in batch]
         namespace = batch[0].namespace or None
         answer = self.instance.ask("batch_capture", writes=True, items=items, target_namespace=namespace)
-        try:
-            return text_form.parse_batch_receipts(answer.text, len(batch))
-        except UnreadableAnswer as error:
-            raise AnswerLost(f"the answer of Aionforge to batch_capture cannot be read: {error}") from None
+        with reading_answer("batch_capture"):
+            receipts = text_form.parse_batch_receipts(answer.text, len(batch))
+        return receipts
 
     def _supersedes(self, item: OutgoingMemory) -> str | None:
         """Return the node that a memory supersedes in the instance: its own earlier text, or its predecessor."""

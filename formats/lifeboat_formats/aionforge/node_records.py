@@ -73,7 +73,7 @@ def node_of_row(values: JsonObject) -> AionforgeNode:
 
 
 def section_of(values: JsonObject) -> MemorySection:
-    """See `contract.Adapter.memory_of`."""
+    """Implement `DatabaseSupport.memory_of`."""
     node = node_of_row(values)
     text = aionforge_mapping.memory_text(node)
     kept = {name: value for name, value in values.items() if name != "content" or value != text}
@@ -83,7 +83,7 @@ def section_of(values: JsonObject) -> MemorySection:
 
 
 def row_of_record(record: JsonObject, root_id: str) -> JsonObject:
-    """Return the row that a memory came from, with its current text, or a new episode (`contract.Adapter.row_of`)."""
+    """Return the row that a memory came from, with its current text, or a new episode (`DatabaseSupport.row_of`)."""
     part = _part(record)
     said = str(record.get("content", ""))
     if part is None:

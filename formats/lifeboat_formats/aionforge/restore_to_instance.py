@@ -23,7 +23,7 @@ _WAITS = f"it was not put into {TITLE} yet: the same restore again does that, wh
 
 
 def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWrite:
-    """See `contract.Adapter.write_server`."""
+    """Implement `DatabaseSupport.plan_server_write`."""
     reason, code = (_WAITS, "waiting_for_server") if installation.remote else (_NOT_ALLOWED, "not_allowed")
     made, held_back = _planned(order, AssertedPrincipal())
     waiting = [ItemFate(MEMORY, item.id, ItemOutcome.UNRESOLVED, reason, code) for item in made.items]

@@ -158,6 +158,7 @@ def _place(id: str, by_id: Mapping[str, JsonObject]) -> tuple[str | None, int]:
     """Return the predecessor of a memory and the number of all its predecessors."""
     above: dict[str, None] = {id: None}
     at: Any = by_id[id].get("supersedes")
+    # Walk back through the predecessors. A cycle ends the walk.
     while isinstance(at, str) and at in by_id and at not in above and not memory_records.is_deleted(by_id[at]):
         above[at] = None
         at = by_id[at].get("supersedes")

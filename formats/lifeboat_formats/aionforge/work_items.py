@@ -102,6 +102,7 @@ def _as_it_is(item: OutgoingMemory, node: AionforgeNode) -> AionforgeNode:
     form."""
     title, _, body = item.text.partition("\n\n")
     fields = {**node.fields, "title": title.strip() or node.id, "body": body or None}
+    # An unchanged item keeps its own title and body, which a split at the first blank line could change.
     if item.is_original and not item.is_cleaned:
         fields |= {name: node.fields.get(name) for name in ("title", "body")}
     return AionforgeNode(node.id, node.kind, item.text, fields)

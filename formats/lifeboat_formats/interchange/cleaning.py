@@ -20,6 +20,7 @@ from lifeboat_formats.interchange import detectors
 from lifeboat_formats.interchange.contract import FormatOption, OptionKind, Options
 from lifeboat_formats.interchange.detectors import KINDS, SECRET, DetectedSpan, WordList
 from lifeboat_formats.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
+from lifeboat_formats.interchange.text_edits import replace_spans
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (
@@ -132,13 +133,14 @@ class Cleaner:
 
     def _redacted(self, text: str) -> tuple[str, list[DetectedSpan]]:
         """Redact a text until nothing is found in it. Allowed secrets are counted and kept."""
+        # Allowed secrets are counted once, before redaction changes the text.
         everything = self._secrets(text) if self.allows_secrets else []
         for _ in range(_ROUNDS):
             found = self._find(text)
             if not found:
                 return text, everything
             everything.extend(found)
-            text = _without(text, found)
+            text = replace_spans(text, ((each.start, each.end, f"[redacted:{each.kind}]") for each in found))
         raise RuntimeError("what is found does not come to an end")
 
     def _find(self, text: str) -> list[DetectedSpan]:
@@ -171,11 +173,3 @@ def read_word_list(path: Path) -> list[str]:
             line = next(nth for nth, each in enumerate(lines, 1) if each.strip() == entry)
             raise InterchangeError(f"{path} line {line} has no letter and no digit", fix="one word or name a line")
     return entries
-
-
-def _without(text: str, found: list[DetectedSpan]) -> str:
-    pieces, at = [], 0
-    for each in found:
-        pieces += [text[at : each.start], f"[redacted:{each.kind}]"]
-        at = each.end
-    return "".join([*pieces, text[at:]])

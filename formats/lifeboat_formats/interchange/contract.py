@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
+from lifeboat_formats.interchange.errors import NoInstance
 
 Value = str | bool
 Options = Mapping[str, Value]
@@ -141,38 +142,44 @@ class MappingTable:
     rows: Sequence[MappingRow]
 
 
-class Format(Protocol):
-    """A format. Methods raise InterchangeError where the user must act, and its subclass SourceRefused for a source
-    that is damaged or of another format."""
+class Format:
+    """A format of files that loses nothing and has no options, unless it says otherwise.
 
-    name: str
-    title: str
-    suffixes: tuple[str, ...]
-    """How its files end, the usual one first; () for one that is an instance, not a file."""
-    options: tuple[FormatOption, ...]
+    Every format overrides `name`, `title`, `recognises` and `read`, and `write` for files or `send` for running
+    instances. Methods raise InterchangeError where the user must act, and its subclass SourceRefused for a source that
+    is damaged or of another format.
+    """
+
+    name = ""
+    title = ""
+    suffixes: tuple[str, ...] = ()
+    """How its files end, the usual one first; () for a format of running instances."""
+    options: tuple[FormatOption, ...] = ()
 
     def recognises(self, source: str, head: bytes) -> bool:
         """Return whether a source is of this format, by its name (or address) and its first 64 KiB."""
-        ...
+        raise NotImplementedError
 
-    def read(
-        self, source: str, options: Options, around: ConversionContext
-    ) -> AbstractContextManager[FormatReading]: ...
+    def read(self, source: str, options: Options, around: ConversionContext) -> AbstractContextManager[FormatReading]:
+        """Open a source and give its memories out."""
+        raise NotImplementedError
 
     def losses(self, state: State, options: Options) -> list[ItemFate]:
         """Return what `write` would not carry over unchanged. It only reads the state."""
-        ...
+        return []
 
     def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
         """Write a state as a file, in pieces. Raises InterchangeError, before the first byte where possible."""
-        ...
+        raise NoInstance(f"{self.title} is no file: name the address of a running instance")
 
     def send(self, state: State, address: str, options: Options, around: ConversionContext) -> FormatWriteResult:
         """Write a state into a running instance. Raises NoInstance for a format of files."""
-        ...
+        raise NoInstance(f"{self.title} is written as a file, not sent to {address}")
 
     def check(self, source: str, *, strict: bool) -> Iterable[FormatFinding]:
-        """Yield everything that is wrong with a source, in order."""
-        ...
+        """Return everything that is wrong with a source, in order."""
+        return ()
 
-    def mappings(self) -> Sequence[MappingTable]: ...
+    def mappings(self) -> Sequence[MappingTable]:
+        """Return the mapping tables of the documentation."""
+        return ()

@@ -18,17 +18,10 @@ from typing import Any, BinaryIO
 
 import pyrage
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_keys.age_format import age_header, age_scrypt, bech32
 from lifeboat_keys.age_format.age_header import AgeHeader, is_age
-from lifeboat_keys.errors import (
-    AgeError,
-    BadRecipient,
-    EncryptedChanged,
-    EncryptedCutShort,
-    NotForYourKey,
-    PassphraseNeeded,
-    PassphraseWrong,
-)
+from lifeboat_keys.errors import AgeError, NotForYourKey
 from lifeboat_keys.pairs.user_key import UserKey, UserPublic
 
 __all__ = [
@@ -62,10 +55,10 @@ def age_identity_of(key: UserKey) -> str:
 
 
 def check_recipients(recipients: Sequence[str], passphrase: str | None = None) -> None:
-    """Check that a file could be encrypted this way. Raises BadRecipient, PassphraseWrong."""
+    """Check that a file could be encrypted this way. Raises AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE."""
     _recipients(recipients)
     if passphrase is not None and len(passphrase) < PASSPHRASE_LENGTH:
-        raise PassphraseWrong(f"it has less than {PASSPHRASE_LENGTH} characters")
+        raise AgeError.WRONG_PASSPHRASE(f"it has less than {PASSPHRASE_LENGTH} characters")
 
 
 @contextmanager
@@ -73,7 +66,7 @@ def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[Bina
     """Yield a stream without seek whose content is encrypted into `target`, complete when the `with` block ends without
     an error.
 
-    No plain text is kept. Raises BadRecipient, and what `target` raises.
+    No plain text is kept. Raises AgeError.BAD_RECIPIENT, and what `target` raises.
     """
     known = _recipients(recipients)
     reading, writing = os.pipe()
@@ -104,7 +97,7 @@ def encrypt_stream(target: BinaryIO, recipients: Sequence[str]) -> Iterator[Bina
 
 @contextmanager
 def encrypt_stream_with_passphrase(target: BinaryIO, passphrase: str) -> Iterator[BinaryIO]:
-    """Encrypt with a passphrase, in memory. Raises PassphraseWrong (too short), AgeError (too large)."""
+    """Encrypt with a passphrase, in memory. Raises AgeError.WRONG_PASSPHRASE (too short), AgeError (too large)."""
     check_recipients([], passphrase)
     content = _BoundedBuffer()
     yield content
@@ -116,13 +109,13 @@ def decrypt_file(
 ) -> None:
     """Decrypt `source`, which is seekable and at its beginning, into `target`.
 
-    Raises NotAge, NotForYourKey, PassphraseNeeded, PassphraseWrong, ExcessiveWork, EncryptedChanged, EncryptedCutShort,
-    AgeMissing, and what both files raise.
+    Raises AgeError.NOT_AGE, NotForYourKey, AgeError.PASSPHRASE_NEEDED, AgeError.WRONG_PASSPHRASE,
+    AgeError.EXCESSIVE_WORK, AgeError.CHANGED, AgeError.CUT_SHORT, and what both files raise.
     """
     header = age_header.read_age_header(source)
     if header.wants_passphrase:
         if passphrase is None:
-            raise PassphraseNeeded("no key opens it, only the passphrase it was encrypted with")
+            raise AgeError.PASSPHRASE_NEEDED("no key opens it, only the passphrase it was encrypted with")
         _decrypt_with_passphrase(source, target, passphrase)
     else:
         _decrypt_with_keys(source, target, header, identities)
@@ -151,37 +144,37 @@ def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str
     target.write(content)
 
 
-def _of_header(said: str) -> AgeError:
+def _of_header(said: str) -> LifeboatError:
     if said.startswith("No matching keys"):
         return NotForYourKey("none of the keys it is encrypted for is yours")
     if said.startswith(("failed to fill", "Incomplete")):
-        return EncryptedCutShort("the file ends within its header")
-    return EncryptedChanged("its header is not the one it was made with")
+        return AgeError.CUT_SHORT("the file ends within its header")
+    return AgeError.CHANGED("its header is not the one it was made with")
 
 
-def _of_passphrase(said: str) -> AgeError:
+def _of_passphrase(said: str) -> LifeboatError:
     if said.startswith("Decryption failed"):
-        return PassphraseWrong("it is not the one that the file was encrypted with")
+        return AgeError.WRONG_PASSPHRASE("it is not the one that the file was encrypted with")
     if said.startswith(("failed to fill", "Incomplete")):
-        return EncryptedCutShort("the file ends too early")
-    return EncryptedChanged("its content was changed, or its end is missing")
+        return AgeError.CUT_SHORT("the file ends too early")
+    return AgeError.CHANGED("its content was changed, or its end is missing")
 
 
-def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> AgeError:
+def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> LifeboatError:
     """Return the error for an invalid piece. Only the last piece of a file can have been truncated."""
     if header.armored:
-        return EncryptedChanged("its content was changed, or its end is missing")
+        return AgeError.CHANGED("its content was changed, or its end is missing")
     begin = header.size + _NONCE + written // (_PIECE - 16) * _PIECE
     if source.seek(0, io.SEEK_END) - begin > _PIECE:
-        return EncryptedChanged(f"its content was changed behind byte {begin}")
-    return EncryptedCutShort(f"from byte {begin} to its end it is not what was written: cut off, or changed")
+        return AgeError.CHANGED(f"its content was changed behind byte {begin}")
+    return AgeError.CUT_SHORT(f"from byte {begin} to its end it is not what was written: cut off, or changed")
 
 
 def _recipients(texts: Sequence[str]) -> list[Any]:
     try:
         return [pyrage.x25519.Recipient.from_str(text) for text in texts]
     except pyrage.RecipientError as error:
-        raise BadRecipient(str(error)) from None
+        raise AgeError.BAD_RECIPIENT(str(error)) from None
 
 
 class _ErrorKeepingFile:

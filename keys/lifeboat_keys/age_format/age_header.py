@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from lifeboat_keys.errors import EncryptedChanged, EncryptedCutShort, NotAge
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_keys.errors import AgeError
 
 _MAGIC = b"age-encryption.org/"
 _VERSION = b"age-encryption.org/v1\n"
@@ -51,23 +52,23 @@ def is_age(source: BinaryIO) -> bool:
 
 
 def read_age_header(source: BinaryIO) -> AgeHeader:
-    """Return the header of a seekable file, keeping its position. Raises NotAge, EncryptedCutShort,
-    EncryptedChanged."""
+    """Return the header of a seekable file, keeping its position. Raises AgeError.NOT_AGE, AgeError.CUT_SHORT,
+    AgeError.CHANGED."""
     start = _peek(source, _LIMIT)
     armored = start.startswith(_ARMOR)
     text = remove_armor(start)
     if _is_cut_magic(text):
-        raise EncryptedCutShort("the file ends within its first line")
+        raise AgeError.CUT_SHORT("the file ends within its first line")
     if not text.startswith(_MAGIC):
-        raise NotAge("the file is not in the age format")
+        raise AgeError.NOT_AGE("the file is not in the age format")
     if not text.startswith(_VERSION):
-        raise NotAge("the file is in a version of the age format that is not known here")
+        raise AgeError.NOT_AGE("the file is in a version of the age format that is not known here")
     end = _END.search(text)
     if end is None:
         raise _without_end(text)
     size = end.end() + _MAC_LINE
     if len(text) < size + _SHORTEST_PAYLOAD:
-        raise EncryptedCutShort("the file ends where its content should begin")
+        raise AgeError.CUT_SHORT("the file ends where its content should begin")
     kinds = [kind for kind in _STANZA.findall(text[: end.start()]) if not kind.endswith(_GREASE)]
     return AgeHeader(armored, tuple(kind.decode("ascii", "replace") for kind in kinds), size)
 
@@ -81,7 +82,7 @@ def may_have_size(size: int, content: int) -> bool:
 
 def remove_armor(start: bytes) -> bytes:
     """Return a file, or the start of one, without its armor. An unarmored one is returned unchanged. Raises
-    EncryptedChanged."""
+    AgeError.CHANGED."""
     if not start.startswith(_ARMOR):
         return start
     body, end, _ = start.removeprefix(_ARMOR).partition(b"-----END")
@@ -89,7 +90,7 @@ def remove_armor(start: bytes) -> bytes:
     try:
         return base64.b64decode(text if end else text[: len(text) // 4 * 4], validate=True)
     except binascii.Error:
-        raise EncryptedChanged("the armor of the file is damaged") from None
+        raise AgeError.CHANGED("the armor of the file is damaged") from None
 
 
 def _peek(source: BinaryIO, size: int) -> bytes:
@@ -103,9 +104,9 @@ def _is_cut_magic(text: bytes) -> bool:
     return len(text) < len(_VERSION) and _VERSION.startswith(text)
 
 
-def _without_end(text: bytes) -> EncryptedCutShort | EncryptedChanged:
+def _without_end(text: bytes) -> LifeboatError:
     """Return the error for a header without its last line. A header is ASCII, so other bytes in it mean that it was
     changed, not truncated."""
     if len(text) < _LIMIT and text.isascii():
-        return EncryptedCutShort("the file ends within its header")
-    return EncryptedChanged("the header of the file has no end")
+        return AgeError.CUT_SHORT("the file ends within its header")
+    return AgeError.CHANGED("the header of the file has no end")

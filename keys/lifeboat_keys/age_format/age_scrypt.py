@@ -16,7 +16,7 @@ import secrets
 from nacl.bindings import crypto_aead_chacha20poly1305_ietf_decrypt, crypto_aead_chacha20poly1305_ietf_encrypt
 from nacl.exceptions import CryptoError
 
-from lifeboat_keys.errors import EncryptedChanged, ExcessiveWork, PassphraseWrong
+from lifeboat_keys.errors import AgeError
 
 MOST_WORK = 22
 """Maximum work factor (log2 N), as in the reference program: 4 GiB of memory. Programs write 18 to 20."""
@@ -34,24 +34,26 @@ def rewrap_with_little_work(sealed: bytes, passphrase: str) -> bytes:
     """Return a file that opens with the same passphrase and almost no work. A file of another shape is returned
     unchanged.
 
-    Raises ExcessiveWork, PassphraseWrong, and EncryptedChanged for a changed header.
+    Raises AgeError.EXCESSIVE_WORK, AgeError.WRONG_PASSPHRASE, and AgeError.CHANGED for a changed header.
     """
     found = _HEADER.match(sealed)
     if found is None:
         return sealed
     work, salt = int(found["work"]), _decoded(found["salt"])
     if work > MOST_WORK:
-        raise ExcessiveWork(f"its header asks for 2^{work} rounds of work, and no more than 2^{MOST_WORK} are done")
+        raise AgeError.EXCESSIVE_WORK(
+            f"its header asks for 2^{work} rounds of work, and no more than 2^{MOST_WORK} are done"
+        )
     try:
         wrapped = _decoded(found["body"])
         file_key = crypto_aead_chacha20poly1305_ietf_decrypt(
             wrapped, None, _NO_NONCE, _wrapping_key(passphrase, salt, work)
         )
     except CryptoError:
-        raise PassphraseWrong("it is not the one that the file was encrypted with") from None
+        raise AgeError.WRONG_PASSPHRASE("it is not the one that the file was encrypted with") from None
     signed = found[0][: found.start("mac") - 1]
     if not hmac.compare_digest(_mac(file_key, signed), _decoded(found["mac"])):
-        raise EncryptedChanged("its header is not the one it was made with")
+        raise AgeError.CHANGED("its header is not the one it was made with")
     return _header(file_key, passphrase) + sealed[found.end() :]
 
 
@@ -70,7 +72,9 @@ def _wrapping_key(passphrase: str, salt: bytes, work: int) -> bytes:
     try:
         return hashlib.scrypt(passphrase.encode(), salt=_LABEL + salt, n=rounds, r=_BLOCK, p=1, maxmem=memory, dklen=32)
     except (MemoryError, ValueError) as error:
-        raise ExcessiveWork(f"it takes {memory >> 20} MiB of memory to open, which are not free here") from error
+        raise AgeError.EXCESSIVE_WORK(
+            f"it takes {memory >> 20} MiB of memory to open, which are not free here"
+        ) from error
 
 
 def _mac(file_key: bytes, signed: bytes) -> bytes:
@@ -87,4 +91,4 @@ def _decoded(text: bytes) -> bytes:
     try:
         return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
     except binascii.Error:
-        raise EncryptedChanged("its header is not the one it was made with") from None
+        raise AgeError.CHANGED("its header is not the one it was made with") from None

@@ -13,9 +13,9 @@ from typing import Any
 
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.seams.system_clock import Clock
-from lifeboat_keys.errors import KeyDamaged, KeysError, NoAgentKey, OtherKey, SwappedAgent, UnsealError, WrongUserKey
+from lifeboat_keys.errors import KeyDamaged, KeysError, NoAgentKey, OtherKey, UnsealError
 from lifeboat_keys.home import device_registry, key_file_documents, key_rotation
 from lifeboat_keys.home.home_identity import HomeIdentity
 from lifeboat_keys.home.key_file_names import AGENTS, SETTLING, USER_PUBLIC
@@ -72,18 +72,18 @@ class AgentKeys:
         with self._store.locked():
             return self._store.discard(_file(agent_id))
 
-    def why_shut(self, credential: JsonObject) -> UnsealError | None:
+    def why_shut(self, credential: JsonObject) -> LifeboatError | None:
         """Return why a credential of this program cannot be opened when its pair is not among its agent's; None when
         unknown."""
         name, agent_id = credential.get("label") or credential.get("id"), credential.get("agent_id")
         encryption = credential["encryption"]
         owner = self._owner(str(encryption.get("recipient")))
         if owner is not None:
-            return SwappedAgent(f"the credential {name} of the agent {agent_id} was sealed for {owner}")
+            return UnsealError.SWAPPED_AGENT(f"the credential {name} of the agent {agent_id} was sealed for {owner}")
         user, own = encryption.get("key_id"), self._identity.public.key_id
         if user == own or user in {one.public.key_id for one in self._identity.former}:
             return None
-        return WrongUserKey(f"the credential {name} was sealed under the key {user}, this home has {own}")
+        return UnsealError.WRONG_USER_KEY(f"the credential {name} was sealed under the key {user}, this home has {own}")
 
     def _owner(self, pair: str) -> str | None:
         """Return the agent of this home that a pair belongs to."""

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import SignatureError
-from lifeboat_keys.errors import KeyDamaged, UnknownMachine
+from lifeboat_keys.errors import KeyDamaged, KeysError
 from lifeboat_keys.home.key_files import KeyFiles
 from lifeboat_keys.pairs import device_key
 from lifeboat_keys.pairs.device_key import DeviceKey
@@ -53,7 +53,8 @@ def host_name() -> str:
 
 
 def find_machine(devices: list[KnownDevice], machine: str) -> KnownDevice:
-    """Return the machine with a name or a unique id prefix. Raises UnknownMachine, which lists the known ones."""
+    """Return the machine with a name or a unique id prefix. Raises KeysError.UNKNOWN_MACHINE, which lists the known
+    ones."""
     by_name = [one for one in devices if one.name.casefold() == machine.casefold()]
     by_id = [one for one in devices if len(machine) >= _LEAST_OF_AN_ID and one.id.startswith(machine.lower())]
     found = by_name or by_id
@@ -61,8 +62,8 @@ def find_machine(devices: list[KnownDevice], machine: str) -> KnownDevice:
         return found[0]
     listed = ", ".join(f"{one.name} ({one.id})" for one in found or devices) or "none"
     if found:
-        raise UnknownMachine(f"several machines are called {machine!r}; name one by its id: {listed}")
-    raise UnknownMachine(f"there is no machine {machine!r}; known here: {listed}")
+        raise KeysError.UNKNOWN_MACHINE(f"several machines are called {machine!r}; name one by its id: {listed}")
+    raise KeysError.UNKNOWN_MACHINE(f"there is no machine {machine!r}; known here: {listed}")
 
 
 def introduce_machine(device: DeviceKey, name: str) -> JsonObject:

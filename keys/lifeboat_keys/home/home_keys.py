@@ -31,7 +31,7 @@ from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.seams.file_operations import FileOperations, SystemFiles
 from lifeboat_alf.seams.system_clock import Clock, SystemClock
-from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey
+from lifeboat_keys.errors import KeysError, NoAgentKey, NoKey, OtherKey
 from lifeboat_keys.home import key_file_documents, key_rotation
 from lifeboat_keys.home.agent_keys import AgentKeys
 from lifeboat_keys.home.device_registry import host_name
@@ -105,12 +105,12 @@ class HomeKeys(HomeIdentity):
         return new
 
     def install(self, user_key: UserKey, store: StoreKind | None = None) -> None:
-        """Install a key given by its words, into `store` or the one in use. Raises KeyExists when this home has another
-        key, and what the store raises."""
+        """Install a key given by its words, into `store` or the one in use. Raises KeysError.EXISTS when this home has
+        another key, and what the store raises."""
         with self._store.locked():
             known = self._known_public()
             if known is not None and known != user_key.public:
-                raise KeyExists(f"this home has the key {known.key_id}, the words are of {user_key.key_id}")
+                raise KeysError.EXISTS(f"this home has the key {known.key_id}, the words are of {user_key.key_id}")
             self._user.keep(user_key, store)
             self._complete(user_key)
 
@@ -153,13 +153,13 @@ class HomeKeys(HomeIdentity):
     def user_key(self) -> UserKey:
         """Return the user's key with its secret, from the process that holds it open or from its store.
 
-        Raises NoKey (or a subclass), KeyUnsafe, KeyDamaged, OtherKey, and what the store raises.
+        Raises NoKey (or a subclass), KeysError.UNSAFE, KeyDamaged, OtherKey, and what the store raises.
         """
         return self._open().key
 
     @property
     def store(self) -> StoreKind:
-        """Return the store of the user's key. Raises KeyDamaged, KeyUnsafe."""
+        """Return the store of the user's key. Raises KeyDamaged, KeysError.UNSAFE."""
         return self._user.choice.store
 
     @property
@@ -167,7 +167,7 @@ class HomeKeys(HomeIdentity):
         """Return whether the user chose the store, so that no better one is suggested. Raises as `store`."""
         return self._user.choice.chosen
 
-    def store_problem(self, store: StoreKind) -> KeysError | None:
+    def store_problem(self, store: StoreKind) -> LifeboatError | None:
         """Return why a store could not keep a key now; None when it could."""
         return self._user.problem(store)
 
@@ -186,14 +186,14 @@ class HomeKeys(HomeIdentity):
             return self._user.move(key, store, [one.open(key).key_id for one in self.former])
 
     def keep(self, user_key: UserKey) -> None:
-        """Keep a further key in the store in use. Raises KeyExists, StoreReadOnly where there is room for one key only,
-        NoPassphrase, and what else the store raises."""
+        """Keep a further key in the store in use. Raises KeysError.EXISTS, KeysError.STORE_READ_ONLY where there is
+        room for one key only, KeysError.NO_PASSPHRASE, and what else the store raises."""
         with self._store.locked():
             self._user.keep(user_key)
 
     def unlock(self, passphrase: str | None = None, seconds: float | None = None) -> HeldUserKey | None:
         """Open the key, which may prompt the user, and hold it open for `seconds` or until `lock`. None for a store
-        that is never locked. Raises CannotHold, KeyUnsafe, and what the store raises."""
+        that is never locked. Raises KeysError.CANNOT_HOLD, KeysError.UNSAFE, and what the store raises."""
         return self._user.unlock(self.public.key_id, passphrase, seconds)
 
     def lock(self) -> bool:
@@ -286,14 +286,14 @@ class HomeKeys(HomeIdentity):
         """Replace the current key `old` by `new` (see `key_rotation`). After an interruption at any point, one of the
         two is current. `new` may be the key with which another machine of the user replaced the same key.
 
-        Raises OtherKey when `old` is no longer current, KeyExists when `new` is the same key or a former one, KeysError
-        when the last rotation has not settled.
+        Raises OtherKey when `old` is no longer current, KeysError.EXISTS when `new` is the same key or a former one,
+        KeysError when the last rotation has not settled.
         """
         with self._store.locked():
             if self.public != old.public:
                 raise OtherKey(f"the key {old.key_id} was replaced by {self.public.key_id} meanwhile")
             if new.public in (old.public, *(one.public for one in self.former)):
-                raise KeyExists(f"{new.key_id} is or was the key of this home", fix="lifeboat keys status")
+                raise KeysError.EXISTS(f"{new.key_id} is or was the key of this home", fix="lifeboat keys status")
             self.refuse_unsettled()
             before = RotationStart(old, self.former, self.device.secret, self._agents.all())
             journal = key_rotation.prepare_rotation(before, new, times.to_text(self._clock.now()), reason)

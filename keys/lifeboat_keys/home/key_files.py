@@ -16,9 +16,9 @@ import msgspec
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.seams.file_operations import TEMPORARY, FileOperations, NotRegular, write_atomic
-from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, KeyUnsafe
+from lifeboat_keys.errors import KeyDamaged, KeysError
 from lifeboat_keys.home.key_file_names import IRREPLACEABLE
 
 Checked = TypeVar("Checked")
@@ -63,7 +63,7 @@ class KeyFiles:
             lock.release()
 
     def read(self, name: str) -> JsonObject | None:
-        """Return a document; None when it is missing. Raises KeyUnsafe, KeyDamaged."""
+        """Return a document; None when it is missing. Raises KeysError.UNSAFE, KeyDamaged."""
         path = self.folder / name
         data = read_private(self._files, path)
         if data is None:
@@ -76,7 +76,7 @@ class KeyFiles:
         document is then written again. None when both are missing.
 
         `check` raises KeyDamaged or SignatureError for invalid content. Raises that error of the document where no
-        spare is better, KeyUnsafe, and KeysError for an unreadable file.
+        spare is better, KeysError.UNSAFE, and KeysError for an unreadable file.
         """
         try:
             document = self.read(name)
@@ -148,10 +148,10 @@ class KeyFiles:
             raise KeysError(f"{path} could not be removed: {error.strerror or error}") from None
 
     def write_once(self, name: str, document: JsonObject) -> None:
-        """Create a document and read it back. Raises KeyExists when the name is taken. Requires `locked`."""
+        """Create a document and read it back. Raises KeysError.EXISTS when the name is taken. Requires `locked`."""
         path = self.folder / name
         if self._is_there(path):
-            raise KeyExists(f"{path} is there already")
+            raise KeysError.EXISTS(f"{path} is there already")
         self.replace(name, document)
 
     def replace(self, name: str, document: JsonObject) -> None:
@@ -239,13 +239,13 @@ class KeyFiles:
     def _check_folder(self, folder: Path) -> None:
         status = self._status(folder)
         if status is None or not stat.S_ISDIR(status.st_mode):
-            raise KeyUnsafe(f"{folder} is not a folder itself, it leads elsewhere")
+            raise KeysError.UNSAFE(f"{folder} is not a folder itself, it leads elsewhere")
         _refuse_open_to_others(folder, status)
 
 
 def read_private(files: FileOperations, path: Path) -> bytes | None:
-    """Return the bytes of a file that only its owner can use; None when it is missing. Raises KeyUnsafe, KeysError, and
-    KeyDamaged for one larger than any that this program writes."""
+    """Return the bytes of a file that only its owner can use; None when it is missing. Raises KeysError.UNSAFE,
+    KeysError, and KeyDamaged for one larger than any that this program writes."""
     try:
         descriptor = files.open_regular(path)
     except FileNotFoundError:
@@ -264,16 +264,16 @@ def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
     if os.name == "nt":  # no mode bits on Windows; an access list keeps the user's profile private
         return
     if status.st_uid != os.geteuid():
-        raise KeyUnsafe(f"{path} belongs to another user", fix=f"sudo chown $(id -u) {path}")
+        raise KeysError.UNSAFE(f"{path} belongs to another user", fix=f"sudo chown $(id -u) {path}")
     if status.st_mode & _OTHERS:
         mode = FOLDER_MODE if stat.S_ISDIR(status.st_mode) else FILE_MODE
         found = stat.S_IMODE(status.st_mode)
-        raise KeyUnsafe(f"{path} has mode {found:04o}: others can use it", fix=f"chmod {mode:o} {path}")
+        raise KeysError.UNSAFE(f"{path} has mode {found:04o}: others can use it", fix=f"chmod {mode:o} {path}")
 
 
-def _unreadable(path: Path, error: OSError) -> KeysError:
+def _unreadable(path: Path, error: OSError) -> LifeboatError:
     if isinstance(error, NotRegular) or path.is_symlink():
-        return KeyUnsafe(f"{path} is not a regular file")
+        return KeysError.UNSAFE(f"{path} is not a regular file")
     return KeysError(f"{path} cannot be read: {error.strerror or error}")
 
 

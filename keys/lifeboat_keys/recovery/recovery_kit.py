@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lifeboat_keys.errors import BadWords, NotAKit
+from lifeboat_keys.errors import BadWords, KeysError
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import bip39_words
 
@@ -74,24 +74,24 @@ def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) ->
 def read_kit(text: str) -> UserKey:
     """Return the key of a kit, however its page was copied: with other line ends, other spaces, without the QR code.
 
-    Raises NotAKit (without 24 numbered words, or with those of another key than it names), BadWords.
+    Raises KeysError.NOT_A_KIT (without 24 numbered words, or with those of another key than it names), BadWords.
     """
     found = _numbered_words(text)
     missing = [str(place) for place in range(1, bip39_words.WORDS + 1) if place not in found]
     if missing:
-        raise NotAKit(f"the page lacks the words number {', '.join(missing)}")
+        raise KeysError.NOT_A_KIT(f"the page lacks the words number {', '.join(missing)}")
     try:
         key = UserKey.from_words([found[place] for place in sorted(found)])
     except BadWords as error:
         raise BadWords(f"on the page, {error.message}", fix=error.fix) from None
     named = _KEY_ID.search(text)
     if named and named[1].lower() != key.key_id:
-        raise NotAKit(f"the page names the key {named[1].lower()}, its words are of {key.key_id}")
+        raise KeysError.NOT_A_KIT(f"the page names the key {named[1].lower()}, its words are of {key.key_id}")
     return key
 
 
 def key_in(text: str) -> UserKey:
-    """Return the key of a text that is a kit or just the 24 words. Raises NotAKit, BadWords."""
+    """Return the key of a text that is a kit or just the 24 words. Raises KeysError.NOT_A_KIT, BadWords."""
     return read_kit(text) if TITLE in text else UserKey.from_words(text)
 
 

@@ -27,14 +27,7 @@ import nacl.secret
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_keys.errors import (
-    AlgorithmRefused,
-    PayloadChanged,
-    PayloadTruncated,
-    UnknownSealing,
-    WrongAgentKey,
-    WrongBinding,
-)
+from lifeboat_keys.errors import UnknownSealing, UnsealError
 from lifeboat_keys.pairs.agent_pair import pair_id
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 
@@ -83,37 +76,38 @@ def seal_credential(
 def unseal_credential(credential: JsonObject, agent_secret: bytes) -> bytes:
     """Return the payload of a credential record.
 
-    Raises UnknownSealing (another program's, or AlgorithmRefused: ours with another algorithm in its header),
-    WrongAgentKey (sealed to another pair), WrongBinding (id, agent, service, type or key id differ from those it was
-    sealed with), PayloadChanged (or PayloadTruncated, where the lengths show it).
+    Raises UnknownSealing (another program's, or UnknownSealing.ALGORITHM_REFUSED: ours with another algorithm in its
+    header), UnsealError.WRONG_AGENT_KEY (sealed to another pair), UnsealError.WRONG_BINDING (id, agent, service, type
+    or key id differ from those it was sealed with), UnsealError.PAYLOAD_CHANGED (or UnsealError.PAYLOAD_TRUNCATED,
+    where the lengths show it).
     """
     ciphertext, nonce, wrapped = _sealed_parts(credential)
     private = nacl.public.PrivateKey(agent_secret)
     if credential["encryption"].get("recipient") != pair_id(bytes(private.public_key)):
-        raise WrongAgentKey(f"the credential {_name(credential)} is sealed to another key")
+        raise UnsealError.WRONG_AGENT_KEY(f"the credential {_name(credential)} is sealed to another key")
     content_key, bound = _open_wrapped(credential, wrapped, private)
     binding = _binding_of(credential)
     if _digest(binding) != bound:
-        raise WrongBinding(f"the credential {_name(credential)} was sealed under another name")
+        raise UnsealError.WRONG_BINDING(f"the credential {_name(credential)} was sealed under another name")
     try:
         padded = nacl.secret.Aead(content_key).decrypt(ciphertext, binding, nonce)
         return nacl.bindings.sodium_unpad(padded, PADDING_BYTES)
     except (nacl.exceptions.CryptoError, ValueError):
-        raise PayloadChanged(f"the ciphertext of the credential {_name(credential)} was changed") from None
+        raise UnsealError.PAYLOAD_CHANGED(f"the ciphertext of the credential {_name(credential)} was changed") from None
 
 
 def check_form(credential: JsonObject) -> None:
     """Check without any key that a record has the form in which this program seals.
 
     Raises UnknownSealing for an unsealed record or one of another program, as the argon2id header of ALF §3.4.2 says;
-    AlgorithmRefused for a header of this program that was changed to name something weaker or unknown.
+    UnknownSealing.ALGORITHM_REFUSED for a header of this program that was changed to name something weaker or unknown.
     """
     encryption = credential.get("encryption")
     if not isinstance(encryption, dict) or not any(name in encryption for name in _OWN_FIELDS):
         raise UnknownSealing(f"the credential {_name(credential)} was not sealed by this program")
     for name, value in (("algorithm", ALGORITHM), ("kdf", KDF), ("padding", PADDING)):
         if encryption.get(name) != value:
-            raise AlgorithmRefused(
+            raise UnknownSealing.ALGORITHM_REFUSED(
                 f"the credential {_name(credential)} names {_shown(encryption.get(name))} as its {name}; "
                 f"only {value} is used here"
             )
@@ -132,17 +126,19 @@ def _sealed_parts(credential: JsonObject) -> tuple[bytes, bytes, bytes]:
         ("wrapped key", len(wrapped) == _WRAPPED_BYTES),
     ):
         if not whole:
-            raise PayloadTruncated(f"the {name} of the credential {_name(credential)} is not whole")
+            raise UnsealError.PAYLOAD_TRUNCATED(f"the {name} of the credential {_name(credential)} is not whole")
     return ciphertext, nonce, wrapped
 
 
 def _bytes_of(credential: JsonObject, name: str, text: Any) -> bytes:
     if not text or (isinstance(text, str) and len(text) % 4):
-        raise PayloadTruncated(f"the {name} of the credential {_name(credential)} is not whole")
+        raise UnsealError.PAYLOAD_TRUNCATED(f"the {name} of the credential {_name(credential)} is not whole")
     try:
         return from_base64(text)
     except ValueError as error:
-        raise PayloadChanged(f"the {name} of the credential {_name(credential)} is damaged: {error}") from None
+        raise UnsealError.PAYLOAD_CHANGED(
+            f"the {name} of the credential {_name(credential)} is damaged: {error}"
+        ) from None
 
 
 def _shown(value: Any) -> str:
@@ -154,7 +150,9 @@ def _open_wrapped(credential: JsonObject, wrapped: bytes, private: nacl.public.P
     try:
         opened = nacl.public.SealedBox(private).decrypt(wrapped)
     except (nacl.exceptions.CryptoError, ValueError, nacl.exceptions.TypeError):
-        raise PayloadChanged(f"the wrapped key of the credential {_name(credential)} was changed") from None
+        raise UnsealError.PAYLOAD_CHANGED(
+            f"the wrapped key of the credential {_name(credential)} was changed"
+        ) from None
     return opened[:_KEY_BYTES], opened[_KEY_BYTES:]
 
 
@@ -162,7 +160,7 @@ def _binding_of(credential: JsonObject) -> bytes:
     names = ("agent_id", "id", "service", "credential_type")
     fields = [*(credential.get(name) for name in names), credential["encryption"].get("key_id")]
     if not all(isinstance(field, str) for field in fields):
-        raise WrongBinding(f"the credential {_name(credential)} lacks a field it was sealed with")
+        raise UnsealError.WRONG_BINDING(f"the credential {_name(credential)} lacks a field it was sealed with")
     return _binding(*fields)
 
 

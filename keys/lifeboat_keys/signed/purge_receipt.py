@@ -16,16 +16,16 @@ It contains no content: only ids, counts, places in chains, digests over salted 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any
+
+import msgspec
 
 from lifeboat_alf.common import ids, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import SCOPES, WHOLE_AGENT
 from lifeboat_keys.errors import ReceiptInvalid
-
-T = TypeVar("T")
 
 VERSION = 1
 TYPE = "purge receipt"
@@ -35,6 +35,9 @@ REASONS = ("gdpr_article_17", "ccpa_deletion", "user_request", "security_inciden
 """The four reasons of ALF §3.1.11."""
 HOME = "home"
 """The kind of the vault on this disk."""
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+State = Annotated[str, msgspec.Meta(pattern=rf"^({'|'.join(STATES)})\Z")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class VaultPurgeNote:
     name: str
     id: str
     kind: str
-    state: str
+    state: State
     since: str
     applies_at: str | None = None
     message: str = ""
@@ -68,12 +71,12 @@ class MachinePurgeNote:
     `keep_out_until` says until when the text is kept out of captures, `searched` counts what was searched afterwards,
     and `hits` in it."""
 
-    undo_folders: int = 0
-    staging: int = 0
+    undo_folders: Count = 0
+    staging: Count = 0
     state_db: bool = False
-    workspace: int | None = None
+    workspace: Count | None = None
     keep_out_until: str | None = None
-    searched: Mapping[str, int] = field(default_factory=dict)
+    searched: Mapping[str, Count] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class PurgeReceipt:
 
     id: str
     audit: JsonObject
-    digest: str
+    digest: Sha256
     vaults: tuple[VaultPurgeNote, ...] = ()
     here: MachinePurgeNote = field(default_factory=MachinePurgeNote)
     unreachable: tuple[UnreachableCopy, ...] = ()
@@ -127,141 +130,39 @@ def from_json(document: Any) -> PurgeReceipt:
     """Decode a receipt from outside, with exactly the known fields. Raises ReceiptInvalid. Signatures are not checked,
     nor whether the parts belong together."""
     try:
-        return _from_json(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ReceiptInvalid(f"the receipt is not well formed: {_why(error)}") from None
+        made = msgspec.convert({**document, "digest": document["redaction"]["digest"]}, PurgeReceipt)
+        _check_audit(made.audit)
+        _check_fields(document, made.to_json())
+        if type(document["version"]) is not int or not ids.is_uuid(made.id):
+            raise ValueError("its version or its id is not known")
+        for moment in (made.changed_at, *(each.since for each in made.vaults)):
+            times.parse_time(moment)
+        for until in (each.applies_at for each in made.vaults):
+            times.parse_time(until or made.changed_at)
+    except KeyError as error:
+        raise ReceiptInvalid(f"the receipt is not well formed: {error} is missing") from None
+    except (TypeError, ValueError) as error:
+        raise ReceiptInvalid(f"the receipt is not well formed: {error}") from None
+    return made
 
 
-def _why(error: Exception) -> str:
-    return f"{error} is missing" if isinstance(error, KeyError) else f"{error}"
-
-
-def _from_json(document: Any) -> PurgeReceipt:
-    names = ("version", "type", "id", "changed_at", "redaction", "audit", "here", "vaults", "unreachable", "signature")
-    fields = _fields(document, names)
-    if type(fields["version"]) is not int or (fields["version"], fields["type"]) != (VERSION, TYPE):
-        raise ValueError("its version or type is not known")
-    redaction = _fields(fields["redaction"], ("id", "digest"))
-    if redaction["id"] != fields["id"]:
-        raise ValueError("it has the id of another redaction")
-    return PurgeReceipt(
-        id=_uuid(fields["id"]),
-        audit=_audit(fields["audit"]),
-        digest=_hash(redaction["digest"]),
-        vaults=tuple(_vault(each) for each in _list(fields["vaults"])),
-        here=_here(fields["here"]),
-        unreachable=tuple(_unreachable(each) for each in _list(fields["unreachable"])),
-        changed_at=_timestamp(fields["changed_at"]),
-        signature=_object_or_none(fields["signature"]),
-    )
-
-
-def _audit(value: Any) -> JsonObject:
-    scope = value["scope"]
-    if scope not in SCOPES:
+def _check_audit(record: JsonObject) -> None:
+    if record["scope"] not in SCOPES:
         raise ValueError("its scope is not known")
-    named = () if scope == WHOLE_AGENT else ("record_ids",)
-    times_named, lists = ("requested_at", "completed_at"), ("partitions_affected", *named)
-    texts = ("purge_id", "agent_id", "scope", "reason", "requested_by")
-    record = _fields(value, (*texts, *times_named, *lists))
-    for name in texts:
-        _text(record[name])
-    for name in times_named:
-        _timestamp(record[name])
-    for name in lists:
-        [_text(each) for each in _list(record[name])]
     if record["reason"] not in REASONS:
         raise ValueError("its reason is none of those that there are")
-    return record
+    texts = ("purge_id", "agent_id", "scope", "reason", "requested_at", "requested_by", "completed_at")
+    lists = ("partitions_affected",) if record["scope"] == WHOLE_AGENT else ("partitions_affected", "record_ids")
+    _check_fields(record, {name: record[name] for name in (*texts, *lists)})
+    msgspec.convert([record[name] for name in texts], list[str])
+    msgspec.convert([record[name] for name in lists], list[list[str]])
+    times.parse_time(record["requested_at"])
+    times.parse_time(record["completed_at"])
 
 
-def _vault(value: Any) -> VaultPurgeNote:
-    names = ("name", "id", "kind", "state", "since", "applies_at", "message", "receipt")
-    fields = _fields(value, names)
-    if fields["state"] not in STATES:
-        raise ValueError("the state of a vault is not known")
-    return VaultPurgeNote(
-        name=_text(fields["name"]),
-        id=_text(fields["id"]),
-        kind=_text(fields["kind"]),
-        state=fields["state"],
-        since=_timestamp(fields["since"]),
-        applies_at=_optional(_timestamp, fields["applies_at"]),
-        message=_text(fields["message"]),
-        receipt=_object_or_none(fields["receipt"]),
-    )
-
-
-def _here(value: Any) -> MachinePurgeNote:
-    fields = _fields(value, ("undo_folders", "staging", "state_db", "workspace", "keep_out_until", "searched"))
-    if not isinstance(fields["state_db"], bool) or not isinstance(fields["searched"], dict):
-        raise TypeError("what was done here is not of its kind")
-    return MachinePurgeNote(
-        undo_folders=_count(fields["undo_folders"]),
-        staging=_count(fields["staging"]),
-        state_db=fields["state_db"],
-        workspace=_optional(_count, fields["workspace"]),
-        keep_out_until=_optional(_text, fields["keep_out_until"]),
-        searched={_text(name): _count(count) for name, count in fields["searched"].items()},
-    )
-
-
-def _unreachable(value: Any) -> UnreachableCopy:
-    fields = _fields(value, ("name", "why", "what"))
-    return UnreachableCopy(*(_text(fields[name]) for name in ("name", "why", "what")))
-
-
-def _fields(value: Any, names: tuple[str, ...]) -> JsonObject:
-    if not isinstance(value, dict):
-        raise TypeError("an object was expected")
-    for name in names:
-        if name not in value:
-            raise KeyError(name)
-    if len(value) != len(names):
+def _check_fields(document: JsonObject, known: JsonObject) -> None:
+    """Check that a document is what this program would write for it. Raises KeyError, ValueError."""
+    for name in known:
+        document[name]
+    if document != known:
         raise ValueError("there is a field that is not known")
-    return value
-
-
-def _optional(read: Callable[[Any], T], value: Any) -> T | None:
-    return None if value is None else read(value)
-
-
-def _object_or_none(value: Any) -> JsonObject | None:
-    if value is not None and not isinstance(value, dict):
-        raise TypeError("an object was expected")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError("a list was expected")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("a text was expected")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise TypeError("a count was expected")
-    return value
-
-
-def _uuid(value: Any) -> str:
-    if not ids.is_uuid(_text(value)):
-        raise ValueError("its id is none")
-    return str(value)
-
-
-def _hash(value: Any) -> str:
-    if len(_text(value)) != 64 or bytes.fromhex(value).hex() != value:
-        raise ValueError("a SHA-256 in hexadecimal was expected")
-    return str(value)
-
-
-def _timestamp(value: Any) -> str:
-    times.parse_time(_text(value))
-    return str(value)

@@ -16,9 +16,11 @@ it: only counts, places in chains, and digests over salted leaves.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any
+
+import msgspec
 
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
@@ -49,21 +51,26 @@ LONGEST_TEXT = 200
 _CONTEXT, _PURGE_CONTEXT = "vault receipt", "purge receipt"
 _TESTIMONY = {"version", "algorithm", "device", "user", "certificate", "signature"}
 _USER = {"key_id", "box", "sign"}
-_HASH_CHARACTERS = 64
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Signer = Annotated[str, msgspec.Meta(pattern=rf"^({DEVICE}|{ENDPOINT})\Z")]
 
 
-class ReceiptHead(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReceiptHead:
     """The newest state of the vault when the receipt was made; `digest` in hexadecimal."""
 
-    number: int
-    digest: str
+    number: Count
+    digest: Sha256
 
 
-class ReceiptAudit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ReceiptAudit:
     """The row of the vault's audit chain for the purge; `hash` in hexadecimal."""
 
-    number: int
-    hash: str
+    number: Count
+    hash: Sha256
 
 
 class ReceiptVerdict(StrEnum):
@@ -87,21 +94,21 @@ class VaultReceipt:
     proves nothing). `found` counts what was searched again, and `hits` in it.
     """
 
-    vault_id: str
-    kind: str
-    name: str
-    agent_id: str
-    redaction_id: str
-    redaction_digest: str
-    applied: int
-    leaves: int
-    objects: int
-    remaining: int
-    completed_at: str
+    vault_id: Text
+    kind: Text
+    name: Text
+    agent_id: Text
+    redaction_id: Text
+    redaction_digest: Sha256
+    applied: Count
+    leaves: Count
+    objects: Count
+    remaining: Count
+    completed_at: Text
     head: ReceiptHead | None = None
     audit: ReceiptAudit | None = None
-    found: Mapping[str, int] = field(default_factory=dict)
-    signer: str = DEVICE
+    found: Mapping[Text, Count] = field(default_factory=dict)
+    signer: Signer = DEVICE
     signature: JsonObject | None = None
 
     def statement(self) -> JsonObject:
@@ -119,8 +126,8 @@ class VaultReceipt:
             "leaves": self.leaves,
             "objects": self.objects,
             "remaining": self.remaining,
-            "head": self.head and self.head._asdict(),
-            "audit": self.audit and self.audit._asdict(),
+            "head": self.head and asdict(self.head),
+            "audit": self.audit and asdict(self.audit),
             "completed_at": self.completed_at,
             "found": dict(self.found),
             "signer": self.signer,
@@ -199,93 +206,11 @@ def from_json(document: Any) -> VaultReceipt:
     """Decode a receipt from outside, with exactly the known fields, without checking its signature. Raises
     ReceiptInvalid."""
     try:
-        return _from_json(document)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        made = msgspec.convert(document, VaultReceipt)
+        times.parse_time(made.completed_at)
+    except ValueError as error:  # a ValidationError is one
         raise ReceiptInvalid(f"the receipt of a vault is not well formed: {error}") from None
-
-
-def _from_json(document: JsonObject) -> VaultReceipt:
-    fields = dict(document)
-    if (fields.pop("version"), fields.pop("type")) != (VERSION, TYPE) or type(document["version"]) is not int:
-        raise ValueError("unknown version or type")
-    made = VaultReceipt(**{name: _READERS[name](fields.pop(name)) for name in _READERS})
-    if fields:
-        raise ValueError(f"unknown field {sorted(fields)[0]!r:.40}")
+    # Writing it again shows missing and unknown fields. True equals 1, so the version's type is checked as well.
+    if made.to_json() != document or type(document["version"]) is not int:
+        raise ReceiptInvalid("the receipt of a vault is not well formed: its fields or its version are not known")
     return made
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise TypeError("not a short text")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 1 << 53:
-        raise TypeError("not a count")
-    return value
-
-
-def _hash(value: Any) -> str:
-    text = _text(value)
-    if len(text) != _HASH_CHARACTERS or bytes.fromhex(text).hex() != text:
-        raise ValueError("not a SHA-256 in hexadecimal")
-    return text
-
-
-def _timestamp(value: Any) -> str:
-    text = _text(value)
-    times.parse_time(text)
-    return text
-
-
-def _head(value: Any) -> ReceiptHead | None:
-    return None if value is None else ReceiptHead(*_place(value, "digest"))
-
-
-def _audit(value: Any) -> ReceiptAudit | None:
-    return None if value is None else ReceiptAudit(*_place(value, "hash"))
-
-
-def _place(value: Any, digest: str) -> tuple[int, str]:
-    if not isinstance(value, dict) or set(value) != {"number", digest}:
-        raise TypeError(f"not a number with its {digest}")
-    return _count(value["number"]), _hash(value[digest])
-
-
-def _counts(value: Any) -> dict[str, int]:
-    if not isinstance(value, dict):
-        raise TypeError("not counts")
-    return {_text(name): _count(count) for name, count in value.items()}
-
-
-def _signer(value: Any) -> str:
-    if value not in (DEVICE, ENDPOINT):
-        raise ValueError("unknown kind of signer")
-    return str(value)
-
-
-def _signature(value: Any) -> JsonObject | None:
-    if value is not None and not isinstance(value, dict):
-        raise TypeError("the signature is no object")
-    return value
-
-
-_READERS: dict[str, Any] = {
-    "vault_id": _text,
-    "kind": _text,
-    "name": _text,
-    "agent_id": _text,
-    "redaction_id": _text,
-    "redaction_digest": _hash,
-    "applied": _count,
-    "leaves": _count,
-    "objects": _count,
-    "remaining": _count,
-    "completed_at": _timestamp,
-    "head": _head,
-    "audit": _audit,
-    "found": _counts,
-    "signer": _signer,
-    "signature": _signature,
-}

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import shlex
 
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_keys import child_processes
-from lifeboat_keys.errors import BadWords, CommandFailed, KeyDamaged, KeysError, OtherKey, StoreReadOnly
+from lifeboat_keys.errors import BadWords, KeyDamaged, KeysError, NoKey, OtherKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores.key_environment import PASSPHRASE, PASSPHRASE_FILE, KeyEnvironment
 from lifeboat_keys.stores.key_texts import key_from
@@ -26,10 +27,10 @@ class CommandStore:
     def __init__(self, around: KeyEnvironment) -> None:
         self._around = around
 
-    def problem(self) -> KeysError | None:
+    def problem(self) -> LifeboatError | None:
         if self._around.key_command().strip():
             return None
-        return CommandFailed("the setting key_command is empty", fix=_SET)
+        return NoKey.COMMAND_FAILED("the setting key_command is empty", fix=_SET)
 
     def find(self) -> UserKey | None:
         problem = self.problem()
@@ -38,7 +39,7 @@ class CommandStore:
         try:
             return self._printed(shlex.split(self._around.key_command()))
         except ValueError as error:  # its text mentions a quotation mark and repeats none of the setting
-            raise CommandFailed(f"key_command cannot be taken apart: {error}", fix=_SET) from None
+            raise NoKey.COMMAND_FAILED(f"key_command cannot be taken apart: {error}", fix=_SET) from None
 
     def read(self, key_id: str) -> UserKey:
         key = self.find()
@@ -50,18 +51,18 @@ class CommandStore:
     def keep(self, key: UserKey) -> None:
         present = self.find()
         if present is None or present.key_id != key.key_id:
-            raise StoreReadOnly("key_command prints another key; what it reads is yours to change")
+            raise KeysError.STORE_READ_ONLY("key_command prints another key; what it reads is yours to change")
 
     def _printed(self, command: list[str]) -> UserKey:
         own = (PASSPHRASE, PASSPHRASE_FILE)
         around = {name: value for name, value in self._around.environment.items() if name not in own}
         ran = child_processes.run_child(command, environment=around, seconds=SECONDS)
         if ran.exit_status is None:
-            raise CommandFailed(f"key_command {ran.problem}")
+            raise NoKey.COMMAND_FAILED(f"key_command {ran.problem}")
         if ran.exit_status != 0:
             said = f"and printed {len(ran.errors)} bytes of errors, which are not repeated here"
-            raise CommandFailed(f"key_command ended with status {ran.exit_status} {said}")
+            raise NoKey.COMMAND_FAILED(f"key_command ended with status {ran.exit_status} {said}")
         try:
             return key_from(ran.output, "the output of key_command")
         except (BadWords, KeyDamaged) as error:
-            raise CommandFailed(f"key_command printed no key: {error.message}") from None
+            raise NoKey.COMMAND_FAILED(f"key_command printed no key: {error.message}") from None

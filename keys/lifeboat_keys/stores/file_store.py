@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 
-from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey, OtherKey
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_keys.errors import KeyDamaged, NoKey, OtherKey
 from lifeboat_keys.home import key_file_documents
 from lifeboat_keys.home.key_file_names import USER_KEY
 from lifeboat_keys.home.key_files import KeyFiles
@@ -24,7 +25,7 @@ class FileStore:
     def __init__(self, files: KeyFiles) -> None:
         self._files = files
 
-    def problem(self) -> KeysError | None:
+    def problem(self) -> LifeboatError | None:
         return None
 
     def find(self) -> UserKey | None:

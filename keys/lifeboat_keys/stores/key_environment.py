@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_keys.errors import KeysError, NoPassphrase
+from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home.key_files import read_private
 
 KEY_FILE = "LIFEBOAT_KEY_FILE"
@@ -43,8 +43,8 @@ class KeyEnvironment:
         return self.passphrase is not None or any(self.environment.get(name) for name in (PASSPHRASE, PASSPHRASE_FILE))
 
     def read_passphrase(self, files: FileOperations) -> str | None:
-        """Return the passphrase that was typed or that the environment gives. Raises KeyUnsafe when others can read its
-        file, NoPassphrase when the file is empty."""
+        """Return the passphrase that was typed or that the environment gives. Raises KeysError.UNSAFE when others can
+        read its file, KeysError.NO_PASSPHRASE when the file is empty."""
         if self.passphrase is not None:
             return self.passphrase
         if self.environment.get(PASSPHRASE):
@@ -72,11 +72,11 @@ def is_temporary(folder: Path) -> bool:
 def _passphrase_of(path: Path, files: FileOperations) -> str:
     data = read_private(files, path)
     if data is None:
-        raise NoPassphrase(f"{path}, which {PASSPHRASE_FILE} names, is not there")
+        raise KeysError.NO_PASSPHRASE(f"{path}, which {PASSPHRASE_FILE} names, is not there")
     try:
         passphrase = data.decode("utf-8-sig").rstrip("\r\n")  # some editors write a byte order mark
     except UnicodeDecodeError:
         raise KeysError(f"{path} is not text") from None
     if not passphrase:
-        raise NoPassphrase(f"{path}, which {PASSPHRASE_FILE} names, is empty")
+        raise KeysError.NO_PASSPHRASE(f"{path}, which {PASSPHRASE_FILE} names, is empty")
     return passphrase

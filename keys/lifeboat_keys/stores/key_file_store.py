@@ -6,8 +6,9 @@ import contextlib
 from pathlib import Path
 
 from lifeboat_alf.common import json_codec
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations
-from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, NoKey, OtherKey
+from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey, OtherKey
 from lifeboat_keys.home import key_file_documents
 from lifeboat_keys.home.key_files import FILE_MODE, read_private
 from lifeboat_keys.pairs.user_key import UserKey
@@ -29,7 +30,7 @@ class KeyFileStore:
         self._path = path
         self._files = files
 
-    def problem(self) -> KeysError | None:
+    def problem(self) -> LifeboatError | None:
         return None if self._path else NoKey(f"{KEY_FILE} is not set", fix=_UNSET)
 
     def find(self) -> UserKey | None:
@@ -51,7 +52,7 @@ class KeyFileStore:
             self._write(self._named(), key)
         elif present.key_id != key.key_id:
             message = f"{self._path} holds the key {present.key_id}, and a key file holds one key only"
-            raise KeyExists(message, fix="lifeboat keys init --store passphrase")
+            raise KeysError.EXISTS(message, fix="lifeboat keys init --store passphrase")
 
     def _write(self, path: Path, key: UserKey) -> None:
         """Create the file exclusively: another home may write its key there at the same time, and they share no
@@ -62,7 +63,7 @@ class KeyFileStore:
             )
             self._files.sync_folder(path.parent)
         except FileExistsError:
-            raise KeyExists(f"{path} was made by another program just now", fix=_AGAIN) from None
+            raise KeysError.EXISTS(f"{path} was made by another program just now", fix=_AGAIN) from None
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._files.remove(path)

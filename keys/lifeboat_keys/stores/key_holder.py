@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_keys.child_processes import run_child
-from lifeboat_keys.errors import CannotHold, KeysError, KeyUnsafe
+from lifeboat_keys.errors import KeysError
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery.bip39_words import SECRET_BYTES
@@ -59,12 +59,12 @@ def ask_holder(around: KeyEnvironment, key_id: str) -> HeldUserKey | None:
 def start_holder(around: KeyEnvironment, keys_folder: Path, key: UserKey, seconds: float | None) -> HeldUserKey:
     """Start to hold a key; a process that already holds one for this home ends. The caller holds the lock of the keys.
 
-    Raises CannotHold, KeyUnsafe, KeysError.
+    Raises KeysError.CANNOT_HOLD, KeysError.UNSAFE, KeysError.
     """
     if os.name != "posix":
-        raise CannotHold("this system has no sockets that only their user can reach")
+        raise KeysError.CANNOT_HOLD("this system has no sockets that only their user can reach")
     if around.home_id is None:
-        raise CannotHold("only a home with an id has its key held open")
+        raise KeysError.CANNOT_HOLD("only a home with an id has its key held open")
     end_holder(around)
     path = socket_path(around)
     for folder in _own_folders(path):
@@ -101,7 +101,7 @@ def _make_private(folder: Path) -> None:
     except OSError as error:
         raise KeysError(f"{folder} could not be made: {error.strerror or error}") from None
     if not _is_private(folder):
-        raise KeyUnsafe(f"{folder} is not a private folder of yours", fix=_how_to_have_one(folder))
+        raise KeysError.UNSAFE(f"{folder} is not a private folder of yours", fix=_how_to_have_one(folder))
 
 
 def _how_to_have_one(folder: Path) -> str:
@@ -162,4 +162,6 @@ def _start(request: JsonObject, around: KeyEnvironment) -> None:
         PROGRAM, environment=environment, seconds=_START_SECONDS, input=json.dumps(request).encode(), folder="/"
     )
     if ran.exit_status != 0:
-        raise CannotHold(f"the process that holds the key {ran.problem or f'ended with status {ran.exit_status}'}")
+        raise KeysError.CANNOT_HOLD(
+            f"the process that holds the key {ran.problem or f'ended with status {ran.exit_status}'}"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lifeboat_keys.errors import KeysError
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.stores.store_kinds import StoreKind
 
@@ -19,7 +19,7 @@ class KeyStore(Protocol):
     def description(self) -> str:
         """Return which store this is, for people: "unprotected file"."""
 
-    def problem(self) -> KeysError | None:
+    def problem(self) -> LifeboatError | None:
         """Return why a key cannot be stored or read now; None when it can."""
 
     def find(self) -> UserKey | None:
@@ -30,5 +30,5 @@ class KeyStore(Protocol):
         """Return the key with this id, checked. Raises NoKey (or a subclass), OtherKey, KeyDamaged."""
 
     def keep(self, key: UserKey) -> None:
-        """Store a key and read it back. An already stored key stays. Raises KeyExists when another key has its place,
-        KeysError when it cannot be stored."""
+        """Store a key and read it back. An already stored key stays. Raises KeysError.EXISTS when another key has its
+        place, KeysError when it cannot be stored."""

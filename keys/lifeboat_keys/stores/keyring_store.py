@@ -11,17 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_keys import child_processes
-from lifeboat_keys.errors import (
-    KeyDamaged,
-    KeyExists,
-    KeyringAway,
-    KeyringLocked,
-    KeyringSlow,
-    KeysError,
-    NoKey,
-    OtherKey,
-)
+from lifeboat_keys.errors import KeyDamaged, KeyringLocked, KeysError, NoKey, OtherKey
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery.bip39_words import SECRET_BYTES
@@ -61,7 +53,7 @@ class KeyringStore:
     def description(self) -> str:
         return f"OS keyring ({self.backend})" if self.backend else "OS keyring"
 
-    def problem(self) -> KeysError | None:
+    def problem(self) -> LifeboatError | None:
         try:
             self._ask({"do": "read", **self._item("no key")})
         except KeysError as error:
@@ -86,15 +78,15 @@ class KeyringStore:
             return
         if not answer["kept"]:
             message = f"the OS keyring holds something else under the name of the key {key.key_id}; it stays"
-            raise KeyExists(message, fix="lifeboat keys recover --store passphrase")
+            raise KeysError.EXISTS(message, fix="lifeboat keys recover --store passphrase")
         if answer["secret"] is None:
-            raise KeyringAway("the OS keyring took the key and does not hold it")
+            raise NoKey.KEYRING_AWAY("the OS keyring took the key and does not hold it")
         found = _key(answer["secret"]).key_id
         raise OtherKey(f"the OS keyring was given the key {key.key_id} and answers with the key {found}")
 
     def _item(self, key_id: str) -> JsonObject:
         if self._around.home_id is None:
-            raise KeyringAway("only a home with an id has its key in the OS keyring")
+            raise NoKey.KEYRING_AWAY("only a home with an id has its key in the OS keyring")
         return {"service": SERVICE, "user": f"{self._around.home_id}/{key_id}"}
 
     def _ask(self, request: JsonObject) -> JsonObject:
@@ -107,12 +99,12 @@ class KeyringStore:
             folder=_NEUTRAL_FOLDER,
         )
         if ran.timed_out:
-            raise KeyringSlow(f"there was no answer for {seconds:.0f} seconds")
+            raise NoKey.KEYRING_SLOW(f"there was no answer for {seconds:.0f} seconds")
         answer = _answer(ran)
         if answer.get("error") == "locked":
             raise self._locked()
         if "error" in answer:
-            raise KeyringAway(f"no keyring of this session can be used ({answer.get('detail')})")
+            raise NoKey.KEYRING_AWAY(f"no keyring of this session can be used ({answer.get('detail')})")
         self.backend = str(answer["backend"])
         return answer
 
@@ -148,7 +140,7 @@ def _answer(ran: child_processes.ChildResult) -> JsonObject:
         answer = None
     if not isinstance(answer, dict) or not ("error" in answer or {"backend", "secret", "kept"} <= answer.keys()):
         how = ran.problem or f"status {ran.exit_status}"
-        raise KeyringAway(f"the process that asks the keyring ended without an answer ({how})")
+        raise NoKey.KEYRING_AWAY(f"the process that asks the keyring ended without an answer ({how})")
     return answer
 
 

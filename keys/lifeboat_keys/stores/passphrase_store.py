@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_keys.errors import (
     KdfOutOfBounds,
@@ -10,7 +11,6 @@ from lifeboat_keys.errors import (
     KeyLocked,
     KeysError,
     NoKey,
-    NoPassphrase,
     OtherKey,
     UnknownWrapping,
     WrappedChanged,
@@ -35,8 +35,8 @@ class PassphraseStore:
         self._around = around
         self._files = files
 
-    def problem(self) -> KeysError | None:
-        return None if self._around.passphrase_is_given else NoPassphrase(_NONE)
+    def problem(self) -> LifeboatError | None:
+        return None if self._around.passphrase_is_given else KeysError.NO_PASSPHRASE(_NONE)
 
     def find(self) -> UserKey | None:
         return None
@@ -52,7 +52,7 @@ class PassphraseStore:
         """Store a key. If it is stored with another passphrase, or damaged, it is wrapped again; nothing is lost."""
         passphrase = self._around.read_passphrase(self._files)
         if passphrase is None:
-            raise NoPassphrase(_NONE)
+            raise KeysError.NO_PASSPHRASE(_NONE)
         if not self._opens(key, passphrase):
             self._documents.replace(_name(key.key_id), passphrase_wrapping.wrap_user_key(key, passphrase))
             _checked(passphrase_wrapping.unwrap_user_key(self._document(key.key_id), passphrase), key.key_id)

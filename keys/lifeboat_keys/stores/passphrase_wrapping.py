@@ -20,15 +20,7 @@ import nacl.secret
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_keys.errors import (
-    KdfOutOfBounds,
-    KeyPassphraseWrong,
-    KeysError,
-    NoPassphrase,
-    UnknownWrapping,
-    WordsAsPassphrase,
-    WrappedChanged,
-)
+from lifeboat_keys.errors import KdfOutOfBounds, KeysError, NoKey, UnknownWrapping, WrappedChanged
 from lifeboat_keys.pairs.strict_base64 import from_base64, to_base64
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.words_in_texts import holds_recovery_words
@@ -50,12 +42,14 @@ _NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
 def wrap_user_key(
     key: UserKey, passphrase: str, *, operations: int | None = None, memory: int | None = None
 ) -> JsonObject:
-    """Return the document of a wrapped key; `memory` in bytes. Raises NoPassphrase for a short or non-text passphrase,
-    WordsAsPassphrase, KeysError when there is not enough memory."""
+    """Return the document of a wrapped key; `memory` in bytes. Raises KeysError.NO_PASSPHRASE for a short or non-text
+    passphrase, KeysError.WORDS_AS_PASSPHRASE, KeysError when there is not enough memory."""
     if len(passphrase) < PASSPHRASE_LENGTH:
-        raise NoPassphrase(f"the passphrase has less than {PASSPHRASE_LENGTH} characters")
+        raise KeysError.NO_PASSPHRASE(f"the passphrase has less than {PASSPHRASE_LENGTH} characters")
     if holds_recovery_words(passphrase):
-        raise WordsAsPassphrase("the passphrase holds words of a recovery phrase; nothing was wrapped with it")
+        raise KeysError.WORDS_AS_PASSPHRASE(
+            "the passphrase holds words of a recovery phrase; nothing was wrapped with it"
+        )
     salt, nonce = os.urandom(_SALT_BYTES), os.urandom(_NONCE_BYTES)
     header: JsonObject = {
         "kind": KIND,
@@ -75,7 +69,7 @@ def wrap_user_key(
 
 
 def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
-    """Return the key. Raises KeyPassphraseWrong, NoPassphrase for a non-text passphrase, WrappedChanged,
+    """Return the key. Raises NoKey.WRONG_PASSPHRASE, KeysError.NO_PASSPHRASE for a non-text passphrase, WrappedChanged,
     UnknownWrapping, KdfOutOfBounds, KeysError when there is not enough memory."""
     operations, memory = _checked(document)
     try:
@@ -89,7 +83,7 @@ def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
         derived = _derive(passphrase, salt, operations, memory)
         key = UserKey(nacl.secret.Aead(derived).decrypt(sealed, json_codec.encode_canonical(header), nonce))
     except nacl.exceptions.CryptoError:
-        raise KeyPassphraseWrong("it is not the one that the key was wrapped with") from None
+        raise NoKey.WRONG_PASSPHRASE("it is not the one that the key was wrapped with") from None
     except ValueError:
         raise WrappedChanged("what is wrapped is not a key") from None
     if key.key_id != document.get("key_id"):
@@ -130,7 +124,7 @@ def _derive(passphrase: str, salt: bytes, operations: int, memory: int) -> bytes
     try:
         text = unicodedata.normalize("NFC", passphrase).encode()
     except UnicodeEncodeError:
-        raise NoPassphrase("the passphrase that was given holds bytes that are no text") from None
+        raise KeysError.NO_PASSPHRASE("the passphrase that was given holds bytes that are no text") from None
     try:
         return nacl.pwhash.argon2id.kdf(nacl.secret.Aead.KEY_SIZE, text, salt, operations, memory)
     except (nacl.exceptions.RuntimeError, MemoryError):  # the only possible failure within the bounds

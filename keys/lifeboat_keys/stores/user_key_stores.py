@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey
 from lifeboat_keys.home.key_files import KeyFiles
@@ -135,7 +136,7 @@ class UserKeyStores:
         """Stop holding the key open; return whether it was held."""
         return key_holder.end_holder(self._around)
 
-    def problem(self, kind: StoreKind) -> KeysError | None:
+    def problem(self, kind: StoreKind) -> LifeboatError | None:
         """Return why a store cannot be used now; None when it can."""
         return self._store(kind).problem()
 

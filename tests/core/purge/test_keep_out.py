@@ -1,4 +1,4 @@
-"""The filter itself: what is known again of what was cut, and what is left alone."""
+"""The keep-out filter: what it recognises of removed text, and what it leaves alone."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BODY = b"# Memory\n\n## Travel\n\n%s\n\n## Food\n\nRice.\n" % LINE
 def sieve(
     path: str = PATH, body: bytes = BODY, *cuts: bytes, stays: bytes = b"", keeps_weak: bool = False, **options: bool
 ) -> KeepOutSieve:
-    """That of a file from which parts were cut."""
+    """Return the filter of a file from which parts were removed."""
     derived = DerivedFilter(MARKS, keeps_weak=keeps_weak)
     derived.entry(path, body, tuple(ByteEdit(body.index(cut), len(cut)) for cut in cuts))
     made = derived.finish([("other.md", stays.split(b"\n"))])
@@ -305,7 +305,7 @@ def drawn(count: int, seed: int) -> bytes:
 
 
 def test_values_of_a_thousand_lengths_are_searched_with_a_few() -> None:
-    """The work of a search is the text times the lengths that are compared at every place."""
+    """The cost of a search is the text times the number of lengths that are compared."""
     prints = ValuePrints(MARKS.key)
     known = dict(prints.of(drawn(length, length)) for length in range(16, 1016))
     assert len({each.searched for each in known.values()}) <= 12
@@ -352,7 +352,7 @@ def test_no_sum_is_kept_of_a_beginning_that_can_be_guessed(value: bytes) -> None
 
 
 def test_the_rest_of_a_value_cannot_be_guessed_from_sums() -> None:
-    """The sum of the whole is that of the beginning, moved by the letters of the rest, plus that of the rest."""
+    """The sum of the whole is the sum of the beginning, shifted by the rest, plus that of the rest."""
     prints, begin, pin = ValuePrints(MARKS.key), drawn(24, 1), b"4839"
     _, made = prints.of(begin + pin)
     power = pow(prints._base, made.letters - made.begin_letters, _PRIME)

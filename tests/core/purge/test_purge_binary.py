@@ -1,4 +1,4 @@
-"""A purge and binary files of the workspace: a database keeps its other rows, and no live file is emptied."""
+"""Purges of binary files: a database keeps its other rows, and no live file is emptied."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_database_that_changed_is_captured_without_what_was_purged(ada: Machin
 
 @pytest.fixture
 def pin(ada: Machine) -> str:
-    """A text that could be guessed, in the database."""
+    """Put guessable text into the database."""
     say(ada.workspace / "own.db", "the pin is 483920")
     ada.capture()
     return "483920"

@@ -1,4 +1,4 @@
-"""What lies in a home beside the histories and is no cache: copies, scratch folders, orders and notes that broke."""
+"""What a home has outside the histories besides caches: copies, scratch folders, damaged orders and notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from support.core.machines import Machine
 from support.core.purged import TEXT, leaks_below, purge, request
 
 NOBODY = 4_194_304
-"""No process has this number."""
+"""A number that no process has."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def vault_of(machine: Machine) -> Path:
 
 
 def copied_by_a_new_layout(machine: Machine) -> None:
-    """Of the vault, of one that gave way, and of one that was removed under another name."""
+    """Copies of the vault, of a displaced one, and of one that was removed under another name."""
     kept = machine.context.home.backups_folder / "1-20261101T000000Z" / "vault"
     for name in (machine.agent.id, f".aside-{machine.agent.id}-1", f".removed-{ids.make_id(machine.context.now())}"):
         (kept / name).mkdir(parents=True)
@@ -53,7 +53,7 @@ def copied_by_a_new_layout(machine: Machine) -> None:
 
 
 def left_by_a_drill(machine: Machine) -> None:
-    """A process that ended half-way had a copy of everything."""
+    """Leave the copy of everything that a killed process had."""
     folder = machine.context.home.restore_folder / "tmp" / f"20261112T120000-verify-0a0a0a0a-{NOBODY}"
     shutil.copytree(vault_of(machine), folder / "vault")
 
@@ -107,7 +107,7 @@ def whole(machine: Machine) -> Redaction:
 
 
 def begun(machine: Machine) -> PurgedAgent:
-    """The end of an agent that was ended right after its order was written; there was a restore before."""
+    """Kill the purge of an agent right after its order was written; it had been restored before."""
     restore_agent(machine.context, machine.known_agent, RestoreOptions(at=0, yes=True, reindex=False))
     agent = machine.known_agent
     made = PurgedAgent(whole(machine), agent.name, agent.runtime, agent.workspace)
@@ -161,7 +161,7 @@ def test_a_damaged_note_of_an_erased_agent_is_named_and_in_nobodys_way(machine: 
 
 
 def impossible(machine: Machine) -> Redaction:
-    """Signed, with edits that are not of the bytes that they name."""
+    """Return a signed redaction whose edits do not belong to the bytes that they name."""
     with machine.context.vault(machine.agent.id) as vault:
         entry = vault.state().entry("raw/openclaw/SOUL.md")
     assert entry is not None
@@ -203,7 +203,7 @@ def test_a_remote_that_lists_what_nobody_can_apply_gets_what_was_captured_all_th
     "name", ["../../../openclaw/openclaw", "/tmp/x", "", "x", "01A1CD0D-DC00-7C35-BDCA-66B17388B481"]
 )
 def test_an_order_whose_id_is_a_path_is_refused_whoever_signed_it(machine: Machine, name: str) -> None:
-    """Files are called by it: one machine of a user could overwrite files of another."""
+    """Files are named by the id, so one machine of a user could overwrite files of another."""
     made = replace(whole(machine), id=name)
     signed = redaction_signatures.sign_redaction(made, machine.context.keys().device)
     with pytest.raises(RedactionInvalid):

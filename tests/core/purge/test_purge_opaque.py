@@ -1,4 +1,4 @@
-"""What a purge looks into it purges there too; what it does not look into is named in its plan and in its receipt."""
+"""A purge also purges what it searches; what it cannot search is listed in its plan and receipt."""
 
 from __future__ import annotations
 

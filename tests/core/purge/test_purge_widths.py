@@ -1,4 +1,4 @@
-"""How much a purge of a text takes: the passage, its line, or the memories that hold it."""
+"""How much a purge of a text takes: the passage, its line, or the memories that have it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def notes(machine: Machine) -> list[str]:
-    """MEMORY.md at each kept sequence."""
+    """Return MEMORY.md at each kept sequence."""
     with machine.context.vault(machine.agent.id) as vault:
         return [vault.state(row.number).body("raw/openclaw/MEMORY.md").decode() for row in vault.sequences()]
 

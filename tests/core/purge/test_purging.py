@@ -1,4 +1,4 @@
-"""A purge on one machine: what goes, what stays, and what a process that ends half-way leaves."""
+"""Purges on one machine: what is removed, what stays, and what a killed process leaves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ERASE_STEPS = (CrashPoint.ERASE_MARKED, CrashPoint.ERASE_VAULT_REMOVED, CrashPoi
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """An agent that learned the text in a memory, put it into a file, and went on."""
+    """Return an agent that learned the text in a memory, put it into a file, and went on."""
     made = Machine(tmp_path / "laptop")
     made.add()
     made.write("MEMORY.md", f"{made.read('MEMORY.md')}\n## Passport\n\n{TEXT}\n")
@@ -44,7 +44,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def passports(machine: Machine) -> list[str]:
-    """Ids of the records that hold the text."""
+    """Return the ids of the records with the text."""
     with machine.context.vault(machine.agent.id) as vault:
         return [record.id for record in vault.state().records() if TEXT.encode() in record.line]
 
@@ -244,7 +244,7 @@ def test_the_end_of_an_agent_that_was_cut_off_is_finished(machine: Machine, step
 
 
 def test_second_copies_hear_of_the_end_of_an_agent_that_was_cut_off(machine: Machine, tmp_path: Path) -> None:
-    """Who has something of it is known only to what is destroyed."""
+    """Only the destroyed vault knows which remotes have something of it."""
     (tmp_path / "stick").mkdir()
     machine.add_remote("home", (tmp_path / "stick").as_uri())
     assert machine.push().state == "ok"

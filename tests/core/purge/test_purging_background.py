@@ -1,5 +1,5 @@
-"""What must not go is dropped by no background work, whatever its settings (AIMEM §5.1): preferences, decisions,
-identity, pitfalls, procedures, and what is pinned. What a user forgot stays forgotten, and can come back."""
+"""Background work drops nothing that must stay, with any settings (AIMEM §5.1): preferences, decisions, identity,
+pitfalls, procedures, and pinned memories. What a user forgot stays forgotten, and can come back."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from support.core.purged import TEXT, purge, request
 from support.core.replicated import Replicated, in_this_process
 
 NOTHING = Retention(0, 0, 0)
-"""As little as can be asked for is kept."""
+"""Settings that keep as little as possible."""
 
 
 @pytest.fixture
 def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A pinned memory, one that is a preference by its kind, one that was forgotten and one like any other; then the
-    files lost the first two, and many days passed."""
+    """Return an agent with a pinned memory, a preference, a forgotten memory and an ordinary one, whose files lost the
+    first two many days ago."""
     machine = Machine(tmp_path / "laptop")
     machine.write("MEMORY.md", memory("Pinned", "Preference", "Forgotten", "Common", TEXT))
     machine.write("USER.md", "# User\n\nPrefers short answers.\n")
@@ -54,12 +54,12 @@ def id_of(ada: Machine, word: str) -> str:
 
 
 def held(ada: Machine) -> dict[str, str]:
-    """{id: status} of what nobody but the user drops, at the head."""
+    """Return {id: status} of what only the user may drop, at the head."""
     return {one["id"]: one["status"] for one in ada.records() if alf_records.is_kept(one)}
 
 
 def thinned(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Retention here, with the smallest settings."""
+    """Run retention here with the smallest settings."""
     with ada.context.vault(ada.agent.id) as vault:
         before, later = len(vault.sequences()), ada.clock.now() + timedelta(days=400)
         while vault.thin(NOTHING, later).dropped:
@@ -69,7 +69,7 @@ def thinned(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def cared_for(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """The care of an endpoint; then the agent is read back from there."""
+    """Run the maintenance of an endpoint; then read the agent back from it."""
     agent = Replicated(ada)
     with in_this_process(agent, folder / "endpoint", patch):
         assert ada.push().state == "ok"
@@ -81,7 +81,7 @@ def cared_for(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def kept_small(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """A sealed log is written anew so that it stays small; then the agent is read back from there."""
+    """Rewrite a sealed log so that it stays small; then read the agent back from it."""
     patch.setattr(log_compaction, "MANY", 2)
     (folder / "stick").mkdir()
     ada.add_remote("home", (folder / "stick").as_uri(), sealed=True)
@@ -96,7 +96,7 @@ def kept_small(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
 
 
 def purged_of_another(ada: Machine, folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """A purge of something else."""
+    """Purge something else."""
     purge(ada, request())
 
 

@@ -1,5 +1,5 @@
-"""Purges of the beginning, the middle and the top of a chain that runs through ended periods: what was purged is in no
-view of the agent, and no older text becomes the memory again, at any sequence."""
+"""Purges of the beginning, the middle and the top of a chain across ended periods: the purged text is in no view of the
+agent, and no older text becomes the memory again, at any sequence."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import pytest
 
 from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_core.errors import RecordPurged
+from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.exchange import export_agent
 from lifeboat_core.memories import edit_records
 from lifeboat_core.memories.memory_search import search_memories
 from lifeboat_core.restore import RestoreOptions, restore_agent
 from lifeboat_vault.legacy.legacy_state import legacy_view
 from support.alf.archive_files import ArchiveFile
+from support.alf.raising import raises_code
 from support.core.machines import Machine
 from support.core.purged import bodies, purge, request
 
@@ -34,8 +35,8 @@ PLACES = ("beginning", "middle", "top")
 
 @dataclass(frozen=True)
 class Purged:
-    """An agent of whose chain one version was named. `gone` are the versions that have to be; `before` is what was to
-    be seen of the chain at each sequence, `ids` are those of its versions, the oldest first."""
+    """An agent of whose chain one version was named. `gone` are the versions that have to be removed; `before` is the
+    visible text of the chain at each sequence; `ids` are those of its versions, the oldest first."""
 
     ada: Machine
     place: int
@@ -53,7 +54,7 @@ class Purged:
 
 
 def grown(folder: Path) -> Machine:
-    """One memory in three versions, each of another quarter; after each a sequence about something else."""
+    """Make one memory in three versions, each in another quarter, and after each a sequence about something else."""
     made = Machine(folder / "laptop")
     for number, text in enumerate(TEXTS):
         made.write(FILE, f"# Day\n\n## Papers\n\n{text}\n")
@@ -93,7 +94,7 @@ def numbers(ada: Machine) -> list[int]:
 
 
 def visible(ada: Machine, number: int | None = None) -> list[str]:
-    """What the agent has for a memory of the passport."""
+    """Return what the agent has as a memory of the passport."""
     with ada.context.vault(ada.agent.id) as vault:
         found = [one.record["content"] for one in visible_records(vault.state(number))]
     return [text for text in TEXTS if any(text in content for content in found)]
@@ -123,13 +124,13 @@ def test_search_finds_the_newest_of_what_is_left_or_nothing(story: Purged) -> No
 
 
 def test_a_purged_version_is_shown_by_none_of_the_ids(story: Purged) -> None:
-    """An id names what its chain has become."""
+    """An id names the present version of its chain."""
     for record_id in story.ids:
         if visible(story.ada):
             shown = str(edit_records.show_records(story.ada.context, story.ada.agent, [record_id]))
             assert said(shown.encode()) == set(visible(story.ada))
         else:
-            with pytest.raises(RecordPurged):
+            with raises_code(UnknownRecord.PURGED):
                 edit_records.show_records(story.ada.context, story.ada.agent, [record_id])
 
 

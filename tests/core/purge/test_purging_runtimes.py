@@ -1,5 +1,5 @@
-"""Purges of what runtimes keep otherwise than in notes: rows of a database with vectors, large files; and what another
-runtime gets of a purged agent."""
+"""Purges of what runtimes keep outside notes: rows of a database with vectors, large files; and what another runtime
+gets of a purged agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEA, FIRST, SECOND, BOAT = packed(0.1, 0.2), packed(1.5, 2.5), packed(3.5, 4.5),
 
 
 class Claw(ProtectedClaw):
-    """A ZeroClaw agent that is purged like any other."""
+    """A ZeroClaw agent with the helpers of a purge."""
 
     @property
     def known_agent(self) -> Agent:
@@ -34,7 +34,8 @@ class Claw(ProtectedClaw):
 
 @pytest.fixture
 def eva(tmp_path: Path) -> Claw:
-    """The row came with the second sequence, another text and vector with the third; the fourth is of other things."""
+    """Return an agent whose row came with the second sequence, and another text and vector with the third; the fourth
+    is about other things."""
     made = Claw(tmp_path / "laptop")
     for pair in (("embedding_provider", "openai"), ("embedding_model", "example"), ("embedding_dimensions", "2")):
         made.install.execute("insert into memory_meta values (?, ?)", *pair)
@@ -50,7 +51,7 @@ def eva(tmp_path: Path) -> Claw:
 
 
 def held(eva: Claw) -> Iterator[bytes]:
-    """Every body of the history, decoded."""
+    """Return every body of the history, decoded."""
     with eva.context.vault(eva.agent.id) as vault:
         yield from (body for _, body in bodies(vault))
 
@@ -97,7 +98,7 @@ def test_a_database_that_is_restored_lacks_the_row_and_has_the_others(eva: Claw,
 
 
 def contents_below(folder: Path) -> set[str]:
-    """What the memory database of a restored home says."""
+    """Return what the memory database of a restored state directory says."""
     [database] = folder.rglob("brain.db")
     with closing(sqlite3.connect(database)) as connection:
         return {row[0] for row in connection.execute("select content from memories")}

@@ -1,4 +1,4 @@
-"""A second purge of bytes that an earlier one has cut already."""
+"""A second purge of bytes that an earlier one has changed."""
 
 from __future__ import annotations
 

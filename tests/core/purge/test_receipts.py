@@ -1,4 +1,4 @@
-"""Receipts of purges: kept and signed at every change, and every change that nobody signed is caught."""
+"""Receipts of purges are signed at every change, and every unsigned change is detected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nacl.signing import VerifyKey
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_core.errors import SystemRefused, UnknownReceipt
+from lifeboat_core.errors import DaemonError, SystemRefused
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.purge import endpoint_pins, receipt_signing, receipt_store
 from lifeboat_core.purge.receipt_signing import ReceiptLevel
@@ -28,6 +28,7 @@ from lifeboat_keys.signed import purge_receipt
 from lifeboat_keys.signed import vault_receipts as vault_receipts
 from lifeboat_keys.signed.purge_receipt import VaultPurgeNote
 from lifeboat_vault.vault.open_vault import FILE
+from support.alf.raising import raises_code
 from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
 
@@ -60,7 +61,7 @@ def test_the_beginning_of_an_id_is_enough(ada: Purged) -> None:
 
 @pytest.mark.parametrize("named", ["", "ffff", "../../config"])
 def test_what_names_no_receipt_finds_none(ada: Purged, named: str) -> None:
-    with pytest.raises(UnknownReceipt):
+    with raises_code(DaemonError.UNKNOWN_RECEIPT):
         receipt_signing.find_receipt(ada.context, named)
 
 
@@ -125,7 +126,7 @@ def test_a_vault_that_is_done_stays_done(ada: Purged) -> None:
 
 
 def test_the_first_receipt_that_held_stays(ada: Purged) -> None:
-    """Done again, nothing is left to destroy: that says less."""
+    """When a purge is repeated, nothing is left to destroy, so a later receipt says less."""
     again = vault_receipts.sign_with_endpoint(ada.of_endpoint(ada.redaction, objects=0), ada.key).to_json()
     note = _note(
         ada, ENDPOINT, name="home", state=receipt_signing.DONE, message="it keeps another state", receipt=again
@@ -279,7 +280,7 @@ def test_what_was_forged_before_the_key_was_replaced_is_not_signed_again(ada: Pu
 
 
 def test_a_receipt_can_be_checked_by_hand(ada: Purged) -> None:
-    """With nothing but the page of the documentation: canonical JSON, a line before it, Ed25519."""
+    """Use only the documentation: canonical JSON, a line before it, Ed25519."""
 
     def holds(document: JsonObject, public: str, line: str) -> None:
         statement = {name: value for name, value in document.items() if name != "signature"}
@@ -314,7 +315,7 @@ def test_a_row_of_the_audit_can_be_checked_by_hand(ada: Purged) -> None:
 
 
 def _changes(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Every part of a document changed, taken away, of another type, and one put in."""
+    """Yield a document with each part changed, removed or of another type, and with one added."""
     if isinstance(value, dict):
         for name in value:
             yield f"{path}.{name} gone", {key: one for key, one in value.items() if key != name}
@@ -409,7 +410,7 @@ def test_a_vaults_receipt_that_was_removed_is_missed_by_the_home_even_signed(ada
 
 
 def _in_vault(ada: Purged, *statements: str) -> None:
-    """What somebody does who writes into the file of the vault."""
+    """Write into the file of the vault as an attacker would."""
     with sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / FILE) as database:
         for statement in statements:
             assert database.execute(statement).rowcount != 0
@@ -437,7 +438,7 @@ def test_an_audit_row_that_was_changed_or_removed_is_caught(ada: Purged, change:
 
 
 def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
-    """Whole again as a chain, with other rows before the purge."""
+    """The chain is valid again, with other rows before the purge."""
     from lifeboat_vault.rows import audit_chain
 
     with ada.vault() as vault:

@@ -1,5 +1,5 @@
-"""A PIN of six digits that was purged cannot be found by trying: not in the receipt, the redaction, the audit or any
-file of the vault, in any form that a hash, an id or a digest could have been made of."""
+"""A purged PIN of six digits cannot be found by trying: not in the receipt, the redaction, the audit or any file of the
+vault, in any form that a hash, an id or a digest could have."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _HEX = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32,128}(?![0-9a-f])")
 _UUID = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]{22,}={0,2}")
 BITS = 62
-"""Of an id: those that do not depend on its time, its version and its variant."""
+"""The bits of an id that do not depend on its time, version and variant."""
 
 
 @dataclass
 class Evidence:
-    """Everything that somebody has who got hold of the receipt and the vault. `data` are bytes as they stand, `values`
-    every digest in them, `tails` the last bits of every id, `secrets` what a digest may have been keyed with."""
+    """What an attacker has with the receipt and the vault. `data` are bytes, `values` every digest in them, `tails` the
+    last bits of every id, `secrets` what a digest may be keyed with."""
 
     data: list[bytes]
     secrets: list[bytes]
@@ -47,7 +47,7 @@ class Evidence:
         }
 
     def has(self, digest: bytes) -> bool:
-        """A digest as it is, or the beginning of it; in text, in JSON, or as bytes of a row."""
+        """Return whether a digest, or its beginning, is there: in text, in JSON, or as bytes of a row."""
         return any(digest[:size] in self.values for size in (16, 20, 32, 64) if size <= len(digest))
 
 
@@ -63,7 +63,7 @@ def _digests(data: bytes) -> Iterator[bytes]:
 
 
 class Purse(Purged):
-    """`ada`, who remembered a PIN."""
+    """The agent `ada`, who remembered a PIN."""
 
     def __init__(self, folder: Path) -> None:
         super(Purged, self).__init__(folder)
@@ -88,7 +88,7 @@ class Purse(Purged):
 
     @staticmethod
     def _columns(metadata: Any) -> tuple[set[bytes], list[bytes]]:
-        """Every value of every row of every table."""
+        """Return every value of every row of every table."""
         blobs: set[bytes] = set()
         texts: list[bytes] = []
         for (table,) in list(metadata.rows("select name from sqlite_master where type = 'table'", ())):
@@ -99,7 +99,7 @@ class Purse(Purged):
 
 
 def _salts(value: Any) -> list[bytes]:
-    """Those of what stands in the place of what went: the only ones that are left of the purge."""
+    """Return the salts of the replacements, the only ones left of the purge."""
     if isinstance(value, dict):
         own = [bytes.fromhex(value["salt"])] if "salt" in value else []
         return own + [salt for each in value.values() for salt in _salts(each)]
@@ -152,7 +152,7 @@ def test_the_evidence_is_large_enough_to_mean_something(evidence: Evidence, purs
 
 
 def test_before_the_purge_the_same_search_finds_it(purse: Purse) -> None:
-    """Who looks like this would find a hash without salt: the search is no proof otherwise."""
+    """The search would find an unsalted hash; otherwise it would prove nothing."""
     told = Evidence([hashlib.sha256(LINE.encode()).hexdigest().encode()], [])
     assert guessed(told, lambda pin: hashlib.sha256(LINE.replace(PIN, pin).encode()).digest()) == [PIN]
 
@@ -174,7 +174,7 @@ def test_no_hash_of_a_guess_is_there(evidence: Evidence, form: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_hash_of_a_guess_under_anything_that_is_left_is_there(evidence: Evidence, form: str) -> None:
-    """Salted as leaves are, keyed as ids and content keys are, with every salt, seed and id that is known."""
+    """Salted as leaves are, keyed as ids and content keys are, with every known salt, seed and id."""
     few = CANDIDATES[9_900:10_100]
     assert PIN in few
     for secret in evidence.secrets:
@@ -192,7 +192,7 @@ def test_no_hash_of_a_guess_under_anything_that_is_left_is_there(evidence: Evide
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_id_follows_from_a_guess(evidence: Evidence, form: str) -> None:
-    """Neither a UUID of its own, nor one minted as memories are: keyed with anything that is left in the vault."""
+    """Neither a derived UUID, nor one minted as memories are, keyed with anything left in the vault."""
     few = CANDIDATES[9_900:10_100]
     time = "2026-11-12T12:00:00.000Z"
     for pin in few:
@@ -212,7 +212,7 @@ def minted_of(text: str) -> Iterator[tuple[str, ...]]:
 
 
 def test_an_id_follows_from_the_content_for_whoever_has_what_it_was_minted_with(tmp_path: Path) -> None:
-    """Which is why a purge destroys that too: the search above would find it."""
+    """This is why a purge destroys the seed too: otherwise the search above would find the id."""
     before = Protected(tmp_path)
     before.write("MEMORY.md", MEMORY)
     before.add(name="bert")
@@ -224,7 +224,7 @@ def test_an_id_follows_from_the_content_for_whoever_has_what_it_was_minted_with(
 
 
 def test_no_checksum_of_a_guess_is_there(evidence: Evidence) -> None:
-    """Of the bodies that stand there now, none is a compressed form of a guess."""
+    """No present body is a compressed form of a guess."""
     for form, make in FORMS.items():
         for pin in CANDIDATES[9_990:10_010]:
             packed = zlib.compress(make(pin))

@@ -1,4 +1,4 @@
-"""Purged lines leave the live files, as they were shown and no other way."""
+"""Purges of live files remove the lines that were shown, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent exchanges a folder of its workspace for a link while a purge is at work: nothing outside is read or cut."""
+"""An agent exchanges a folder of its workspace for a link during a purge: nothing outside is read or changed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NOTE = f"# Day\n\n## Papers\n\n{LINE}\n\n## Weather\n\nSunny.\n"
 
 
 class Jail:
-    """An agent whose folder `memory` holds a purged line, and can change places with a link to a folder outside that
-    holds the same line."""
+    """An agent whose folder `memory` has a purged line, and can be exchanged for a link to an outside folder with the
+    same line."""
 
     def __init__(self, folder: Path) -> None:
         self.files = ExchangingFiles(folder / "openclaw" / "workspace")
@@ -76,7 +76,7 @@ def test_nothing_outside_is_cut_while_the_agent_exchanges_a_folder_again_and_aga
 
 
 def test_nothing_outside_is_cut_whenever_the_agent_exchanges_a_folder(jail: Jail) -> None:
-    """Once before each operation, and what could not be cut is cut once the agent leaves its folder alone."""
+    """Exchange once before each operation; the rest is purged when the agent leaves its folder alone."""
     number, reached = 0, 1
     while number < reached:
         number += 1

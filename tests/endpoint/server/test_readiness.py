@@ -120,8 +120,8 @@ def test_a_probe_is_told_what_is_missing_and_nothing_more(
 
 def test_a_probe_waits_for_no_agents_work(served: ServedApp, client: httpx.Client) -> None:
     blocked = threading.Event()
-    handling = served.app.state.handling
-    for lanes in (handling.lanes, handling.transfers):
+    handler = served.app.state.handler
+    for lanes in (handler.lanes, handler.transfers):
         for lane in lanes._lanes:
             lane._executor.submit(blocked.wait, 30)
     try:

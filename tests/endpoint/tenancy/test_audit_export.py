@@ -17,6 +17,7 @@ from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_vault import errors
 from lifeboat_vault.rows.sequence_rows import AuditRow
+from support.alf.raising import raises_code
 from support.endpoint.keeping import RunningClock, clock, control
 from support.flushes import Flushes, flushes
 
@@ -198,7 +199,7 @@ def test_another_file_is_not_written_over(busy: Control, tmp_path: Path) -> None
     path = tmp_path / "notes.txt"
     for text in ("my notes\n", "no line feed"):
         path.write_text(text)
-        with pytest.raises(errors.AuditFileRefused):
+        with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED):
             written(busy, path)
         assert path.read_text() == text
 
@@ -208,18 +209,18 @@ def test_a_file_of_another_tenant_or_another_history_is_refused(
 ) -> None:
     path, one = tmp_path / "audit.jsonl", tmp_path / "one.jsonl"
     written(busy, one, tenant=busy.tenant("one").id)
-    with pytest.raises(errors.AuditFileRefused, match="of the tenant"):
+    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="of the tenant"):
         written(busy, one)
     busy.add_tenant("four")
     written(busy, path)
     with contextlib.closing(sqlite3.connect(tmp_path / "control.db")) as other:
         other.execute("delete from audit where number = 6")
         other.commit()
-    with pytest.raises(errors.AuditFileRefused, match="put back"):
+    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="put back"):
         written(busy, path)
     clock.advance(hours=1)
     busy.add_tenant("five")
-    with pytest.raises(errors.AuditFileRefused, match="rewritten"):
+    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="rewritten"):
         written(busy, path)
 
 

@@ -13,6 +13,7 @@ from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile, create_control
 from lifeboat_vault import errors
+from support.alf.raising import raises_code
 from support.descriptors import descriptors_left, needs_limits
 from support.endpoint.keeping import RunningClock, clock, control
 from support.vault.vaults import START
@@ -146,7 +147,7 @@ def test_a_tenant_is_found_by_name_and_by_id_whatever_the_case(control: Control)
 
 def test_two_tenants_never_have_names_that_people_take_for_one_another(control: Control) -> None:
     control.add_tenant("Home")
-    with pytest.raises(errors.TenantExists):
+    with raises_code(errors.EndpointError.TENANT_EXISTS):
         control.add_tenant("hOME")
 
 
@@ -164,7 +165,7 @@ def test_an_unknown_tenant_is_said_to_be_unknown(control: Control, name: str) ->
 
 
 def test_an_unknown_token_is_said_to_be_unknown(control: Control) -> None:
-    with pytest.raises(errors.UnknownToken):
+    with raises_code(errors.EndpointError.UNKNOWN_TOKEN):
         control.revoke_token(token_secrets.new_id())
 
 

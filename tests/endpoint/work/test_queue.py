@@ -11,7 +11,8 @@ import pytest
 
 from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
 from lifeboat_endpoint.work.endpoint_queue import MOST_ATTEMPTS, EndpointJob, EndpointQueue, JobRequest, wait_after
-from lifeboat_vault.errors import EndpointBusy, LeaseLost, UnknownJob, VaultError
+from lifeboat_vault.errors import EndpointBusy, EndpointError, LeaseLost, VaultError
+from support.alf.raising import raises_code
 from support.endpoint.work_queues import API, KINDS, LEASE, QueueServer, only, queue, server
 from support.patience import patience
 
@@ -334,7 +335,7 @@ def test_what_runs_is_neither_retried_nor_dropped(queue: EndpointQueue, say: str
 
 @pytest.mark.parametrize("say", ["retry", "drop"])
 def test_a_job_that_is_not_there_is_unknown(queue: EndpointQueue, say: str) -> None:
-    with pytest.raises(UnknownJob):
+    with raises_code(EndpointError.UNKNOWN_JOB):
         getattr(queue, say)(12345)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import DerivationContext, Installation
 from lifeboat_adapters.zeroclaw import zeroclaw_paths
-from lifeboat_adapters.zeroclaw.layers.derivations import DERIVATIONS
+from lifeboat_adapters.zeroclaw.adapter import DERIVATIONS
 from support.adapters.openclaw_derived import AGENT_ID, FileMap
 
 ALIAS = "ada"

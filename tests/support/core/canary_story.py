@@ -1,4 +1,4 @@
-"""Everything a person does with an agent full of canaries: what was said, written and started meanwhile is kept."""
+"""Everything a user does with an agent full of canaries; all output, files and started programs are recorded."""
 
 from __future__ import annotations
 
@@ -96,18 +96,18 @@ class Story:
 
     @property
     def own_folders(self) -> tuple[Path, ...]:
-        """Where nothing may ever lie in clear: the home, other machines' homes, temporary files, archives."""
+        """Return where nothing may be in clear: the home, homes of other machines, temporary files, archives."""
         return (self.home, self.temporary, self.archives, self.seen, self.folder / "elsewhere" / "lifeboat")
 
     # Commands ---------------------------------------------------------------------------------------------------
 
     def run(self, *arguments: str | Path) -> int:
-        """Run a command as people see it, then with `--json`; the exit status of the last."""
+        """Run a command with text output, then with `--json`; return the exit status of the last."""
         self._run(arguments)
         return self._run((*arguments, "--json"))
 
     def once(self, *arguments: str | Path) -> int:
-        """A command that cannot be given twice; its JSON."""
+        """Run a command that cannot be repeated; return its JSON."""
         return self._run((*arguments, "--json"))
 
     def _run(self, arguments: tuple[str | Path, ...]) -> int:
@@ -124,12 +124,12 @@ class Story:
     # What happens -----------------------------------------------------------------------------------------------
 
     def rotate(self) -> None:
-        """The key of the provider is another one from now on."""
+        """Replace the key of the provider."""
         for path in (self.state.config, self.state.workspace / "memory/2026-02-10.md"):
             path.write_text(path.read_text().replace(canary(ROTATED), rotated(ROTATED)))
 
     def break_config(self) -> None:
-        """Half of the configuration, ended within a secret."""
+        """Write half of the configuration, ending inside a secret."""
         text = self.state.config.read_text()
         at = text.index(canary("config: slack app token")) + 20
         self.state.config.write_text(text[:at])
@@ -137,7 +137,7 @@ class Story:
 
 @contextlib.contextmanager
 def machine(folder: Path, generation: str, *, runtime_fails: bool = False) -> Iterator[Story]:
-    """A machine with an OpenClaw full of canaries, where the command line works."""
+    """Return a machine with an OpenClaw full of canaries, on which the command line works."""
     story = make_machine(folder, generation, runtime_fails=runtime_fails)
     with on_machine(story):
         yield story
@@ -178,7 +178,7 @@ def protected_machine(folder: Path, generation: str) -> Story:
 
 
 def whole_life(story: Story) -> None:
-    """Protected, rotated, looked at, exported, imported elsewhere, restored in every way, undone, thinned, purged."""
+    """Protect, rotate, inspect, export, import elsewhere, restore in every way, undo, thin, purge."""
     story.once("config", "set", "transcripts", "true")
     story.once("agents", "add", story.state.workspace, "--name", NAME)
     story.run("agents", "discover")
@@ -214,7 +214,7 @@ def _look(story: Story) -> None:
 
 
 def _look_closely(story: Story) -> None:
-    """What is said of memories one by one."""
+    """Show memories individually."""
     with story.context.vault(story.agent.id) as vault:
         first = [record.id for record in vault.state().records()][:3]
     for record_id in first:
@@ -254,7 +254,7 @@ def _restore(story: Story) -> None:
 
 
 def _import_elsewhere(story: Story) -> None:
-    """Another machine of the same user: the same keys, another home."""
+    """Import on another machine of the same user: the same keys, another home."""
     elsewhere = story.folder / "elsewhere"
     keys = elsewhere / "lifeboat" / "keys"
     (elsewhere / "lifeboat").mkdir(parents=True, mode=0o700)
@@ -271,7 +271,7 @@ def _import_elsewhere(story: Story) -> None:
 
 
 def _break(story: Story) -> None:
-    """A configuration that was half written, damaged stores, commands that fail, with tracebacks asked for."""
+    """Leave a half-written configuration, damaged stores, and commands that fail with tracebacks."""
     whole = story.state.config.read_text()
     story.break_config()
     _fail(story)
@@ -297,7 +297,7 @@ def _fail(story: Story) -> None:
 
 
 def _thin(story: Story) -> None:
-    """More history, and all of it let go that may go."""
+    """Add history, and thin all of it that may be thinned."""
     note = story.state.workspace / "memory/2026-02-12.md"
     for day in range(3):
         note.write_text(f"# 2026-02-12\n\nDay {day}: the key is still {canary('.env: bare')}.\n")
@@ -307,7 +307,7 @@ def _thin(story: Story) -> None:
 
 
 def kept_bodies(story: Story) -> Iterator[tuple[str, bytes]]:
-    """Every file and record of every kept sequence: what patches in the vault unfold to."""
+    """Yield every file and record of every kept sequence: what patches in the vault unfold to."""
     context = story.context
     for one in known_agents.list_agents(context):
         with context.vault(one.id) as vault:
@@ -321,5 +321,5 @@ def kept_bodies(story: Story) -> Iterator[tuple[str, bytes]]:
 
 
 def told(leaks: list[Leak]) -> str:
-    """Which secrets were found where, each once."""
+    """Return which secrets were found where, each once."""
     return "\n".join(sorted({f"{leak.place}: {leak.spelling}, in {leak.where}" for leak in leaks}))

@@ -1,4 +1,4 @@
-"""Machines with an agent of OpenClaw that has a secret in every place, and machines without one."""
+"""Machines with an OpenClaw agent that has a secret in every place, and machines without one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Machine:
         assert runtime_programs.run_program(program, environment=around, input=given.encode()).ok
 
     def profiles(self, agent: str = "main") -> JsonObject:
-        """What the stores hold, the shared one for `main`."""
+        """Return what the stores have, the shared one for `main`."""
         own = self.state / "agents" / agent / "agent/openclaw-agent.sqlite"
         path = self.state / "state/openclaw.sqlite" if agent == "main" else own
         query = (
@@ -84,7 +84,7 @@ class Machine:
 
 
 def live(machine: Machine) -> Agent:
-    """An agent with a secret in every place, captured."""
+    """Capture an agent with a secret in every place."""
     machine.workspace.mkdir(parents=True)
     (machine.workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
     for name, text in (("openclaw.json", CONFIG), (".env", f"# mine\nHARBOUR_API_KEY={ENV_KEY}\nEDITOR=nano\n")):
@@ -114,7 +114,7 @@ def live(machine: Machine) -> Agent:
 
 
 def second_machine(folder: Path, first: Machine, *, version: str | None = "2026.9.6") -> Machine:
-    """Another machine with the user's key."""
+    """Return another machine with the user's key."""
     machine = Machine(folder, version=version)
     machine.context.keys().install(first.context.keys().user_key())
     return machine

@@ -1,6 +1,6 @@
 """An agent in a jail: a process that may write some folders and nothing else, and tries to lead Lifeboat out of them.
 
-It makes random exchanges, links, hard links, FIFOs and renames. Where the tests run as root it has another user id.
+It makes random exchanges, links, hard links, FIFOs and renames. When the tests run as root it has another user id.
 """
 
 from __future__ import annotations
@@ -119,10 +119,9 @@ while os.getppid() == parent:
 
 @dataclass(frozen=True)
 class Cell:
-    """What the agent plays with, below `folder`: `folders` that it exchanges, renames and replaces by links to
-    `outside`, `files` that it replaces by links, hard links and FIFOs. It moves things away into `spare`. A file of the
-    same name in `folder/good` is put back now and then, without what lies beside it, and so is the first of the
-    folders."""
+    """What the agent can change, below `folder`: `folders` that it exchanges, renames and replaces by links to
+    `outside`, `files` that it replaces by links, hard links and FIFOs. It moves things into `spare`. A file of the same
+    name in `folder/good` is put back now and then, without what is beside it, and so is the first of the folders."""
 
     folder: Path
     outside: Path
@@ -142,12 +141,12 @@ class Cell:
             os.utime(path, ns=(1_000_000_000, path.stat().st_mtime_ns))
 
     def read_times(self, names: tuple[str, ...]) -> dict[str, int]:
-        """Return access times of what is outside, looked at without a list of any folder."""
+        """Return access times of what is outside, without listing any folder."""
         paths = (self.outside, self.outside / "inner", *(self.outside / name for name in names))
         return {str(path): path.lstat().st_atime_ns for path in paths}
 
     def sees_reading(self) -> bool:
-        """Return whether the file system notes when a file is read."""
+        """Return whether the file system records reads."""
         probe = self.outside / "probe"
         probe.write_text("x")
         os.utime(probe, ns=(1_000_000_000, 2_000_000_000))
@@ -179,9 +178,9 @@ def attacked(
     attempts: int = ATTEMPTS,
     read: tuple[str, ...] | None = NAMES,
 ) -> Counter[str]:
-    """Do random works beside the agent until it has made so many attempts and each work was tried, and assert that
-    nothing outside was written, and none of the files `read` (None: nothing of that is asserted) was read. Return how
-    often each work was done."""
+    """Do random works beside the agent until it has made this many attempts and each work was tried. Assert that
+    nothing outside was written, and none of the files in `read` (None: not asserted) was read. Return how often each
+    work was done."""
     chance, made, done, stopped = random.Random(seed), 0, Counter[str](), Counter[str]()
     untried = set(works)
     sees_reading = read is not None and cell.sees_reading()
@@ -257,7 +256,7 @@ def assert_nothing_outside_is_kept(ada: Protected | ProtectedClaw) -> None:
 
 
 def cell_of_openclaw(ada: Protected) -> Cell:
-    """The workspace."""
+    """Return the cell of a workspace."""
     outside = ada.folder / "outside"
     (ada.workspace / "swap").symlink_to(outside)
     files = (*(f"notes/{name}" for name in NAMES), "spare/one.md", "rows.db", "rows.db-journal", "MEMORY.md")
@@ -267,7 +266,7 @@ def cell_of_openclaw(ada: Protected) -> Cell:
 
 
 def in_zeroclaw(folder: Path) -> tuple[ProtectedClaw, Cell]:
-    """An agent with its memory database in its workspace, and databases of another agent outside."""
+    """Return an agent with its memory database in its workspace, and databases of another agent outside."""
     ada, outside = ProtectedClaw(folder, EARLY), folder / "outside"
     space, database = ada.install.workspace(), ada.install.database
     ada.install.remember("first", "The first memory.")

@@ -1,4 +1,4 @@
-"""A home in which one memory was purged, with its receipt: the vault here is done, an endpoint too, another waits."""
+"""A home with one purged memory and its receipt: the vault here is done, an endpoint too, another one waits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WAITS_UNTIL = "2026-11-13T12:00:00.000Z"
 
 
 class Purged(Protected):
-    """`ada`, whose memory that holds `text` was purged, with the file that it came from cut."""
+    """The agent `ada`, whose memory with `text` was purged, and removed from its file."""
 
     def __init__(self, folder: Path, text: bytes = b"red boat") -> None:
         super().__init__(folder)
@@ -44,14 +44,14 @@ class Purged(Protected):
         self.receipt = self.write_receipt(self.redaction)
 
     def copied(self, folder: Path) -> Purged:
-        """The same home elsewhere, to be changed at will."""
+        """Return a copy of the home that a test may change."""
         shutil.copytree(self.folder, folder)
         made = copy.copy(self)
         made.folder, made.clock = folder, SteadyClock(self.clock.moment)
         return made
 
     def damage_receipt(self) -> None:
-        """Write rubbish over the receipt and over its second copy."""
+        """Overwrite the receipt and its second copy with rubbish."""
         copies = self.context.home.state_folder / receipt_store.FOLDER
         for path in (receipt_store.locate_receipt(self.context, self.receipt.id), copies / f"{self.receipt.id}.json"):
             assert path.exists()
@@ -61,7 +61,7 @@ class Purged(Protected):
         return self.context.vault(self.agent.id)
 
     def purge(self, text: bytes) -> Redaction:
-        """Sign a redaction of every object that holds a text, and apply it here."""
+        """Sign a redaction of every object with a text, and apply it here."""
         context = self.context
         with self.vault() as vault:
             leaves = dict(_named(vault, text))
@@ -85,7 +85,7 @@ class Purged(Protected):
         return signed
 
     def write_receipt(self, redaction: Redaction) -> PurgeReceipt:
-        """What the machine does when it is done: its own vault, an endpoint that is done, one that waits."""
+        """Note what the machine notes when it is done: its own vault, an endpoint that is done, one that waits."""
         context = self.context
         self.clock.advance(seconds=2)
         unreachable = (UnreachableCopy("laptop-2", "it was off", "its copy of the agent"),)
@@ -114,7 +114,7 @@ class Purged(Protected):
         return made
 
     def of_endpoint(self, redaction: Redaction, **changes: Any) -> VaultReceipt:
-        """What the endpoint `home` says, not signed yet."""
+        """Return the unsigned receipt of the endpoint `home`."""
         fields: JsonObject = {
             "vault_id": ENDPOINT,
             "kind": "endpoint",
@@ -133,17 +133,17 @@ class Purged(Protected):
         return VaultReceipt(**(fields | changes))
 
     def document(self) -> JsonObject:
-        """The receipt as JSON, to be changed at will."""
+        """Return the receipt as JSON that a test may change."""
         return copy.deepcopy(self.receipt.to_json())
 
     def sign_again(self, document: JsonObject) -> JsonObject:
-        """What somebody can do who has this machine's device key, or a program that is wrong."""
+        """Sign as an attacker with this machine's device key, or a faulty program, could."""
         statement = {name: value for name, value in document.items() if name != "signature"}
         return {**statement, "signature": vault_receipts.sign_purge(statement, self.context.keys().device)}
 
 
 def wrong(context: Context | None, document: Any) -> list[str]:
-    """What is wrong with a receipt."""
+    """Return what is wrong with a receipt."""
     found = receipt_signing.verify_receipt(context, document)
     return [f"{each.subject}: {each.message}" for each in found if each.level is receipt_signing.ReceiptLevel.WRONG]
 

@@ -1,4 +1,4 @@
-"""The story of a purge, for tests: an agent that learned a text, three second copies, and what has to hold then."""
+"""The story of a purge, for tests: an agent that learned a text, three remotes, and what must be true afterwards."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ History = dict[int, tuple[bytes, Held]]
 
 @dataclass
 class Story:
-    """A machine whose agent learned the text early, moved it about and lost most of it again, with three second copies:
-    two endpoints and a sealed folder. `old` is another machine of the user as it was before the purge, `delta` what was
+    """A machine whose agent learned the text early, moved it about and lost most of it again, with three remotes: two
+    endpoints and a sealed folder. `old` is another machine of the user as it was before the purge, `delta` what was
     sent once and may be sent again."""
 
     laptop: Machine
@@ -77,7 +77,7 @@ def told(folder: Path, home: RunningEndpoint, away: RunningEndpoint, sequences: 
 
 
 def live(machine: Machine, sequences: int) -> None:
-    """Days of an agent: it learns, forgets, and goes on. What it learned goes to the second copies like all else."""
+    """Let days of an agent pass: it learns, forgets, and goes on. Everything goes to the remotes."""
     for number in range(1, sequences):
         if number == max(2, sequences // 10):
             machine.write("MEMORY.md", f"{machine.read('MEMORY.md')}\n## Passport\n\n{TEXT}\n")
@@ -102,7 +102,7 @@ def push_everywhere(machine: Machine) -> None:
 
 
 def there(machine: Machine, name: str) -> History:
-    """Every state that a second copy gives."""
+    """Return every state that a remote serves."""
     found = {}
     with contextlib.closing(open_remote(machine.context, machine.remote(name))) as remote:
         for row in remote.sequences(machine.agent.id):
@@ -112,7 +112,7 @@ def there(machine: Machine, name: str) -> History:
 
 
 def decrypted(machine: Machine, stick: Path) -> Iterator[tuple[str, bytes]]:
-    """What the key opens of a sealed folder."""
+    """Return what the key opens of a sealed folder."""
     identities = [age_encryption.age_identity_of(machine.context.keys().user_key())]
     for path in sorted(stick.rglob("*.age")):
         out = io.BytesIO()
@@ -122,7 +122,7 @@ def decrypted(machine: Machine, stick: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def prove(story: Story) -> None:
-    """The whole of it: one second copy is off while it happens, and hears of it afterwards."""
+    """Run the whole story: one remote is off during the purge, and is told afterwards."""
     laptop = story.laptop
     assert leaks_below(laptop.folder / "home")
     story.away.stop()
@@ -153,7 +153,7 @@ def receipts_redaction(machine: Machine, receipt: str) -> purge_exchange.Redacti
 
 
 def nothing_is_left(story: Story) -> None:
-    """No byte of it: files, inflated streams, free pages, decrypted blobs, everything."""
+    """Assert that no byte of the text is left in files, inflated streams, free pages or decrypted blobs."""
     laptop = story.laptop
     assert leaks_below(laptop.folder, story.stick, story.home.data, story.away.data) == []
     with laptop.context.vault(laptop.agent.id) as vault:
@@ -166,7 +166,7 @@ def nothing_is_left(story: Story) -> None:
 
 
 def all_else_is_there(story: Story) -> None:
-    """At every sequence that is kept anywhere, with the digest that it always had."""
+    """Assert that everything else is there at every kept sequence, with its former digest."""
     laptop = story.laptop
     with laptop.context.vault(laptop.agent.id) as vault:
         assert same(story.before, everything(vault))
@@ -198,7 +198,7 @@ def an_old_delta_is_sent_again(story: Story) -> None:
 
 
 def an_old_machine_comes_back(story: Story) -> None:
-    """Its home and its workspace are of before the purge. It hears of it before it sends anything."""
+    """Let a machine with a home and workspace from before the purge come back. It is told before it sends anything."""
     old = Machine.__new__(Machine)
     old.__dict__.update(story.laptop.__dict__)
     old.folder = story.old
@@ -215,7 +215,7 @@ def an_old_machine_comes_back(story: Story) -> None:
 
 
 def an_old_workspace_comes_back(story: Story) -> None:
-    """An editor that had the file open, a folder that is synchronised: the text lies there again."""
+    """Let an editor or a synchronised folder write the text again."""
     laptop = story.laptop
     laptop.write("notes/trip.txt", f"before\n{TEXT}\nafter\nand more\n")
     laptop.capture()

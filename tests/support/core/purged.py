@@ -1,4 +1,5 @@
-"""A purge for tests: a text that an agent learned, all that holds it, and a look through every byte afterwards."""
+"""Helpers for purges: a text that an agent learned, everything that has it, and a search through every byte
+afterwards."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from support.core.machines import Machine
 from support.endpoint.endpoint_servers import RunningEndpoint
 
 TEXT = f"The passport number is {HEAD} 0042 {TAIL}."
-"""What the agent memorised: one line, whose beginning and end the scanner of canaries knows."""
+"""What the agent memorised: one line, whose beginning and end the canary scanner knows."""
 SCANNER = Scanner.of([Canary("passport", (), TEXT)])
 
 Held = dict[str, bytes]
@@ -34,7 +35,7 @@ def request(
 
 
 def purge(machine: Machine, wanted: PurgeRequest | None = None, owners: dict[str, str] | None = None) -> PurgeResult:
-    """Look and do, as the command does after a yes."""
+    """Preview and purge, as the command does after a yes."""
     chosen = wanted or request()
     agent = machine.known_agent
     found, warnings = purge_run.preview_purge(machine.context, agent, chosen)
@@ -43,26 +44,26 @@ def purge(machine: Machine, wanted: PurgeRequest | None = None, owners: dict[str
 
 
 def bodies(vault: Vault) -> Iterator[tuple[str, bytes]]:
-    """Every body that a vault still has, decoded, with what it is called."""
+    """Return every body that a vault still has, decoded, with its name."""
     for item in vault.history():
         with contextlib.suppress(BodyAbsent):
             yield item.path or f"record {item.record_id}", vault.read_object(item.object)
 
 
 def leaks_in(vault: Vault) -> list[Leak]:
-    """Where the text still stands in a vault, through whatever its bodies are packed in."""
+    """Return where the text is still in a vault, through everything that its bodies are packed in."""
     found = [leak for name, body in bodies(vault) for leak in SCANNER.data(body, name)]
     audit = b"\n".join(str(row).encode() for row in vault.audit_rows())
     return [*found, *SCANNER.data(audit, "the audit")]
 
 
 def leaks_below(*folders: Path) -> list[Leak]:
-    """Where it stands in files: streams are inflated, free pages and logs of databases are read."""
+    """Return where the text is in files: streams are inflated, free pages and logs of databases are read."""
     return SCANNER.folders(*folders)
 
 
 def everything(vault: Vault) -> dict[int, tuple[bytes, Held]]:
-    """{sequence: (its digest, what it holds)} of all that is kept."""
+    """Return {sequence: (its digest, its contents)} of everything that is kept."""
     return {row.number: (row.digest, contents(vault.state(row.number))) for row in vault.sequences()}
 
 
@@ -75,7 +76,7 @@ def contents(state: State) -> Held:
 
 
 def without(before: dict[int, tuple[bytes, Held]]) -> dict[int, tuple[bytes, Held]]:
-    """What has to be the same after a purge: everything that held nothing of the text."""
+    """Return what must be unchanged after a purge: everything without the text."""
     return {
         number: (digest, {name: body for name, body in held.items() if not SCANNER.data(body, name)})
         for number, (digest, held) in before.items()
@@ -83,7 +84,7 @@ def without(before: dict[int, tuple[bytes, Held]]) -> dict[int, tuple[bytes, Hel
 
 
 def same(before: dict[int, tuple[bytes, Held]], after: dict[int, tuple[bytes, Held]]) -> bool:
-    """Every kept state has its digest, and everything else its bytes."""
+    """Assert that every kept state has its digest, and everything else its bytes."""
     clean = without(before)
     return clean.keys() == after.keys() and all(
         digest == after[number][0] and held.items() <= after[number][1].items()
@@ -92,7 +93,7 @@ def same(before: dict[int, tuple[bytes, Held]], after: dict[int, tuple[bytes, He
 
 
 def owner_token(endpoint: RunningEndpoint) -> str:
-    """The second token of an endpoint: it may purge, and lies on no disk of the user's."""
+    """Return the second token of an endpoint, which may purge and is on no disk of the user."""
     with Endpoint.open(endpoint.data) as opened:
         tenant = opened.control.tenants()[0]
         name = f"owner {len(opened.control.tokens())}"
@@ -100,7 +101,7 @@ def owner_token(endpoint: RunningEndpoint) -> str:
 
 
 def vaults_of(endpoint: RunningEndpoint) -> Iterator[Vault]:
-    """Every vault that an endpoint keeps, opened with its keys."""
+    """Return every vault of an endpoint, opened with its keys."""
     with Endpoint.open(endpoint.data) as opened:
         for tenant in opened.control.tenants():
             space = opened.space(tenant.id)

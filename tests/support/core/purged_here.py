@@ -1,4 +1,4 @@
-"""A purge for tests, without commands and second copies: planned over the history, signed by this machine, applied."""
+"""Purges for tests without commands and remotes: planned over the history, signed by this machine, applied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lifeboat_vault.vault import Vault
 
 
 def purge(ada: Any, *record_ids: str, texts: Sequence[str] = (), **options: bool) -> Redaction:
-    """Of a protected agent: what `applying` does, and what the filter keeps out comes with it."""
+    """Purge of a protected agent what `apply_redaction` removes, with the keep-out filter."""
     with ada.context.vault(ada.agent.id) as vault:
         items, wanted = partial(_items, vault), PurgeTerms(tuple(texts))
         asked, known = PurgeOptions(**options), pieces_of(ada.context)
@@ -58,6 +58,6 @@ def _reader(vault: Vault, number: int) -> Any:
 
 
 def holding(vault: Vault, text: str) -> list[str]:
-    """Paths and ids of what a history holds that has a text in it."""
+    """Return the paths and ids of everything in a history that has a text."""
     pattern = re.compile(re.escape(text).encode())
     return [str(item.path or item.record_id) for item in _items(vault) if pattern.search(item.body())]

@@ -18,7 +18,7 @@ from types import ModuleType
 
 import click
 
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import ErrorCode, LifeboatError
 from lifeboat_cli.commands import tui_command
 from lifeboat_cli.terminal import help_examples
 from lifeboat_formats.interchange import format_registry as formats
@@ -72,7 +72,7 @@ _EXAMPLE = "<!-- Written by `make docs` from tests/support/adapters/notebook_run
 
 @cache
 def commands() -> dict[str, click.Command]:
-    """Every command that can be typed and is not hidden, by its words after `lifeboat`."""
+    """Return every command that is not hidden, by its words after `lifeboat`."""
     from lifeboat_cli.program import program
 
     return {
@@ -81,7 +81,7 @@ def commands() -> dict[str, click.Command]:
 
 
 def commands_page() -> str:
-    """docs/commands.md."""
+    """Return docs/commands.md."""
     parts = [_COMMANDS]
     for words, command in commands().items():
         parts.append(_command_section(words, command))
@@ -116,7 +116,7 @@ def _option_row(option: click.Option, context: click.Context) -> str:
 
 
 def modules() -> Iterator[ModuleType]:
-    """Every module of the headless packages."""
+    """Yield every module of the packages without the dashboard."""
     for name in HEADLESS:
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
@@ -126,7 +126,7 @@ def modules() -> Iterator[ModuleType]:
 
 @cache
 def errors() -> tuple[type[LifeboatError], ...]:
-    """Every error class of the project, a parent before its children."""
+    """Return every error class of the project, a parent before its children."""
     list(modules())
     found: list[type[LifeboatError]] = [LifeboatError]
     for cls in found:
@@ -134,31 +134,49 @@ def errors() -> tuple[type[LifeboatError], ...]:
     return tuple(dict.fromkeys(found))
 
 
+def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
+    """Every error class, each followed by its codes."""
+    return tuple(
+        kind
+        for cls in errors()
+        for kind in (cls, *(value for value in vars(cls).values() if isinstance(value, ErrorCode)))
+    )
+
+
 def errors_page() -> str:
-    """docs/errors.md. Classes that share a code share a row."""
+    """Return docs/errors.md. Classes that share a code share a row."""
     rows: dict[str, str] = {
         "usage": "| `usage` | 2 | The command was not understood |  | `lifeboat COMMAND --help` |  |"
     }
-    for cls in errors():
-        again = "yes" if cls.retryable else ""
-        advice = f"`{cls.fix}`" if cls.fix and cls.fix.startswith("lifeboat") else cls.fix or ""
-        row = f"| `{cls.code}` | {cls.exit_status} | {cls.title} | {_meaning(cls)} | {advice} | {again} |"
-        rows.setdefault(cls.code, row)
+    for kind in error_kinds():
+        again = "yes" if kind.retryable else ""
+        advice = f"`{kind.fix}`" if kind.fix and kind.fix.startswith("lifeboat") else kind.fix or ""
+        row = f"| `{kind.code}` | {kind.exit_status} | {kind.title} | {_meaning(kind)} | {advice} | {again} |"
+        rows.setdefault(kind.code, row)
     return _ERRORS + "\n".join(rows[code] for code in sorted(rows)) + "\n"
 
 
-def _meaning(cls: type[LifeboatError]) -> str:
-    """What the tree on top of its module says of a class, else the first sentence of its own documentation."""
-    tree = importlib.import_module(cls.__module__).__doc__ or ""
-    found = re.search(rf"(?:\+-- |^){cls.__name__}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
+def _meaning(kind: type[LifeboatError] | ErrorCode) -> str:
+    """Return the meaning of a class from the tree at the top of its module, or the first sentence of its docstring."""
+    name, owner = _name_and_owner(kind)
+    if isinstance(kind, ErrorCode) and kind.meaning:
+        return kind.meaning
+    tree = importlib.import_module(owner.__module__).__doc__ or ""
+    found = re.search(rf"(?:\+-- |^|[ |]){name}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
     if found:
         return found[1].strip()
-    own = cls.__dict__.get("__doc__") or ""
+    own = "" if isinstance(kind, ErrorCode) else kind.__dict__.get("__doc__") or ""
     return re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
 
 
+def _name_and_owner(kind: type[LifeboatError] | ErrorCode) -> tuple[str, type[LifeboatError]]:
+    if not isinstance(kind, ErrorCode):
+        return kind.__name__, kind
+    return next(name for name, value in vars(kind.owner).items() if value is kind), kind.owner
+
+
 def adapters_page() -> str:
-    """The page with the example as the tests run it."""
+    """Return the page with the example as the tests run it."""
     page = (DOCS / "adapters.md").read_text()
     before, after = page.split(_EXAMPLE, 1)
     code = (ROOT / "tests" / "support" / "adapters" / "notebook_runtime.py").read_text()
@@ -166,7 +184,7 @@ def adapters_page() -> str:
 
 
 def dashboard_page() -> str:
-    """docs/dashboard.md: what a person wrote, then every screen with its keys."""
+    """Return docs/dashboard.md: the hand-written part, then every screen with its keys."""
     written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
     parts = [f"{written}{_SCREENS}", "## On every screen", _act_table((*EVERYWHERE, *PLACES))]
     for name in screen_registry.PLACES:
@@ -175,7 +193,7 @@ def dashboard_page() -> str:
 
 
 def interchange_page() -> str:
-    """docs/interchange.md: what a person wrote, then the tables that each format applies."""
+    """Return docs/interchange.md: the hand-written part, then the tables of each format."""
     written = (DOCS / "interchange.md").read_text().split(_FORMATS)[0]
     parts = [f"{written}{_FORMATS}", "## What becomes of what"]
     for name in formats.list_formats():

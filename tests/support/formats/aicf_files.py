@@ -1,4 +1,4 @@
-"""Invented files of every dialect in which AICF occurs, as bytes; nobody and nothing in them is real."""
+"""Invented files of every AICF dialect, as bytes. No person or company in them is real."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lifeboat_formats.aicf.syntax.document_parts import Dialect
 
 
 def numbered(text: str) -> bytes:
-    """Lines with numbers from 1 in front."""
+    """Return lines with numbers from 1."""
     lines = text.strip("\n").split("\n")
     return "".join(f"{number}|{line}\n" for number, line in enumerate(lines, 1)).encode()
 
@@ -402,5 +402,5 @@ FILES: dict[str, bytes] = {name: data for name, (data, _) in DIALECTS.items()}
 
 
 def packed(data: bytes) -> bytes:
-    """A file as `.aicf.gz`, with a name and a time in it, as others write it."""
+    """Return a file as `.aicf.gz` with a name and a time in it, as other writers make it."""
     return gzip.compress(data, 6, mtime=1_700_000_000)

@@ -1,4 +1,4 @@
-"""What the format reads, as a state that can be changed; and a state as the format writes it."""
+"""States read from AICF files for tests that change them, and the files written for a state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(path: Path) -> FormatReading:
 
 
 def state_of(reading: FormatReading, *, with_raw: bool = True) -> MemoryState:
-    """As a conversion fills its vault."""
+    """Return the state that a conversion stores."""
     state = MemoryState()
     records = list(reading.records)
     for record in records:
@@ -44,7 +44,7 @@ def state_of(reading: FormatReading, *, with_raw: bool = True) -> MemoryState:
 
 
 def state_in(folder: Path, name: str, data: bytes, *, with_raw: bool = True) -> MemoryState:
-    """The state of a file of this name."""
+    """Return the state of a file with this name."""
     path = folder / name
     path.write_bytes(data)
     return state_of(read(path), with_raw=with_raw)

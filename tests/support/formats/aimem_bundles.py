@@ -1,4 +1,4 @@
-"""AIMEM bundles for tests: good ones, odd ones that have to be taken, and ones that are wrong in one place.
+"""AIMEM bundles for tests: valid ones, odd ones that must be accepted, and ones with a single error.
 
 Checksums are computed here with `rfc8785` over the plain objects, not by the code under test.
 """
@@ -23,7 +23,7 @@ ARRAYS = {"chunks": "chunk", "entities": "entity", "edges": "edge", "chunk_entit
 
 
 class _Absent:
-    """What a member is set to so that it is left out."""
+    """The value of a member that is to be left out."""
 
 
 ABSENT = _Absent()
@@ -46,7 +46,7 @@ def packed(*numbers: float) -> str:
 
 
 def chunk(local: str = "c1", content: Any = "Prefers tea in the morning.", **changes: Any) -> JsonObject:
-    """A chunk with every member; ABSENT leaves one out. The hash follows the content unless it is given."""
+    """Return a chunk with every member. ABSENT leaves one out. The hash follows the content unless it is given."""
     members = {
         "id": urn(local),
         "content": content,
@@ -87,12 +87,12 @@ def checksum(bundle: JsonObject) -> str:
 
 
 def sealed(bundle: JsonObject) -> JsonObject:
-    """The bundle with the checksum that fits it."""
+    """Return the bundle with a matching checksum."""
     return {**bundle, "checksum": checksum(bundle)}
 
 
 def bundle(**changes: Any) -> JsonObject:
-    """A bundle with four empty arrays and a checksum that fits; ABSENT leaves a member out."""
+    """Return a bundle with four empty arrays and a matching checksum. ABSENT leaves a member out."""
     members = {
         "format": "aimem-bundle",
         "version": "1",
@@ -110,7 +110,7 @@ def bundle(**changes: Any) -> JsonObject:
 
 
 def sample() -> JsonObject:
-    """Something of everything, an embedding too."""
+    """Return a bundle with an example of everything, including an embedding."""
     return bundle(
         embedding_dim=3,
         embedding_model=MODEL,
@@ -132,7 +132,7 @@ def sample() -> JsonObject:
 
 
 def many(count: int) -> JsonObject:
-    """A bundle of `count` chunks, each with an edge to the next and a link to one of seven entities."""
+    """Return a bundle of `count` chunks, each with an edge to the next and a link to one of seven entities."""
     chunks = [chunk(f"c{number}", f"Memory number {number}.") for number in range(count)]
     edges = [edge(f"c{number}", f"c{number + 1}", weight=number % 100 / 100) for number in range(count - 1)]
     entities = [entity(f"e{number}", f"Thing {number}") for number in range(7)]
@@ -141,19 +141,19 @@ def many(count: int) -> JsonObject:
 
 
 def document(bundle: JsonObject) -> bytes:
-    """A bundle as a JSON document."""
+    """Return a bundle as a JSON document."""
     return json.dumps(bundle, ensure_ascii=False).encode()
 
 
 def stream(bundle: JsonObject) -> bytes:
-    """A bundle as a stream: the envelope, then every record with its kind."""
+    """Return a bundle as a stream: the envelope, then every record with its kind."""
     head = {name: value for name, value in bundle.items() if name not in ARRAYS}
     records = [{"_kind": kind, **record} for name, kind in ARRAYS.items() for record in bundle.get(name, [])]
     return b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in (head, *records))
 
 
 def with_chunk(**changes: Any) -> JsonObject:
-    """A bundle of one chunk that is changed so."""
+    """Return a bundle of one chunk with these changes."""
     return bundle(chunks=[chunk(**changes)])
 
 

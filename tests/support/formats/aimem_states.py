@@ -1,15 +1,17 @@
-"""Bundles and states, one made of the other as a whole system would do it."""
+"""Converts between bundles and states for tests, as the product does."""
 
 from __future__ import annotations
 
 import io
+from contextlib import AbstractContextManager
 
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
-from lifeboat_formats.aimem.convert import bundle_export, bundle_import
+from lifeboat_formats.aimem.convert import bundle_export, bundle_import, existing_memories
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ProducerOptions
 from lifeboat_formats.aimem.wire import bundle_reading
+from lifeboat_formats.aimem.wire.bundle_model import LIMITS, AimemBundle, BundleLimits
 from lifeboat_formats.interchange.contract import ConversionContext, WriterIdentity
 
 NOW = "2026-11-22T00:00:00Z"
@@ -18,7 +20,7 @@ AROUND = ConversionContext(NOW, WriterIdentity(OURS))
 
 
 def exported(state, around=AROUND, **options):
-    """The bundle of a state as bytes, with what became of everything."""
+    """Return the bundle of a state as bytes, with the fates of everything."""
     stream = io.BytesIO()
     with bundle_export.produce_bundle(state, ProducerOptions(**options), around) as produced:
         produced.writer.write_json(stream)
@@ -26,14 +28,14 @@ def exported(state, around=AROUND, **options):
 
 
 def bundle_of(state, **options):
-    """The bundle of a state, as a careful reader sees it."""
+    """Return the bundle of a state after reading it back."""
     return bundle_reading.parse_bundle(exported(state, **options)[0], own_namespace=not options.get("preserve_ids"))
 
 
 def planned(state, document, erased=(), namespace=OURS, **options):
-    """What taking in a bundle (an object, bytes or one that was read) would do to a state."""
+    """Return the plan of importing a bundle (an object, bytes, or one that was read) into a state."""
     bundle = document if hasattr(document, "envelope") else bundle_reading.parse_bundle(as_bytes(document))
-    existing = bundle_import.index_state(state, erased=lambda name: name in erased)
+    existing = existing_memories.index_state(state, erased=lambda name: name in erased)
     return bundle_import.plan_import(existing, bundle, ConsumerOptions(namespace=namespace, **options))
 
 
@@ -54,7 +56,7 @@ def apply(state, plan):
 
 
 def taken(document, state=None, **options):
-    """A state that took in a bundle."""
+    """Return a state after importing a bundle."""
     made = MemoryState() if state is None else state
     apply(made, planned(made, document, **options))
     return made
@@ -75,3 +77,8 @@ def counts(plan):
 
 def codes(plan):
     return [each["code"] for each in plan.summary["chunks_rejected_conflict"]]
+
+
+def open_bundle_bytes(data: bytes, *, limits: BundleLimits = LIMITS) -> AbstractContextManager[AimemBundle]:
+    """Open a bundle in memory, a document or a stream."""
+    return bundle_reading.open_bundle(io.BytesIO(data), limits=limits)

@@ -1,4 +1,4 @@
-"""An import as a program of its own, which a test can kill: `python ... ADDRESS NOTES COUNT`. Its notes are a file."""
+"""An import as a process that a test can kill: `python ... ADDRESS NOTES COUNT`. Its notes are a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.formats.aionforge_instances import around, memories
 
 
 class Kept(dict[str, Any]):
-    """Notes that stand in a file as soon as they are set."""
+    """Notes that are written to a file as soon as they are set."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(json.loads(path.read_text()) if path.is_file() else {})

@@ -1,4 +1,4 @@
-"""Instances of the stand-in for Aionforge, over both of its transports, with something in them."""
+"""Instances of the Aionforge fake over both transports, with content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW = "2026-11-20T12:00:00.000Z"
 
 @dataclass(frozen=True)
 class Running:
-    """An instance that may be asked at `address`; `path` is its store."""
+    """An instance at `address`; `path` is its store."""
 
     address: str
     path: Path
@@ -45,7 +45,7 @@ class Running:
 def running(
     path: Path, profile: str = HEAD, transport: str = "http", *faults: str, asked: str = f"agent={AGENT}"
 ) -> Iterator[Running]:
-    """An instance over a store, which is made where it is not there."""
+    """Run an instance over a store, which is created if it is missing."""
     if not path.is_file():
         Store(path).save()
     end = f"#{asked}" if asked else ""
@@ -66,7 +66,7 @@ def running(
 
 
 def seeded(path: Path, agent: str = AGENT) -> Store:
-    """A store with a node of every kind, of two agents, a team and everybody."""
+    """Return a store with a node of every kind, of two agents, a team and everyone."""
     store, own = Store(path), f"agent:{agent}"
     provenance = {"writer": agent, "model_family": "m", "model_version": "1", "trust_at_write": 0.5, "written_at": TIME}
 
@@ -109,7 +109,7 @@ def around(notes: dict[str, Any] | None = None) -> ConversionContext:
 
 
 def memories(*texts: str, **fields: Any) -> MemoryState:
-    """An agent that remembers some texts, as episodes; the same ids every time."""
+    """Return an agent with some texts as episodes, with the same ids every time."""
     state = MemoryState(agent_id=AGENT)
     for place, text in enumerate(texts):
         own = {"id": ids.derive_id(1_780_000_000_000, f"{place} {text}"), "memory_type": "episodic"}

@@ -1,5 +1,5 @@
-"""An endpoint with the HTTP profile of AIMEM, for tests: agents that take imports, requests, and purges of what was
-imported."""
+"""An endpoint with the HTTP profile of AIMEM for tests: agents, imports and exports, and purges of imported
+memories."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BrainServer:
         self.device = DeviceKey.generate(UserKey.generate())
 
     def agent(self, name: str = "ada", client: httpx.Client | None = None) -> str:
-        """The id of a new agent that no machine writes."""
+        """Return the id of a new agent that no machine writes."""
         agent_id = ids.make_id(NOW)
         made = {"id": agent_id, "name": name, "source_runtime": "aimem"}
         assert (client or self.client).post("/agents", json=made).status_code == 201
@@ -56,7 +56,7 @@ class BrainServer:
         return found
 
     def fetch(self, **query: Any) -> Any:
-        """The answer to an export."""
+        """Return the answer to an export."""
         return self.client.get("/v1/brain/export", params=query)
 
     def exported(self, **query: Any) -> JsonObject:
@@ -67,11 +67,11 @@ class BrainServer:
         return found
 
     def head(self, agent_id: str) -> Any:
-        """What the endpoint says of the agent's newest state; the digest stands for all of it."""
+        """Return the endpoint's description of the newest state. Its digest covers the whole state."""
         return self.client.get(f"/agents/{agent_id}").json()["head"]
 
     def space(self) -> Any:
-        """The tenant's own, for this thread."""
+        """Return the tenant space for this thread."""
         return self.served.server.endpoint.space(self.served.tenants["home"])
 
     def records(self, agent_id: str) -> list[JsonObject]:
@@ -80,11 +80,11 @@ class BrainServer:
             return [json.loads(record.line) for record in vault.state().records()]
 
     def redaction(self, agent_id: str, content: str, **changed: Any) -> Redaction:
-        """A signed wish that the memories of this content are destroyed."""
+        """Return a signed redaction of the memories with this content."""
         return redaction_of(self.space(), self.device, agent_id, content, **changed)
 
     def purge(self, agent_id: str, content: str, *, confirmed: bool = True) -> Redaction:
-        """Purge memories, as whoever owns the endpoint confirms it; otherwise it waits."""
+        """Purge memories, confirmed by the owner of the endpoint; otherwise the purge waits."""
         wanted = self.redaction(agent_id, content)
         if confirmed:
             self.space().redact(agent_id, wanted.to_json(), confirmed=True)
@@ -94,7 +94,7 @@ class BrainServer:
         return wanted
 
     def audit(self, kind: str) -> list[Any]:
-        """Rows of the endpoint's audit."""
+        """Return rows of the endpoint's audit log."""
         return [row for row in self.served.server.endpoint.control.audit_rows() if row.kind == kind]
 
 
@@ -131,7 +131,7 @@ def contents(bundle: JsonObject) -> set[str]:
 
 
 def problem(answer: httpx.Response, status: int, code: str) -> Any:
-    """The problem document of an answer, which has to be this one."""
+    """Return the problem document of an answer after checking it."""
     assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM), answer.text
     found = answer.json()
     assert found["code"] == code, found

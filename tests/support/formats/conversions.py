@@ -1,4 +1,4 @@
-"""An agent of this machine and conversions of it into every installed format and back."""
+"""An agent of this machine, converted into every installed format and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 
 
 class Bench:
-    """An agent of this machine, and where conversions of it go."""
+    """An agent of this machine, and the targets of its conversions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -53,7 +53,7 @@ class Bench:
         return f"agent:{self.agent.agent.name}"
 
     def place(self, to: str) -> str:
-        """A new file, or a new instance."""
+        """Return a new file or a new instance."""
         number = next(self._numbers)
         if to not in INSTANCES:
             suffix = ".alf" if to == "alf" else format_registry.load_format(to).suffixes[0]

@@ -56,7 +56,7 @@ class Refused(Exception):
 
 
 class Fault(Exception):
-    """The answer does not come whole. `answer` is what would have been said."""
+    """The answer does not arrive whole. `answer` is the complete one."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -65,7 +65,7 @@ class Fault(Exception):
 
 @dataclass
 class Store:
-    """What the instance holds, in a file."""
+    """The content of the instance, in a file."""
 
     path: Path
     nodes: dict[str, JsonObject] = field(default_factory=dict)
@@ -117,7 +117,7 @@ def _version_7(tick: int) -> str:
 
 @dataclass
 class Fake:
-    """The instance: a tool's name and arguments in, text and data out."""
+    """The instance: takes the name and arguments of a tool, returns text and data."""
 
     store: Store
     profile: str = HEAD
@@ -388,7 +388,7 @@ def _brief(node: JsonObject) -> JsonObject:
 
 
 def _tag(node: JsonObject, body: str, more: list[str]) -> str:
-    """A memory in the text form: its fields as attributes, its text between the tags."""
+    """Return a memory in the text form: fields as attributes, its text between the tags."""
     said = {"id": node["id"], "kind": node["kind"], "ns": node["namespace"], "ingested_at": node["ingested_at"]}
     hidden = {"id", "kind", "namespace", "ingested_at", "provenance", "expired", "pinned", _BODIES[node["kind"]]}
     for name, value in node.items():
@@ -415,7 +415,7 @@ def _wrapped(head: str, lines: list[str]) -> str:
 def _page(
     found: list[JsonObject], arguments: JsonObject, default: int
 ) -> tuple[list[JsonObject], JsonObject | None, int]:
-    """A page, where the next one begins, and how many there are from this one on."""
+    """Return a page, where the next one begins, and the number of entries from this one on."""
     ordered = sorted(found, key=lambda node: (node["ingested_at"], node["id"]))
     after = arguments.get("after")
     if after:
@@ -434,7 +434,7 @@ def _cursor(after: JsonObject | None) -> str:
 
 
 def answer(fake: Fake, message: JsonObject) -> JsonObject | None:
-    """The answer to a message, None for a notification. Raises Fault."""
+    """Return the answer to a message, None for a notification. Raises Fault."""
     if "id" not in message:
         return None
     try:
@@ -478,7 +478,7 @@ def serve_stdio(fake: Fake) -> None:
 
 
 def serve_http(fake: Fake, port: int = 0) -> ThreadingHTTPServer:
-    """A server that listens on this machine; it is served by whoever asked for it."""
+    """Return a server that listens on this machine; the caller serves it."""
     turn = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):

@@ -23,10 +23,10 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.effective_view import visible_records
 from lifeboat_alf.states.agent_state import State
 from lifeboat_formats.interchange import format_registry
-from lifeboat_formats.interchange.base_format import BaseFormat
 from lifeboat_formats.interchange.change_marks import mark_record
 from lifeboat_formats.interchange.contract import (
     ConversionContext,
+    Format,
     FormatFinding,
     FormatOption,
     FormatReading,
@@ -41,7 +41,7 @@ from lifeboat_formats.interchange.errors import InstanceFailed, SourceRefused
 HEAD = "PLAIN "
 
 
-class PlainFormat(BaseFormat):
+class PlainFormat(Format):
     name = "plain"
     title = "Plain lines"
     suffixes: tuple[str, ...] = (".plain", ".plain.gz")
@@ -108,7 +108,7 @@ class PlainFormat(BaseFormat):
 
 
 class PlainInstance(PlainFormat):
-    """The same behind an address, `plain://FOLDER`: every memory is a file there, called by a number of its own."""
+    """The same format behind an address, `plain://FOLDER`: every memory is a file there, named by a number."""
 
     name = "plainserver"
     title = "Plain server"
@@ -130,7 +130,7 @@ class PlainInstance(PlainFormat):
         )
 
     def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
-        return BaseFormat.write(self, state, target, options, around)
+        return Format.write(self, state, target, options, around)
 
     def send(self, state: State, address: str, options: Options, around: ConversionContext) -> FormatWriteResult:
         folder, written = Path(address.removeprefix("plain://")), FormatWriteResult()
@@ -184,7 +184,7 @@ def _lines(state: State, *, upper: bool) -> Iterator[str]:
 
 @pytest.fixture
 def plain_formats(monkeypatch: pytest.MonkeyPatch) -> dict[str, PlainFormat]:
-    """The two formats installed beside the real ones."""
+    """Install the two formats beside the real ones."""
     added: dict[str, PlainFormat] = {"plain": PlainFormat(), "plainserver": PlainInstance()}
     names, loaded = format_registry._points(), format_registry._loaded
     monkeypatch.setattr(format_registry, "_points", lambda: {**names, **dict.fromkeys(added)})

@@ -33,11 +33,11 @@ Bodies = dict[str, bytes]
 
 
 SEEDS = [bytes([kind, entry, 0, 0, 0]) for kind in (2, 3, 4) for entry in range(20)]
-"""Splices that change nothing, one for each entry."""
+"""Splices that change nothing, one per entry."""
 
 
 def one_input(data: bytes) -> bool:
-    """Whether the bytes were good. Anything but an AlfError is a finding."""
+    """Return True if the bytes were valid. Any exception but an AlfError is a finding."""
     if not data:
         return False
     kind, rest = data[0] % 5, data[1:]
@@ -58,11 +58,11 @@ def one_input(data: bytes) -> bool:
 
 
 class NotReadAgain(Exception):
-    """What was read and written is refused: the writer made something that the reader does not take."""
+    """The reader refuses what the writer has made of valid input."""
 
 
 def read_snapshot(data: bytes) -> None:
-    """Read everything, write what was read, and read that."""
+    """Read everything, write it, and read the result."""
     with SnapshotReader(io.BytesIO(data), LIMITS) as state:
         state.check()
         out = io.BytesIO()
@@ -75,7 +75,7 @@ def read_snapshot(data: bytes) -> None:
 
 
 def read_delta(data: bytes) -> None:
-    """Apply to the state it was made for, and read everything."""
+    """Apply a delta to the state that it was made for, and read everything."""
     with DeltaReader(io.BytesIO(data), LIMITS) as reader:
         reader.verify()
         state = AppliedState(before(), reader)
@@ -86,7 +86,7 @@ def read_delta(data: bytes) -> None:
 
 
 def spliced(good: Bodies, rest: bytes) -> bytes:
-    """A good file with some bytes of one entry replaced: [entry] [place] [place] [length] bytes..."""
+    """Return a valid file with some bytes of one entry replaced: [entry] [place] [place] [length] bytes..."""
     header, inserted = rest[:4].ljust(4, b"\0"), rest[4:]
     name = sorted(good)[header[0] % len(good)]
     body = good[name]
@@ -97,7 +97,7 @@ def spliced(good: Bodies, rest: bytes) -> bytes:
 
 
 def rebuilt(bodies: Bodies, *, fixed: bool) -> bytes:
-    """A ZIP of the bodies; `fixed`: with a manifest that lists them as they are."""
+    """Return a ZIP of the bodies. `fixed`: with a manifest that matches them."""
     out = io.BytesIO()
     bodies = dict(bodies)
     if fixed:
@@ -131,7 +131,7 @@ def snapshot() -> Bodies:
 
 @functools.cache
 def unsigned() -> Bodies:
-    """The same without what proves it, as another tool would write it."""
+    """Return the same without signatures, as another tool would write it."""
     left = {
         name: body for name, body in snapshot().items() if name not in (archive_layout.LEAVES, archive_layout.SIGNATURE)
     }
@@ -140,7 +140,7 @@ def unsigned() -> Bodies:
 
 @functools.cache
 def delta() -> Bodies:
-    """One of every kind of change."""
+    """Return a delta with one change of every kind."""
     after = before().copy(5)
     after.put("raw/openclaw/SOUL.md", b"# Soul\n\nCurious, kind and patient.\n").remove("raw/openclaw/run.sh")
     after.put_artifact("new.txt", b"new").put("raw/openclaw/new.md", b"new\n", executable=True)

@@ -30,7 +30,7 @@ Target = Callable[[bytes], bool]
 
 
 def read_snapshot(data: bytes) -> bool:
-    """A whole snapshot, to the last body and the digest."""
+    """Read a whole snapshot to the last body and the digest."""
     from lifeboat_alf.errors import LifeboatError
     from lifeboat_alf.snapshot import SnapshotReader
 
@@ -43,7 +43,7 @@ def read_snapshot(data: bytes) -> bool:
 
 
 def read_delta(data: bytes) -> bool:
-    """A delta, applied to the snapshot it was made for."""
+    """Apply a delta to the snapshot that it was made for."""
     from lifeboat_alf.deltas.applied_state import AppliedState
     from lifeboat_alf.deltas.delta_reader import DeltaReader
     from lifeboat_alf.errors import LifeboatError
@@ -70,7 +70,8 @@ def _body(read: Callable[[str], bytes], path: str) -> None:
 
 
 def read_entries_of_a_snapshot(data: bytes) -> bool:
-    """A sound ZIP whose one entry (the first byte says which) is anything: what lies behind the container."""
+    """Read a valid ZIP in which one entry (chosen by the first byte) is arbitrary, to reach the code behind the
+    container."""
     return read_snapshot(_with_entry(_snapshot(), data))
 
 
@@ -79,14 +80,14 @@ def read_entries_of_a_delta(data: bytes) -> bool:
 
 
 def read_spliced_archives(data: bytes) -> bool:
-    """Good archives with a splice, also unsigned ones; what is read is written and read again."""
+    """Read valid archives with a splice, also unsigned ones. What is read is written and read again."""
     from support.fuzz import fuzz_archive
 
     return fuzz_archive.one_input(data)
 
 
 def _scans(module: str) -> Target:
-    """Leaves of a tokenizer lie in order, do not overlap, and stay inside."""
+    """Check that a tokenizer's leaves are in order, do not overlap, and stay inside of the text."""
 
     def target(data: bytes) -> bool:
         from lifeboat_adapters.credential_types import UnparsableSecrets
@@ -102,7 +103,7 @@ def _scans(module: str) -> Target:
 
 
 def split_notes(data: bytes) -> bool:
-    """Joining the sections of a note gives the note."""
+    """Check that the joined sections of a note give the note."""
     from lifeboat_adapters.adapter_registry import load_adapter
 
     text = data.decode("utf-8", "replace")
@@ -113,7 +114,7 @@ def split_notes(data: bytes) -> bool:
 
 
 def read_aicf(data: bytes) -> bool:
-    """A file of any dialect: it comes out as it was, and one section is found as it is read among all."""
+    """Read a file of any dialect: it is written unchanged, and each section is found alone as among all."""
     from lifeboat_formats.aicf.syntax.document import emit_document, find_section, parse_document
     from lifeboat_formats.aicf.syntax.file_checks import check_file
     from lifeboat_formats.interchange.errors import SourceRefused
@@ -132,7 +133,7 @@ def read_aicf(data: bytes) -> bool:
 
 
 def hear_an_instance_of_aionforge(data: bytes) -> bool:
-    """What an instance says, as text and as data: records that are JSON come of it, each under an id of its own."""
+    """Read what an instance sends, as text and as data: its records are JSON with unique ids."""
     from lifeboat_alf.common import json_codec
     from lifeboat_formats.aionforge import instance_export, nodes, text_form
     from lifeboat_formats.aionforge.text_form import UnreadableAnswer
@@ -160,7 +161,7 @@ def hear_an_instance_of_aionforge(data: bytes) -> bool:
 
 
 def clean(data: bytes) -> bool:
-    """Nothing that is found stays, and cleaning again finds nothing."""
+    """Check that no finding remains after cleaning, and that cleaning again finds nothing."""
     from lifeboat_formats.interchange.cleaning import Cleaner
     from lifeboat_formats.interchange.detectors import WordList
 
@@ -174,7 +175,7 @@ def clean(data: bytes) -> bool:
 
 
 def hear_on_the_control_socket(data: bytes) -> bool:
-    """What the service reads of its clients; each line is a request, or has an answer that says why not."""
+    """Read what the service receives from clients. Each line is a request or gets an answer with the reason."""
     from lifeboat_daemon.control import json_rpc
     from lifeboat_daemon.control.line_splitter import LineSplitter
 
@@ -190,7 +191,7 @@ def hear_on_the_control_socket(data: bytes) -> bool:
 
 
 def hear_from_the_service(data: bytes) -> bool:
-    """What a client reads of the service, or of whatever took its place."""
+    """Read what a client receives from the service or from another program in its place."""
     from lifeboat_core.errors import ServiceError
     from lifeboat_daemon.control.client_conversation import ClientConversation
 
@@ -202,13 +203,13 @@ def hear_from_the_service(data: bytes) -> bool:
 
 
 def read_aimem(data: bytes) -> bool:
-    """A document or a stream; what is taken has the checksum that it names."""
+    """Read a document or a stream. Accepted input has the checksum that it names."""
     from lifeboat_formats.aimem.wire import bundle_reading
     from lifeboat_formats.aimem.wire.bundle_model import BundleRefused
     from lifeboat_formats.aimem.wire.checksum import digest_pieces
 
     try:
-        with bundle_reading.open_bundle_bytes(data) as bundle:
+        with bundle_reading.open_bundle(io.BytesIO(data)) as bundle:
             if digest_pieces(bundle_reading.canonical_bundle_pieces(bundle)) != bundle.envelope.checksum:
                 raise AssertionError("a bundle that is not what its checksum covers")
     except BundleRefused:
@@ -217,7 +218,7 @@ def read_aimem(data: bytes) -> bool:
 
 
 def decode_disguises(data: bytes) -> bool:
-    """What bytes say when they are decoded stays within the limits, and every part of it leads back into the bytes."""
+    """Check that decoding stays within the limits, and that every decoded part leads back to its bytes."""
     from lifeboat_alf.decoding.decoder import decode_layers
     from lifeboat_alf.decoding.decoding_budget import DecodingBudget
 
@@ -244,7 +245,7 @@ def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
 
 @cache
 def _agent() -> MemoryState:
-    """Something in every layer; a memory and some text were purged."""
+    """Return an agent with data in every layer; a memory and some text were purged."""
     from lifeboat_alf.testing.sample_states import make_full_state, make_record
     from support.alf.random_states import cut, redaction
 
@@ -280,7 +281,8 @@ def _delta() -> bytes:
 
 
 def _with_entry(archive: bytes, data: bytes) -> bytes:
-    """The archive with the entry that the first byte chooses replaced by the rest; the checksums agree."""
+    """Return the archive with one entry (chosen by the first byte) replaced by the remaining bytes, with matching
+    checksums."""
     from support.alf import archive_files
 
     with tempfile.TemporaryDirectory() as folder:
@@ -313,7 +315,7 @@ TARGETS: dict[str, Target] = {
 
 
 def seeds(name: str) -> list[bytes]:
-    """Good input of a target, to begin with."""
+    """Return valid initial input of a target."""
     if name == "snapshot":
         return [_snapshot()]
     if name == "delta":
@@ -376,7 +378,7 @@ def seeds(name: str) -> list[bytes]:
 
 
 def _database(said: str) -> bytes:
-    """A database with a row in several pages, and one that was deleted."""
+    """Return a database with a row in several pages, and a deleted one."""
     with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
         opened.execute("pragma page_size = 512")
         opened.execute("create table notes (id integer primary key, said)")
@@ -392,7 +394,7 @@ def _entries(archive: bytes) -> list[bytes]:
 
 
 def _fuzz(name: str, seconds: int, corpus: Path) -> None:
-    """Hand the process to libFuzzer; it ends the process."""
+    """Give the process to libFuzzer, which ends it."""
     import atheris  # type: ignore[import-not-found]
 
     with atheris.instrument_imports(

@@ -38,8 +38,8 @@ class Fake:
 
 def choose():
     if BEHAVIOUR == "absent":
-        raise keyring_process.NoBackend
-    return keyring_process.Backend(Fake(), "Fake", lambda: BEHAVIOUR == "locked")
+        raise keyring_process.NoKeyringBackend
+    return keyring_process.KeyringBackend(Fake(), "Fake", lambda: BEHAVIOUR == "locked")
 
 keyring_process.main(choose)
 """

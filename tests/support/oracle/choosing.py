@@ -1,6 +1,6 @@
-"""Which rounds of the oracle a run plays: those of the commit, or the one that `LIFEBOAT_ORACLE_SEED` repeats.
+"""Choice of the oracle's rounds in a run: those of the commit, or the one that `LIFEBOAT_ORACLE_SEED` repeats.
 
-Each commit draws its own rounds, so what made one red makes it red again.
+Each commit determines its rounds, so a failing commit fails again.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from support.prepared_folders import PreparedFolders
 
 SEED = "LIFEBOAT_ORACLE_SEED"
 KINDS_IN_A_ROUND = 0.5
-"""The share of the kinds that happen in one round."""
+"""Share of the kinds of change that happen in one round."""
 ROUNDS_IN_A_BLOCK = 25
-"""Of thorough rounds: about a minute of one processor. All blocks have two thousand, for `make everything`."""
+"""Thorough rounds per block, about a minute of one processor. All blocks together have two thousand, for `make
+everything`."""
 ROUNDS_IN_A_BLOCK_OF_CI = 2
-"""Every run of CI has a quarter of the blocks, with rounds of its own."""
+"""Rounds per block in CI. Every CI run plays a quarter of the blocks, with separate rounds."""
 
 
 def chosen_seeds(block: str, count: int) -> list[int]:
-    """Return as many seeds as rounds are wanted in a block, or the one that is to be repeated."""
+    """Return the seeds of the rounds in a block, or the one to be repeated."""
     if named := os.environ.get(SEED):
         return [int(named)]
     chance = random.Random(f"{_commit()} {block}")
@@ -37,7 +38,7 @@ def chosen_seeds(block: str, count: int) -> list[int]:
 
 @functools.cache
 def _commit() -> str:
-    """The commit that is tested; something random where git does not know."""
+    """Return the tested commit, or a random text if git does not know it."""
     found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return found.stdout.strip() or str(random.SystemRandom().random())
 
@@ -47,7 +48,7 @@ def rounds_in_a_block() -> int:
 
 
 def play_block(folders: PreparedFolders, block: int) -> None:
-    """Play thorough rounds; what is to be repeated only in block 0. Raises AssertionError."""
+    """Play thorough rounds. A repeated round is played in block 0 only. Raises AssertionError."""
     if block and os.environ.get(SEED):
         pytest.skip(f"{SEED} repeats one round")
     for seed in chosen_seeds(f"soak {block}", rounds_in_a_block()):
@@ -56,8 +57,7 @@ def play_block(folders: PreparedFolders, block: int) -> None:
 
 
 def play(folders: PreparedFolders, seed: int, *, thorough: bool, kinds: frozenset[str] | None = None) -> None:
-    """Play one round, with `kinds` or a random choice of them. Raises AssertionError, which names the
-    seed."""
+    """Play one round with `kinds` or a random choice of them. Raises AssertionError, which names the seed."""
     chance = random.Random(seed)
     chosen = kinds or frozenset(kind for kind in sorted(KINDS) if chance.random() < KINDS_IN_A_ROUND)
     copies = folders.restore("an agent with every remote", make_copies)

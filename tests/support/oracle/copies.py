@@ -1,4 +1,4 @@
-"""Every place that keeps an agent's history, for rounds of the oracle: the vault, an endpoint, and folders."""
+"""Places that keep an agent's history in rounds of the oracle: the vault, an endpoint, and folders."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REMOTES = (HOME, STICK, PLAIN)
 
 @dataclass
 class Copies:
-    """`laptop` captures the agent; `clean` has nothing but the key and the addresses of the remotes."""
+    """`laptop` captures the agent; `clean` has only the key and the addresses of the remotes."""
 
     folder: Path
     laptop: Machine
@@ -34,7 +34,7 @@ class Copies:
     _count: int = 0
 
     def install(self, patch: MonkeyPatch) -> None:
-        """Have the address of the endpoint opened in this process."""
+        """Let the address of the endpoint be opened in this process."""
         self.places.install(patch)
 
     def kept_here(self) -> list[int]:
@@ -50,13 +50,13 @@ class Copies:
                 return []
 
     def restored_here(self, number: int) -> tuple[Path, RestoreReport]:
-        """Restore a sequence of the vault and return the folder with the report."""
+        """Restore a sequence of the vault, and return the folder with the report."""
         target = self._target("ada")
         options = RestoreOptions(at=number, to=target, reindex=False, with_credentials=True)
         return target, restore_agent(self.laptop.context, self.laptop.known_agent, options)
 
     def restored_from(self, remote: str, number: int) -> tuple[Path, RestoreReport]:
-        """Restore a sequence on the clean machine and return the folder with the report."""
+        """Restore a sequence on the clean machine, and return the folder with the report."""
         target, options = self._target("ada"), {"at": number, "reindex": False, "with_credentials": True}
         return target, self.clean.restore_from(self.laptop.agent.id, target, remote, **options)
 
@@ -69,14 +69,14 @@ class Copies:
             )
 
     def is_verified(self, remote: str) -> bool:
-        """Return what a verification of the remote says."""
+        """Return whether a verification of the remote succeeds."""
         machine = self.laptop
         return bool(
             remote_verification.verify_remote(machine.context, machine.known_agent, machine.remote(remote))["ok"]
         )
 
     def drill_holds(self, remote: str) -> bool:
-        """Return what a restore drill of the remote says."""
+        """Return whether a restore drill of the remote succeeds."""
         machine = self.laptop
         return remote_drill.drill_remote(machine.context, machine.known_agent, machine.remote(remote)).ok
 
@@ -88,7 +88,7 @@ class Copies:
 
 
 def make_copies(folder: Path) -> Copies:
-    """Protect an OpenClaw agent `ada` that has every remote. For `PreparedFolders.restore`."""
+    """Protect an OpenClaw agent `ada` with every remote. For `PreparedFolders.restore`."""
     laptop = Machine(folder / "laptop")
     places = Places(folder / "places", laptop.clock)
     clean = Machine(folder / "clean")

@@ -1,5 +1,5 @@
-"""What lies in a workspace, and what of it must come back. Written apart from the product: no code of Lifeboat is used
-here, so that a comparison proves something."""
+"""Model of a workspace and of what must come back of it. It uses no code of Lifeboat, so that a comparison proves
+something."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILE, LINK, FOLDER, DATABASE, CUT = "file", "link", "folder", "database", "cut"
-"""Kinds of a node. DATABASE is one that was in use while it was captured: it comes back with equal rows. CUT is a file
-that held a purged text: it comes back without it."""
+"""Kinds of nodes. A DATABASE was in use while it was captured and comes back with equal rows. A CUT file contained a
+purged text and comes back without it."""
 
 
 class Node(NamedTuple):
-    """One path. `content` is the digest of a file, the target of a link, or the digest of the rows of a database; of a
-    CUT file the purged text and the lines that have to stay. `mode` holds the nine permission bits of a file or a
-    folder, and `mtime_ns` is that of a file."""
+    """One path. `content` is the digest of a file, the target of a link, or the digest of a database's rows; for a CUT
+    file it is the purged text and the lines that must remain. `mode` is the nine permission bits of a file or folder,
+    `mtime_ns` is for files."""
 
     kind: str
     content: str = ""
@@ -36,11 +36,11 @@ class Node(NamedTuple):
 
 
 Tree = dict[bytes, Node]
-"""Nodes by path from the workspace. A folder is in it like a file."""
+"""Nodes by path relative to the workspace, including folders."""
 
 
 def read_disk(folder: Path, live: Collection[bytes] = (), is_out: Callable[[bytes], bool] = lambda path: False) -> Tree:
-    """Return what lies in `folder`. `live` are databases in use, by path; `is_out` says what is never captured."""
+    """Return the nodes below `folder`. `live` are databases in use, by path; `is_out` tells what is never captured."""
     root, tree = os.fsencode(folder), Tree()
     for parent, folders, names in os.walk(root):
         below = os.path.relpath(parent, root)
@@ -60,7 +60,7 @@ def _joined(below: bytes, name: bytes) -> bytes:
 
 
 def _is_log(path: bytes, live: Collection[bytes]) -> bool:
-    """Whether a file is a part of a live database: its rows come back in the database itself."""
+    """Return True if a file is the log of a live database: its rows come back in the database itself."""
     return any(path == one + end for one in live for end in (b"-wal", b"-shm", b"-journal"))
 
 
@@ -82,7 +82,7 @@ def _node(path: bytes, *, is_live: bool) -> Node | None:
 
 
 def rows_of(database: Path) -> str:
-    """Return a digest of everything that a database holds, read in a copy. Raises sqlite3.Error for a damaged one."""
+    """Return a digest of everything in a database, read from a copy. Raises sqlite3.Error for a damaged one."""
     with tempfile.TemporaryDirectory() as scratch:
         for end in ("", "-wal"):
             if (beside := database.with_name(database.name + end)).exists():
@@ -95,7 +95,7 @@ def rows_of(database: Path) -> str:
 
 
 def rows_without(body: bytes, text: bytes) -> str:
-    """Return the digest of the rows of a database once spaces stand where `text` stood."""
+    """Return the digest of a database's rows with spaces in place of `text`."""
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.deserialize(body)
         blank = " " * len(text)
@@ -104,7 +104,7 @@ def rows_without(body: bytes, text: bytes) -> str:
 
 
 def differences(wanted: Tree, found: Tree, folder: Path) -> list[str]:
-    """Return one sentence for each path that is missing, too much, or another than wanted. `found` lies in `folder`."""
+    """Return one sentence for each path that is missing, unexpected or different. `found` is in `folder`."""
     said = [f"{os.fsdecode(path)!r} is missing: {wanted[path]}" for path in sorted(wanted.keys() - found.keys())]
     said += [
         f"{os.fsdecode(path)!r} should not be there ({found[path].kind})"
@@ -143,12 +143,12 @@ def _difference_of_cut(wanted: Node, path: Path) -> str:
 
 
 def without_links_out(tree: Tree) -> Tree:
-    """Return a tree without the links that lead out of the workspace: no restore makes them."""
+    """Return a tree without the links that lead out of the workspace, which no restore creates."""
     return without(tree, links_out(tree))
 
 
 def without(tree: Tree, out: Collection[bytes]) -> Tree:
-    """Return a tree without some of its paths. A folder that holds nothing else goes with them."""
+    """Return a tree without some of its paths, and without folders that contain nothing else."""
     left = {path: node for path, node in tree.items() if path not in out}
     above = {path[:place] for path in out for place, byte in enumerate(path) if byte == ord("/")}
     gone = {path for path in above if not any(one.startswith(path + b"/") and one not in above for one in left)}
@@ -165,8 +165,8 @@ def _leads_out(path: bytes, target: str) -> bool:
 
 
 def with_rested_databases(tree: Tree, former: Tree, folder: Path) -> Tree:
-    """Return a tree in which a database that was live and rests now is one with the same rows, if it has them: what
-    closing it changed is no content."""
+    """Return a tree in which a database that was live and is closed now counts as unchanged if it has the same rows:
+    closing it changes bytes but no content."""
     changed = dict(tree)
     for path, node in tree.items():
         before = former.get(path)
@@ -184,8 +184,8 @@ def _rows_or_none(database: Path) -> str | None:
 
 
 def without_text(tree: Tree, bodies: Mapping[bytes, bytes], text: bytes) -> Tree:
-    """Return what must come back of a tree after `text` was purged. `bodies` are the files of the tree that could hold
-    it. A file that holds it keeps every other line, a database its rows with spaces in the place of the text."""
+    """Return what must come back of a tree after `text` was purged. `bodies` are the files that could contain it. A
+    file that contains it keeps every other line, a database its rows with spaces in place of the text."""
     changed = dict(tree)
     for path, body in bodies.items():
         if text in body and body.startswith(b"SQLite format 3"):

@@ -1,4 +1,4 @@
-"""What can happen in a round, each with a name, so that one of them alone can be tried."""
+"""Kinds of change in a round, with names, so that each can be tried alone."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ KINDS = {
     "kills": "captures, pushes, restores and thinning end at a random step",
     "faults": "a read of the workspace or a write in the home is refused",
 }
-"""Name of each kind -> what it does."""
+"""Name of each kind, with its effect."""

@@ -1,5 +1,5 @@
-"""An endpoint in PostgreSQL as one more remote of a round. Its bodies are small, so that all of them lie in the tables,
-and no object store is asked."""
+"""An endpoint in PostgreSQL as an additional remote of a round. Its bodies are small, so all are stored in tables and
+no object store is used."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _MOST_INLINE = 1 << 20
 
 
 class TablesAlone(SharedEngine):
-    """The tables of a database without the row that says which endpoint is kept there."""
+    """The tables of a database, without the row that names the endpoint."""
 
     def tenant(self, tenant_id: str, now: datetime) -> SharedPlace:
         return SharedPlace(self, tenant_id, now)
 
     @property
     def bucket(self) -> Bucket:
-        """Where nothing is kept."""
+        """Return an empty bucket."""
         return cast(Bucket, None)
 
 
 class PostgresEndpoint:
-    """A new tenant in a database. `url` is the address under which the machine has it."""
+    """A new tenant in a database. `url` is its address on the machine."""
 
     def __init__(self, engine: SharedEngine, folder: Path, clock: Clock) -> None:
         self.url = (folder / POSTGRES).as_uri()
@@ -54,7 +54,7 @@ class PostgresEndpoint:
         self._keys = TestKeys(self._tenant)
 
     def install(self, patch: MonkeyPatch) -> None:
-        """Have the address opened here."""
+        """Let the address be opened in this process."""
         usual = remote_kinds.find_kind
 
         def kind_of(url: str) -> Any:

@@ -1,5 +1,5 @@
-"""One round of the oracle: a random life of an agent, then every kept sequence restored from every place that keeps it
-and held against a model that no code of the product made."""
+"""One round of the oracle: a random life of an agent, then a restore of every kept sequence from every place, compared
+with a model that uses no code of the product."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ THIN_STEPS = [step for step in CrashPoint if step.name.startswith("THIN_")]
 
 @dataclass
 class Round:
-    """`thorough` restores every sequence of every remote, else the newest of each and all of one. `trees` holds what
-    must come back of each sequence, `bodies` the files of these trees that a purge may cut. `story` is what happened,
-    for the message of a failure."""
+    """`thorough` restores every sequence of every remote; otherwise the newest of each and all of one. `trees` is what
+    must come back of each sequence, `bodies` the files in these trees that a purge may cut. `story` lists what
+    happened, for failure messages."""
 
     seed: int
     kinds: frozenset[str]
@@ -59,7 +59,7 @@ class Round:
         self.workspace = RandomWorkspace(laptop.workspace, self.chance, self.kinds, laptop.clock.now)
 
     def run(self) -> None:
-        """Raises AssertionError, with the story and the seed."""
+        """Play the round. Raises AssertionError with the story and the seed."""
         try:
             self._note_new()
             for _ in range(self.chance.randrange(1, 6 if self.thorough else 3)):
@@ -73,7 +73,7 @@ class Round:
         finally:
             self.workspace.close()
 
-    # What happens -----------------------------------------------------------------------------------------------
+    # Events -----------------------------------------------------------------------------------------------------
 
     def _something_happens(self) -> None:
         self._tell("changes", [self.workspace.change() for _ in range(self.chance.randrange(1, 6))])
@@ -102,7 +102,8 @@ class Round:
             self._write_with_secret(b"memory/quoted.md", f"# Key\n\nThe key is {SECRET}{number}.\n".encode())
 
     def _write_with_secret(self, place: bytes, body: bytes) -> None:
-        """The credential is kept apart: where it alone differs, of the file only the time may have changed."""
+        """Write a file with the credential, which is stored separately: if only the credential differs, only the file's
+        time may have changed."""
         self._tell("credential", place, body[-3:])
         self.workspace.write(place, body, 0o600)
         if "only mtime" not in self.kinds:
@@ -129,8 +130,8 @@ class Round:
         self._note_new()
 
     def _capture_with_a_fault(self) -> None:
-        """One read of the workspace, or one write in the home, is refused. A sequence that is made holds, of each file,
-        what it was or what it is; what it lacks is named."""
+        """Capture while one read of the workspace or one write in the home fails. A resulting sequence has for each
+        file its old or its new content, and names what it lacks."""
         laptop = self.copies.laptop
         files = FailingFiles(self.chance.choice((errno.EIO, errno.EACCES, errno.ENOSPC)))
         files.nth(self.chance.choice((READS, WRITES)), self.chance.randrange(1, 40))
@@ -151,14 +152,14 @@ class Round:
             self._note_faulty(number, named=not report.complete)
 
     def _note_faulty(self, number: int, *, named: bool) -> None:
-        """Remember a sequence of a capture that met a fault as it comes back from the vault: of each file it has what
-        was there before, or what lies there now. `named`: the capture said that it is not complete."""
+        """Record a sequence of a capture with a fault as it comes back from the vault: each file has its earlier or its
+        current content. `named`: the capture reported that it is not complete."""
         former, now = self.trees[max(self.trees)], self._now()
         folder, report = self.copies.restored_here(number)
         links = {os.fsencode(each["name"]) for each in report.skipped}
         found = disk_model.with_rested_databases(disk_model.read_disk(folder), now, folder)
         known = former | now
-        # A link that leads out of the workspace is not restored, nor is a folder that holds nothing else.
+        # A restore creates neither links that lead out of the workspace nor folders that contain nothing else.
         found = {path: known[path] for path in _above(links) if path in known} | found
         found |= {path: known[path] for path in links}
         paths = (found.keys() | former.keys() | now.keys()) - self.workspace.live.keys()
@@ -217,7 +218,7 @@ class Round:
             self._captured()
 
     def _left_alone(self, number: int) -> set[bytes]:
-        """Return what a restore names and leaves as it is: links that lead out, and places where a FIFO stands."""
+        """Return paths that a restore reports and leaves unchanged: links that lead out, and paths with a FIFO."""
         root = os.fsencode(self.copies.laptop.workspace)
         tree = self.trees[number]
         fifos = {path for path in tree | dict.fromkeys(_above(tree)) if _is_fifo(root + b"/" + path)}
@@ -234,7 +235,7 @@ class Round:
         self._tell("thin", self.copies.kept_here())
 
     def _purge(self) -> None:
-        """A text is written, captured, pushed, and purged; the file has sections that hold nothing of it."""
+        """Write a text, capture, push and purge it. Other sections of the file do not contain it."""
         laptop = self.copies.laptop
         self.texts += 1
         text = f"The pass phrase of boat {self.texts} is quayside-{self.chance.randrange(10**9):09}."
@@ -255,8 +256,8 @@ class Round:
         self._captured()
 
     def _purge_rows(self) -> None:
-        """A row of a database is captured, pushed and purged. The database changes before the text leaves it, and
-        holds it once more in other words: no capture takes it."""
+        """Capture, push and purge a row of a database. The database changes before the text leaves it, and contains it
+        once more in other words, which no capture takes."""
         laptop = self.copies.laptop
         self.texts += 1
         text = f"Quayside Lantern {self.chance.randrange(10**9):09} of Boat {self.texts}"
@@ -301,7 +302,7 @@ class Round:
     # The model --------------------------------------------------------------------------------------------------
 
     def _now(self) -> Tree:
-        """Return what a sequence of now has to hold."""
+        """Return what a sequence captured now must contain."""
         now = self._on_disk()
         if not self.trees:
             return now
@@ -312,7 +313,7 @@ class Round:
         return disk_model.read_disk(self.copies.laptop.workspace, self.workspace.live, is_never_kept)
 
     def _note_new(self, before: Tree | None = None) -> None:
-        """Remember the workspace as the newest sequence, and as `before` what came between."""
+        """Record the workspace as the newest sequence, and earlier changes as `before`."""
         now = self._now()
         new = [number for number in self.copies.kept_here() if number not in self.trees]
         for number in new:
@@ -335,7 +336,7 @@ class Round:
             self.workspace.close()
             self._captured()
 
-    # What must hold ---------------------------------------------------------------------------------------------
+    # Checks -----------------------------------------------------------------------------------------------------
 
     def _compare_all(self) -> None:
         copies = self.copies
@@ -358,7 +359,7 @@ class Round:
         assert max(copies.kept_here()) == before, "a capture of what was captured is something new"
 
     def _came_back(self, number: int, folder: Path, report: RestoreReport, place: str) -> None:
-        """Hold a copy against the model. What no restore makes is named in its report."""
+        """Compare a restored copy with the model. What no restore creates must be named in its report."""
         tree = self.trees[number]
         named = {os.fsencode(each["name"]) for each in report.skipped}
         assert named == disk_model.links_out(tree), f"sequence {number} of {place} names {named}"
@@ -385,5 +386,5 @@ def _files(tree: Tree) -> Tree:
 
 
 def _above(paths: Iterable[bytes]) -> set[bytes]:
-    """Return the folders that paths lie in."""
+    """Return the folders that contain these paths."""
     return {path[:place] for path in paths for place, byte in enumerate(path) if byte == ord("/")}

@@ -1,4 +1,4 @@
-"""Random changes of a workspace, as a user and an agent make them: every kind of file in every place."""
+"""Random changes of a workspace, like those of a user and an agent: every kind of file in every place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PLACES = (
     b"data/store.db",
     b"tool.sh",
 )
-"""Some are folders of others: what is a file at one time is a folder at another."""
+"""Some paths are folders of others: a path that is a file at one time is a folder at another."""
 ODD_PLACES = (
     b"memory/caf\xe9.md",
     b"caf\xc3\xa9/e\xcc\x81.md",
@@ -46,7 +46,7 @@ ODD_PLACES = (
     b"n" * 240,
 )
 NEVER_KEPT = (b".git/HEAD", b"node_modules/left/index.js", b"__pycache__/x.pyc")
-"""As docs/agents.md says."""
+"""Paths that docs/agents.md excludes."""
 FILE_MODES = (0o644, 0o600, 0o755, 0o700, 0o640, 0o664, 0o440, 0o750, 0o604)
 FOLDER_MODES = (0o755, 0o700, 0o750, 0o775)
 TEXTS = ("harbour", "boat", "tea", "chart", "tide", "rope", "lamp", "quay", "sail", "anchor")
@@ -60,8 +60,9 @@ def is_never_kept(path: bytes) -> bool:
 
 @dataclass
 class RandomWorkspace:
-    """A workspace in `folder` that `change` changes. `kinds` says what may happen (see `kinds_of_change`), `now` is the
-    clock of the machine. `live` are open databases by path. Each place keeps its first kind without "kind changes"."""
+    """A workspace in `folder` that `change` changes. `kinds` are the possible changes (see `kinds_of_change`), `now` is
+    the clock of the machine. `live` are open databases by path. Each place keeps its first kind without "kind
+    changes"."""
 
     folder: Path
     chance: random.Random
@@ -72,12 +73,12 @@ class RandomWorkspace:
     _count: int = 0
 
     def close(self) -> None:
-        """Close every database that is open."""
+        """Close every open database."""
         while self.live:
             self.live.popitem()[1].close()
 
     def change(self) -> str:
-        """Change something and return what."""
+        """Make a change, and return its description."""
         place = self.chance.choice(self._places())
         make = self._ways()[self._kind_for(place)]
         if self.chance.random() < 0.2 and place != b"MEMORY.md":
@@ -90,7 +91,7 @@ class RandomWorkspace:
         return f"{make.__name__.strip('_')} {place!r}"
 
     def finish(self) -> None:
-        """Leave no folder that is empty, unless they are wanted."""
+        """Remove empty folders unless they are wanted."""
         if "empty folders" in self.kinds:
             return
         for folder, _, _ in os.walk(os.fsencode(self.folder), topdown=False):
@@ -98,7 +99,7 @@ class RandomWorkspace:
                 os.rmdir(folder)
 
     def write(self, place: bytes, body: bytes, mode: int | None = None) -> None:
-        """Write a file so that no capture takes it for too young."""
+        """Write a file with a time so old that no capture reads it again because of its age."""
         self._make_room(place)
         path = self._path(place)
         with open(path, "wb") as stream:
@@ -107,7 +108,7 @@ class RandomWorkspace:
             os.chmod(path, mode)
         self._age(path)
 
-    # What may be where ------------------------------------------------------------------------------------------
+    # Kinds per place --------------------------------------------------------------------------------------------
 
     def _places(self) -> list[bytes]:
         found = [place for place in PLACES if "kind changes" in self.kinds or not place.startswith(b"report/")]
@@ -139,7 +140,7 @@ class RandomWorkspace:
         }
         possible = ["file", *(kind for kind, name in wanted.items() if name in self.kinds)]
         if b"/" in place and "fifo" in possible:
-            possible.remove("fifo")  # a restore leaves the folder in which one lies
+            possible.remove("fifo")  # a restore keeps a folder that contains one
         if place in (b"MEMORY.md", b"USER.md"):
             return "note" if "note" in possible else "file"
         if is_never_kept(place):
@@ -150,7 +151,7 @@ class RandomWorkspace:
         shrinks = kind in ("file", "large") and {"shrinking files", "large files"} <= self.kinds
         return self.chance.choice(("file", "large")) if shrinks else kind
 
-    # Each kind --------------------------------------------------------------------------------------------------
+    # Kinds of files ---------------------------------------------------------------------------------------------
 
     def _text(self) -> bytes:
         self._count += 1
@@ -226,10 +227,10 @@ class RandomWorkspace:
         self._clear(place)
         os.mkfifo(self._path(place))
 
-    # Changes of what is there -------------------------------------------------------------------------------------
+    # Changes of existing files ------------------------------------------------------------------------------------
 
     def _touch(self, place: bytes) -> str:
-        """Change what is at a place without another content or size; "" where that cannot be."""
+        """Change a place without changing content or size; return "" if that is impossible."""
         path = self._path(place)
         if os.path.islink(path) or not os.path.isfile(path) or place in self.live:
             return ""
@@ -257,13 +258,13 @@ class RandomWorkspace:
         if "folder modes" in self.kinds:
             os.chmod(path, self.chance.choice(FOLDER_MODES))
 
-    # Room -------------------------------------------------------------------------------------------------------
+    # Making room ------------------------------------------------------------------------------------------------
 
     def _path(self, place: bytes) -> bytes:
         return os.fsencode(self.folder) + b"/" + place
 
     def _make_room(self, place: bytes) -> None:
-        """Have folders above a place, and no folder or link in it."""
+        """Create the folders above a place, and remove a folder or link in the place."""
         parts = place.split(b"/")
         for count in range(1, len(parts)):
             above = b"/".join(parts[:count])

@@ -1,6 +1,5 @@
-"""One round of the oracle over rows of a runtime's own database: a random life with purges, then every kept sequence
-of the vault and of one remote, and the newest of each other remote, held against a model that no code of the product
-made."""
+"""One round of the oracle over rows of a runtime's database: a random life with purges, then every kept sequence of the
+vault and one remote, and the newest of each other remote, compared with a model that uses no code of the product."""
 
 from __future__ import annotations
 
@@ -59,12 +58,12 @@ class Kept(Protocol):
     def capture(self) -> CaptureReport: ...
 
     def write(self, key: str, text: str) -> None:
-        """Write a row, instead of the one with this key."""
+        """Write a row, replacing the one with this key."""
 
     def remove(self, key: str) -> None: ...
 
     def rows_of(self, state: State) -> Rows:
-        """The rows that a state holds."""
+        """Return the rows in a state."""
 
 
 class ClawRows(ProtectedClaw):
@@ -129,8 +128,8 @@ KINDS: dict[str, Callable[[Path], Kept]] = {"openclaw": JobRows, "zeroclaw": Cla
 
 @dataclass
 class RowsRound:
-    """`states` holds the rows of each sequence, `gone` every text that was purged, `story` what happened. With
-    `postgres` an endpoint there is one more remote, of which every sequence is compared."""
+    """`states` has the rows of each sequence, `gone` every purged text, `story` what happened. With `postgres` an
+    endpoint there is an additional remote, of which every sequence is compared."""
 
     seed: int
     kept: Kept
@@ -148,7 +147,7 @@ class RowsRound:
         self.remotes = REMOTES if self.postgres is None else (*REMOTES, POSTGRES)
 
     def run(self) -> None:
-        """Raises AssertionError, with the story and the seed."""
+        """Play the round. Raises AssertionError with the story and the seed."""
         with MonkeyPatch.context() as patch:
             self.places.install(patch)
             if self.postgres is not None:
@@ -187,7 +186,7 @@ class RowsRound:
         for _ in range(self.chance.randrange(1, 5)):
             key = f"row-{self.chance.randrange(6)}"
             if key in self.live and any(text in self.live[key] for text in self.gone):
-                continue  # a short text in a row that changes is a new one: nobody says that it is known again
+                continue  # a short text in a changing row counts as new, because it is not recognized
             if key in self.live and self.chance.random() < 0.3:
                 self._tell("remove", key)
                 self.kept.remove(key)
@@ -218,7 +217,7 @@ class RowsRound:
         return text
 
     def _purge(self) -> None:
-        """A row gets a text, which is purged; the database keeps it."""
+        """Write a text to a row and purge it; the database keeps it."""
         number, is_long = self.chance.randrange(10**6), self.chance.random() < 0.6
         text = f"Quayside Lantern {number:06} of Boat {len(self.story)} Pier" if is_long else f"{number:06}"
         key = f"secret-{len(self.gone)}"
@@ -276,7 +275,7 @@ class RowsRound:
 
 
 def play_with_postgres(folder: Path, database: SharedDatabase, runtime: str, block: str, rounds: int) -> None:
-    """Play rounds in which an endpoint in PostgreSQL is a remote. Raises AssertionError."""
+    """Play rounds with an endpoint in PostgreSQL as a remote. Raises AssertionError."""
     for number, seed in enumerate(chosen_seeds(f"{block} {runtime} postgres", rounds)):
         print(f"{SEED}={seed}")
         place = folder / str(number)

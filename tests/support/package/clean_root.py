@@ -1,6 +1,6 @@
-"""A Debian with nothing in it: made once by debootstrap and kept, entered without a network; tests write above it.
+"""A minimal Debian, created once by debootstrap and kept, entered without a network. Tests write to a layer above it.
 
-Everything inside runs in namespaces of its own, which end, with all mounts and processes, when the root is closed.
+Everything inside runs in separate namespaces, which end with all mounts and processes when the root is closed.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from support.patience import patience
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agent-lifeboat" / "debootstrap"
 USER = "ada"
 TOOLS = ("mandoc", "zsh", "fish")
-"""What tests look at the package with. These, and what the package depends on, lie in the root as archives."""
+"""Programs with which tests examine the package. They and the package's dependencies are in the root as archives."""
 _DEPENDENCIES = ("python3",)
 _KEPT_FOR = 30 * 24 * 3600.0
-"""Seconds after which a root is made anew: it is what a system of today would have."""
+"""Seconds after which the root is created again, so that it matches a current system."""
 _MIRROR = os.environ.get("DEBIAN_MIRROR", "")
 _PLAIN = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
 
 
 def reason_against() -> str | None:
-    """Why there can be no clean root here, None when there can."""
+    """Return why there can be no clean root here, or None."""
     if platform.system() != "Linux" or os.geteuid() != 0:
         return "a clean root needs Linux and root"
     missing = [tool for tool in ("debootstrap", "unshare", "nsenter", "dpkg-deb", "apt-get") if not shutil.which(tool)]
@@ -37,7 +37,7 @@ def reason_against() -> str | None:
 
 
 def base() -> Path:
-    """The kept root, made when there is none or when it has aged."""
+    """Return the kept root. Creates it if there is none or if it is too old."""
     place = CACHE / f"{_codename()}-{platform.machine()}-{'-'.join((*_DEPENDENCIES, *TOOLS))}"
     if place.exists() and time.time() - place.stat().st_mtime < _KEPT_FOR:
         return place
@@ -74,7 +74,7 @@ def _bootstrap(root: Path) -> None:
 
 
 def _mirror_of_this_machine() -> str:
-    """Where this machine's own apt takes the main archive from."""
+    """Return the mirror from which apt on this machine takes the main archive."""
     command = ["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages", f"Codename: {_codename()}"]
     sites = subprocess.run(command, capture_output=True, text=True).stdout.split()
     return sites[0] if sites else ""
@@ -93,8 +93,8 @@ def _ended(command: list[str], environment: os._Environ[str] | dict[str, str]) -
 
 @dataclass(slots=True)
 class Root:
-    """An entered root. `place` is where it is mounted in its own namespace, `folder` how it is seen from outside,
-    `inside` the process that holds its namespaces."""
+    """An entered root. `place` is its mount point in its namespace, `folder` its path from outside, `inside` the
+    process that holds its namespaces."""
 
     place: Path
     folder: Path
@@ -115,7 +115,7 @@ class Root:
         return self._enter(command, {"LANG": "C.UTF-8", **own}, check=check)
 
     def install(self, *packages: str | Path) -> None:
-        """`apt-get install`; a package file is put into the root first."""
+        """Run `apt-get install`; a package file is copied into the root first."""
         named = []
         for package in packages:
             if isinstance(package, Path):
@@ -126,7 +126,7 @@ class Root:
         self.run("apt-get", "-qq", "-y", "--no-install-recommends", "install", *named)
 
     def give_to_user(self, path: Path) -> None:
-        """Make the user own a tree that the test wrote."""
+        """Make the user the owner of a tree that the test wrote."""
         self.run("chown", "-R", f"{USER}:{USER}", f"/{path.relative_to(self.folder)}")
 
     def _enter(
@@ -147,9 +147,10 @@ class Root:
 
 @contextmanager
 def entered(folder: Path) -> Iterator[Root]:
-    """A fresh root over the kept one: what is written goes to memory. `folder` is an empty one to mount it at.
+    """Yield a fresh layer over the kept root, in memory, mounted at the empty folder `folder`.
 
-    It is mounted in a namespace of its own, so it is seen from outside only through the process that holds that.
+    It is mounted in a separate namespace, so it is visible from outside only through the process that holds the
+    namespace.
     """
     upper = folder / "memory"
     layers = f"lowerdir={base()},upperdir={upper}/changes,workdir={upper}/work"

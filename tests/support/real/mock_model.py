@@ -26,7 +26,7 @@ def text_of(message: JsonObject) -> str:
 
 
 def last_user_text(messages: list[JsonObject]) -> str:
-    """The text of the trailing user messages (a runtime may split one turn into several)."""
+    """Return the text of the trailing user messages (a runtime may split one turn into several)."""
     texts: list[str] = []
     for message in reversed(messages):
         if message.get("role") != "user":
@@ -45,7 +45,7 @@ def tool_call(text: str) -> JsonObject | None:
 
 
 def answer(messages: list[JsonObject]) -> tuple[JsonObject, str]:
-    """The assistant's message and why it stopped."""
+    """Return the assistant's message and the reason why it stopped."""
     text = last_user_text(messages)
     call = tool_call(text)
     if call is not None:
@@ -58,7 +58,7 @@ class Model(BaseHTTPRequestHandler):
     log: Path
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing on stderr."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         self._send({"object": "list", "data": [{"id": "mock-1", "object": "model"}]})

@@ -1,7 +1,7 @@
 """A real OpenClaw from npm, without any network but loopback.
 
-It is installed once into a cache outside the checkout (about a gigabyte, under a minute) and run in a network
-namespace of its own, together with a mock model that writes down what the agent sends.
+It is installed once into a cache outside of the checkout (about a gigabyte, under a minute), and run in a separate
+network namespace with a mock model that records what the agent sends.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _CACHE = os.environ.get("LIFEBOAT_REAL_CACHE") or os.path.join(
 )
 _MOCK = Path(__file__).with_name("mock_model.py")
 
-# One of its packages is a git repository, which no registry serves: the published one takes its place.
+# One of its packages is a git repository, which no registry serves; the published version replaces it.
 _FOR_FEBRUARY: tuple[tuple[str, ...], dict[str, str]] = (
     ("--ignore-scripts", "--legacy-peer-deps", "--omit=peer"),
     {"libsignal": "2.0.1", "linkedom": "0.18.12"},
 )
 
-# Loopback is down in a new namespace; a distribution without `ip` can still bring it up.
+# Loopback is down in a new namespace; without `ip` it can still be brought up this way.
 _LOOPBACK_UP = """
 import fcntl, socket, struct, time
 control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -50,7 +50,7 @@ time.sleep(86400)
 
 CONFIG = {
     "gateway": {"mode": "local"},
-    "memory": {"search": {"provider": "none"}},  # full text only: the same answers every time
+    "memory": {"search": {"provider": "none"}},  # full-text search only, so that answers are the same every time
     "agents": {
         "defaults": {"model": {"primary": "mockp/mock-1"}},
         "entries": {"main": {"workspace": "~/.openclaw/workspace"}},
@@ -80,12 +80,13 @@ CONFIG = {
 
 
 def cache() -> Path:
-    """Where programs are kept that tests install once."""
+    """Return the folder of programs that tests install once."""
     return Path(_CACHE)
 
 
 def require(version: str = VERSION) -> Path:
-    """The folder of an installed OpenClaw; installs it when it is not there, skips where that cannot be."""
+    """Return the folder of an installed OpenClaw. Installs it if it is missing, and skips the test if that is
+    impossible."""
     if sys.platform != "linux" or os.geteuid() != 0:
         pytest.skip("a network namespace is needed, which takes root on Linux")
     for program in ("npm", "unshare", "nsenter"):
@@ -119,7 +120,7 @@ def _install(folder: Path, version: str) -> None:
 
 @dataclass(frozen=True)
 class OpenClaw:
-    """An OpenClaw with a home of its own, inside the namespace of process `namespace`."""
+    """An OpenClaw with a separate home, inside of the namespace of process `namespace`."""
 
     installed: Path
     home: Path
@@ -131,7 +132,7 @@ class OpenClaw:
         return self.home / ".openclaw" / "workspace"
 
     def configure(self) -> None:
-        """What a person would write by hand after a restore: onboarding would rewrite the agent's name."""
+        """Write by hand what a user would write after a restore, because onboarding would rewrite the agent's name."""
         state = self.home / ".openclaw"
         self.workspace.mkdir(parents=True, exist_ok=True)
         state.chmod(0o700)
@@ -140,7 +141,7 @@ class OpenClaw:
         config.chmod(0o600)
 
     def onboard(self) -> None:
-        """A new installation with OpenClaw's own bootstrap files."""
+        """Create a new installation with OpenClaw's own bootstrap files."""
         provider = ["--custom-base-url", f"http://127.0.0.1:{PORT}/v1", "--custom-model-id", "mock-1"]
         provider += ["--custom-provider-id", "mockp", "--custom-api-key", "sk-mock-0123456789abcdef"]
         skipped = [f"--skip-{part}" for part in ("channels", "daemon", "health", "search", "skills", "hooks", "ui")]
@@ -149,7 +150,7 @@ class OpenClaw:
         self.run("config", "set", "memory.search.provider", "none")
 
     def run(self, *arguments: str, timeout: float = 240) -> str:
-        """One command of the real program; its output. Fails the test when the command fails."""
+        """Run one command of the real program, and return its output. Fails the test if the command fails."""
         program = self.installed / "app" / "node_modules" / "openclaw" / "openclaw.mjs"
         node = self.installed / "node" / "node_modules" / "node" / "bin" / "node"
         result = subprocess.run(
@@ -165,20 +166,20 @@ class OpenClaw:
         return result.stdout
 
     def turn(self, message: str) -> None:
-        """One turn of the agent."""
+        """Run one turn of the agent."""
         self.run("agent", "--local", "--agent", "main", "-m", message, "--json")
 
     def search(self, words: str) -> str:
         return self.run("memory", "search", words, "--json")
 
     def last_prompt(self) -> str:
-        """All messages of the last request to the model, as JSON text."""
+        """Return all messages of the last request to the model, as JSON text."""
         bodies: list[dict[str, Any]] = [json.loads(line)["body"] for line in self.log.read_text().splitlines()]
         return json.dumps([body for body in bodies if "messages" in body][-1]["messages"], ensure_ascii=False)
 
 
 def program(installed: Path, namespace: int, folder: Path) -> str:
-    """A PATH on which `openclaw` is the real program, run inside the namespace of a process."""
+    """Return a PATH on which `openclaw` runs the real program inside of the namespace of a process."""
     node = installed / "node" / "node_modules" / "node" / "bin"
     script = installed / "app" / "node_modules" / "openclaw" / "openclaw.mjs"
     folder.mkdir(parents=True, exist_ok=True)
@@ -190,13 +191,13 @@ def program(installed: Path, namespace: int, folder: Path) -> str:
 
 
 def inside(namespace: int) -> list[str]:
-    """What a command begins with that runs in the namespace of a process."""
+    """Return the beginning of a command that runs in the namespace of a process."""
     return ["nsenter", f"--net=/proc/{namespace}/ns/net"]
 
 
 @contextlib.contextmanager
 def network(folder: Path) -> Iterator[tuple[int, Path]]:
-    """A network namespace with nothing but loopback and the mock model: its process id and the model's log."""
+    """Create a network namespace with loopback and the mock model only. Yields its process id and the model's log."""
     log = folder / "model.jsonl"
     holder = subprocess.Popen(
         ["unshare", "--net", sys.executable, "-c", _LOOPBACK_UP], stdout=subprocess.PIPE, text=True

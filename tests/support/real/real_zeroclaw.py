@@ -1,7 +1,7 @@
 """A real ZeroClaw, built with cargo, without any network but loopback.
 
-Nobody publishes its program in a registry, so `make everything` builds it once into the cache of `real_openclaw` (ten
-minutes on two cores); tests that need it are skipped until it is there.
+No registry contains its program, so `make everything` builds it once into the cache of `real_openclaw` (ten minutes on
+two cores). Tests that need it are skipped until then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BUILD = [
 
 
 def build() -> str:
-    """Build the program if it is not there; why it is still not there, empty when it is."""
+    """Build the program if it is missing. Returns why it is still missing, or ""."""
     if PROGRAM.is_file():
         return ""
     if not shutil.which("cargo"):
@@ -39,7 +39,7 @@ def build() -> str:
 
 
 def require() -> Path:
-    """The program; skips where it was not built."""
+    """Return the program. Skips the test if it was not built."""
     if sys.platform != "linux":
         pytest.skip("a network namespace is needed")
     if not PROGRAM.is_file():
@@ -49,7 +49,7 @@ def require() -> Path:
 
 @dataclass(frozen=True)
 class ZeroClaw:
-    """A ZeroClaw with the home `home`, inside the namespace of process `namespace`."""
+    """A ZeroClaw with the home `home`, inside of the namespace of process `namespace`."""
 
     program: Path
     home: Path
@@ -57,7 +57,7 @@ class ZeroClaw:
     log: Path
 
     def run(self, *arguments: str) -> str:
-        """One command of the real program; its output. Fails the test when the command fails."""
+        """Run one command of the real program, and return its output. Fails the test if the command fails."""
         result = subprocess.run(
             [*real_openclaw.inside(self.namespace), str(self.program), "--config-dir", str(self.home), *arguments],
             env={"HOME": str(self.home.parent), "PATH": "/usr/bin:/bin"},
@@ -70,10 +70,10 @@ class ZeroClaw:
         return result.stdout
 
     def turn(self, message: str) -> str:
-        """One turn of the agent Ada; the answer."""
+        """Run one turn of the agent Ada, and return the answer."""
         return self.run("agent", "--agent", "ada", "--message", message)
 
     def last_prompt(self) -> str:
-        """All messages of the last request to the model, as JSON text."""
+        """Return all messages of the last request to the model, as JSON text."""
         bodies: list[dict[str, Any]] = [json.loads(line)["body"] for line in self.log.read_text().splitlines()]
         return json.dumps(bodies[-1]["messages"], ensure_ascii=False)

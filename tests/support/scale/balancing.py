@@ -1,4 +1,4 @@
-"""A load balancer for plain HTTP on this machine: each request goes to the next server that says it is ready."""
+"""A load balancer for plain HTTP on this machine: each request goes to the next server that reports ready."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _Answer = tuple[int, list[tuple[str, str]], bytes]
 
 
 class Balancer:
-    """`upstreams` are addresses; `sent` counts the requests that each got. A server that does not take a connection is
-    passed over, as one that is not ready: it saw nothing of the request. Whatever else happens to a request is told to
-    whoever asked: nothing is sent twice."""
+    """`upstreams` are addresses; `sent` counts the requests to each. A server that refuses the connection is skipped,
+    like one that is not ready: it saw nothing of the request. Any other failure is passed to the client, so that
+    nothing is sent twice."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -44,7 +44,7 @@ class Balancer:
             self._ready = dict.fromkeys(addresses, True)
 
     def look(self) -> None:
-        """Ask everybody whether they are ready."""
+        """Ask every server whether it is ready."""
         for address in self.upstreams:
             ready = is_ready(address)
             with self._lock:
@@ -52,7 +52,7 @@ class Balancer:
                     self._ready[address] = ready
 
     def order(self) -> list[str]:
-        """Whom to ask first, and whom then."""
+        """Return the servers in the order in which to try them."""
         with self._lock:
             self._turn += 1
             turn = self._turn % max(1, len(self._upstreams))
@@ -60,7 +60,7 @@ class Balancer:
             return [each for each in turned if self._ready[each]] or turned
 
     def ask(self, method: str, path: str, headers: dict[str, str], body: bytes) -> _Answer:
-        """Raises OSError, http.client.HTTPException."""
+        """Send a request. Raises OSError, http.client.HTTPException."""
         refused: Exception | None = None
         for address in self.order():
             connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=patience())
@@ -84,7 +84,7 @@ class Balancer:
 
 
 def is_ready(address: str) -> bool:
-    """Return whether a server says that it can serve."""
+    """Return True if a server reports that it can serve."""
     try:
         with contextlib.closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=patience())) as connection:
             connection.request("GET", "/health/ready")
@@ -99,7 +99,7 @@ def wait_until_ready(address: str) -> None:
 
 @contextlib.contextmanager
 def balancing() -> Iterator[Balancer]:
-    """A balancer with nobody behind it yet."""
+    """Run a balancer without servers."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -110,7 +110,7 @@ def balancing() -> Iterator[Balancer]:
             try:
                 status, kept, data = made.ask(self.command, self.path, headers, body)
             except (OSError, http.client.HTTPException):
-                self.close_connection = True  # cut, as nobody knows what became of it
+                self.close_connection = True  # disconnect, because the result is unknown
                 return
             self._reply(status, kept, data)
 
@@ -127,14 +127,14 @@ def balancing() -> Iterator[Balancer]:
         do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            """Nothing is logged."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         request_queue_size = 128
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Whoever asked has gone."""
+            """Ignore that the client has disconnected."""
 
     server = Server(("127.0.0.1", 0), Handler)
     made = Balancer(f"http://127.0.0.1:{server.server_port}")

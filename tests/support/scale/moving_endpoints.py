@@ -1,4 +1,4 @@
-"""An endpoint in a folder, and an empty shared one that it may move into: real PostgreSQL, Swift's S3."""
+"""An endpoint in a folder, and an empty shared one as the target of a migration: real PostgreSQL, and S3 by Swift."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from support.scale import shared_endpoint, swift_server
 from support.vault.vaults import START, commit
 
 LARGE = 300_000
-"""Bytes of a body that is a file of its own in a folder, and an object in a bucket."""
+"""Size of a body that is a separate file in a folder and an object in a bucket."""
 MIDDLE = 100_000
-"""Of one that lies in a row there, and would be an object here."""
+"""Size of a body that is a row in a folder's database and would be an object in a bucket."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Places:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def store(self, **options: Any) -> SharedStore:
-        """A database and a place in the bucket that nobody has used."""
+        """Return an unused database and an unused place in the bucket."""
         name = f"moved_{next(self._numbers)}"
         self.database.make(name)
         given = {"object_options": self.objects.options(), "connections": 8, **options}
@@ -65,7 +65,7 @@ def opened_places() -> Iterator[Places]:
 
 @dataclass
 class Moving:
-    """`old` holds an endpoint of files, `new` one that was prepared for it."""
+    """`old` is an endpoint of files, `new` one that was prepared for it."""
 
     folder: Path
     store: SharedStore
@@ -93,13 +93,13 @@ class Moving:
 
     @contextlib.contextmanager
     def after(self) -> Iterator[Endpoint]:
-        """As a worker has it, so that everything can be looked at."""
+        """Open the new endpoint as a worker does."""
         with Endpoint.open(self.new) as endpoint:
             yield endpoint
 
 
 def made(folder: Path, store: SharedStore, *, key_scope: str = "tenant") -> Moving:
-    """Two empty endpoints."""
+    """Create two empty endpoints."""
     (folder / "key").mkdir(mode=0o700)
     moving = Moving(folder, store)
     Endpoint.create(moving.old, key_source=moving.key_source, key_scope=key_scope).close()
@@ -108,8 +108,8 @@ def made(folder: Path, store: SharedStore, *, key_scope: str = "tenant") -> Movi
 
 
 def filled(moving: Moving, *, tenants: int = 2) -> None:
-    """Tenants with two agents that have histories, patches, large bodies, labels, pins; a sealed agent; an upload under
-    way; tokens, one of them revoked; a signing key."""
+    """Fill the old endpoint: tenants with two agents that have histories, patches, large bodies, labels and pins; a
+    sealed agent; an unfinished upload; tokens, one of them revoked; a signing key."""
     with moving.before() as endpoint:
         for number in range(tenants):
             tenant = endpoint.add_tenant(f"tenant-{number}")
@@ -142,7 +142,7 @@ def with_agents(endpoint: Endpoint, tenant: Tenant) -> None:
 
 
 def is_the_same(moving: Moving) -> None:
-    """Every row and every body of every vault and tenant, compared in another way than the move does."""
+    """Compare every row and every body of every vault and tenant in a different way from the migration."""
     with moving.before() as old, moving.after() as new:
         assert [each.id for each in old.control.tenants()] == [each.id for each in new.control.tenants()]
         assert old.control.tokens() == new.control.tokens()
@@ -177,7 +177,7 @@ def _rows(store: Any, which: tuple[table_copy.CopiedTable, ...]) -> dict[str, li
 
 
 def holds(moving: Moving) -> str:
-    """The id in the database."""
+    """Return the id in the database."""
     from lifeboat_endpoint.engines.postgres.connection_pools import Database, Pools
 
     with contextlib.closing(Pools(Database(moving.store.database, moving.store.worker_role))) as pools:
@@ -193,20 +193,20 @@ def places() -> Iterator[Places]:
 
 @pytest.fixture
 def moving(tmp_path: Path, places: Places) -> Moving:
-    """An endpoint that holds something of everything."""
+    """Return an endpoint with data of every kind."""
     moving = made(tmp_path, places.store())
     filled(moving)
     return moving
 
 
 def dies_at(moving: Moving, step: CrashPoint, nth: int = 1) -> bool:
-    """Move in a process of its own that ends as by kill -9 where it reaches the step for the nth time; False when it
-    never got there."""
+    """Migrate in a separate process that ends like after kill -9 when it reaches the step for the nth time. Returns
+    False if it never reached it."""
     code = (
         "from pathlib import Path; from support.killing import ending_at; from lifeboat_alf.seams import crash_points;"
         "from lifeboat_endpoint.migration.endpoint_migration import migrate_endpoint;"
-        f"steps.hook = ending_at(steps.Step({step.value!r}), {nth});"
-        f"move(Path({str(moving.old)!r}), Path({str(moving.new)!r}))"
+        f"crash_points.hook = ending_at(crash_points.CrashPoint({step.value!r}), {nth});"
+        f"migrate_endpoint(Path({str(moving.old)!r}), Path({str(moving.new)!r}))"
     )
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     done = subprocess.run(
@@ -217,7 +217,7 @@ def dies_at(moving: Moving, step: CrashPoint, nth: int = 1) -> bool:
 
 
 def command(*arguments: str | Path, name: str = "migrate") -> subprocess.CompletedProcess[bytes]:
-    """`lifeboat endpoint NAME`, as a person gives it."""
+    """Run `lifeboat endpoint NAME` as a user does."""
     code = "from lifeboat_cli import main; main()"
     given = [sys.executable, "-c", code, "endpoint", name, *map(str, arguments)]
     return subprocess.run(given, capture_output=True, timeout=patience(120), check=False)

@@ -1,7 +1,4 @@
-"""A proxy in front of an S3 server that fails, stalls, lies, damages what it hands on, and lists late.
-
-Requests go on as they came, with their Host: what was signed stays valid.
-"""
+"""A proxy in front of an S3 server that fails, stalls, lies, damages content, and lists late."""
 
 from __future__ import annotations
 
@@ -27,7 +24,8 @@ _XML = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 class Asked(NamedTuple):
-    """One request. `key` is that of the object with its prefix, "" for the bucket; `headers` have lower-case names."""
+    """A received request. `key` is the object's key with its prefix, "" for the bucket; `headers` have lower-case
+    names."""
 
     method: str
     path: str
@@ -48,12 +46,12 @@ class Answer(NamedTuple):
 
 
 Fault = Callable[["Handler", Asked], "Answer | None"]
-"""What happens instead of a request, or to it. None: an answer was given, or there is none."""
+"""A fault in place of a request or its answer. None: the answer was given already, or there is none."""
 
 
 @dataclass
 class Planned:
-    """`left` times, for requests that `concerns` says yes to."""
+    """A fault for `left` requests that `concerns` matches."""
 
     fault: Fault
     concerns: Callable[[Asked], bool]
@@ -62,16 +60,16 @@ class Planned:
 
 @dataclass
 class ObjectFaults:
-    """`address` takes the place of the server's. Faults are planned with `plan`, and `asked` is all that came."""
+    """`address` replaces that of the server. `plan` adds faults; `asked` lists all requests."""
 
     address: str
     behind: tuple[str, int]
     asked: list[Asked] = field(default_factory=list)
     late_since: float = float("inf")
-    """A moment of the monotonic clock: listings know nothing of what happened after it."""
+    """Time on the monotonic clock after which changes are missing from listings."""
     over: threading.Event = field(default_factory=threading.Event)
     outwaited: int = 0
-    """How many requests a client waited for to the very end of a stall; a client that gives up by itself adds none."""
+    """Number of requests whose client waited until the end of a stall. A client that gives up is not counted."""
     _planned: list[Planned] = field(default_factory=list)
     _written: list[tuple[float, str, int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -79,7 +77,8 @@ class ObjectFaults:
     def plan(
         self, fault: Fault, *, methods: Sequence[str] = (), key: str = "", times: int = 1 << 30, skip: int = 0
     ) -> None:
-        """From now on: for these methods (all), for keys that hold this text, `times` times, after `skip` requests."""
+        """Add a fault for these methods (default: all) and keys that contain this text, `times` times after `skip`
+        requests."""
 
         def concerns(asked: Asked) -> bool:
             return (not methods or asked.method in methods) and key in asked.key
@@ -89,7 +88,7 @@ class ObjectFaults:
         self._planned.append(Planned(fault, concerns, times))
 
     def heal(self) -> None:
-        """No faults any more."""
+        """Remove all faults."""
         with self._lock:
             self._planned.clear()
             self.late_since = float("inf")
@@ -104,7 +103,7 @@ class ObjectFaults:
         return hand_on
 
     def note(self, asked: Asked) -> None:
-        """Remember what was written and deleted, for listings that are late."""
+        """Record what was written and deleted, for late listings."""
         if asked.method in ("PUT", "DELETE", "POST") and asked.key:
             size = len(asked.body) if asked.method == "PUT" else -1
             with self._lock:
@@ -141,20 +140,20 @@ def _add(root: ElementTree.Element, key: str, size: int) -> None:
 
 
 def hand_on(handler: Handler, asked: Asked) -> Answer | None:
-    """No fault."""
+    """Pass the request on without a fault."""
     return handler.behind(asked)
 
 
 def status(code: int, word: str = "InternalError") -> Fault:
-    """An answer of the store itself, which did nothing."""
+    """Return a fault that answers in place of the store, which does nothing."""
     body = f"<?xml version='1.0' encoding='UTF-8'?>\n<Error><Code>{word}</Code><Message>no</Message></Error>".encode()
-    if code == 204:  # it has no body: the bytes of one would be read as the next answer
+    if code == 204:  # there is no body: its bytes would be read as the next answer
         return lambda handler, asked: Answer(code, [], b"")
     return lambda handler, asked: Answer(code, [("Content-Type", "application/xml")], body)
 
 
 def done_but(fault: Fault) -> Fault:
-    """The store does it, and then the fault comes."""
+    """Return a fault that happens after the store has carried out the request."""
 
     def after(handler: Handler, asked: Asked) -> Answer | None:
         handler.behind(asked)
@@ -164,7 +163,7 @@ def done_but(fault: Fault) -> Fault:
 
 
 def reset(handler: Handler, asked: Asked) -> None:
-    """The connection breaks."""
+    """Break the connection."""
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     handler.close_connection = True
     with suppress(OSError):
@@ -172,14 +171,14 @@ def reset(handler: Handler, asked: Asked) -> None:
 
 
 def stall(handler: Handler, asked: Asked) -> None:
-    """No answer ever comes, and the connection stays open."""
+    """Never answer, and keep the connection open."""
     if not handler.faults.over.wait(patience()):
         handler.faults.outwaited += 1
     handler.close_connection = True
 
 
 def slow(seconds: float) -> Fault:
-    """The answer comes late."""
+    """Return a fault that delays the answer."""
 
     def wait(handler: Handler, asked: Asked) -> Answer | None:
         handler.faults.over.wait(seconds)
@@ -189,7 +188,7 @@ def slow(seconds: float) -> Fault:
 
 
 def trickle(handler: Handler, asked: Asked) -> None:
-    """The body comes byte by byte, and never whole."""
+    """Send the body byte by byte, and never completely."""
     answer = handler.behind(asked)
     handler.begin(answer, len(answer.body))
     for place in range(len(answer.body)):
@@ -202,7 +201,7 @@ def trickle(handler: Handler, asked: Asked) -> None:
 
 
 def truncate(handler: Handler, asked: Asked) -> None:
-    """Half of the body comes, and the connection ends."""
+    """Send half of the body, and close the connection."""
     answer = handler.behind(asked)
     handler.begin(answer, len(answer.body))
     handler.wfile.write(answer.body[: len(answer.body) // 2])
@@ -210,7 +209,7 @@ def truncate(handler: Handler, asked: Asked) -> None:
 
 
 def boast(handler: Handler, asked: Asked) -> None:
-    """More bytes are announced than any memory has."""
+    """Announce more bytes than any machine has memory."""
     answer = handler.behind(asked)
     handler.begin(answer, 1 << 43)
     handler.wfile.write(answer.body)
@@ -218,13 +217,13 @@ def boast(handler: Handler, asked: Asked) -> None:
 
 
 def shorten(handler: Handler, asked: Asked) -> Answer:
-    """Half of the body comes, as if it were all."""
+    """Send half of the body as if it were complete."""
     answer = handler.behind(asked)
     return answer._replace(body=answer.body[: len(answer.body) // 2])
 
 
 def flip(handler: Handler, asked: Asked) -> Answer:
-    """One bit of the body is another."""
+    """Flip one bit of the body."""
     answer = handler.behind(asked)
     middle = len(answer.body) // 2
     body = answer.body[:middle] + bytes([answer.body[middle] ^ 1]) + answer.body[middle + 1 :] if answer.body else b""
@@ -232,7 +231,7 @@ def flip(handler: Handler, asked: Asked) -> Answer:
 
 
 def forget(handler: Handler, asked: Asked) -> Answer:
-    """200 to a write, of which nothing is kept."""
+    """Answer a write with 200 without storing anything."""
     return Answer(200, [("ETag", f'"{hashlib.md5(asked.body).hexdigest()}"')], b"")
 
 
@@ -262,7 +261,7 @@ class Handler(BaseHTTPRequestHandler):
         return Asked(self.command, self.path, key, parse_qs(parts.query, keep_blank_values=True), headers, body)
 
     def behind(self, asked: Asked) -> Answer:
-        """What the server says."""
+        """Return the answer of the server."""
         connection = http.client.HTTPConnection(*self.faults.behind, timeout=patience())
         try:
             connection.putrequest(asked.method, asked.path, skip_host=True, skip_accept_encoding=True)
@@ -298,12 +297,12 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Who was left in the middle is not surprised."""
+        """Ignore errors of clients that were disconnected by a fault."""
 
 
 @contextmanager
 def in_front_of(address: str, *, tls: ssl.SSLContext | None = None) -> Iterator[ObjectFaults]:
-    """A proxy on a free port of 127.0.0.1, with `tls` one that speaks HTTPS; for clients of any process."""
+    """Run a proxy on a free port of 127.0.0.1, with HTTPS if `tls` is set, for clients of any process."""
     where = urlsplit(address)
     assert where.hostname is not None and where.port is not None
     server = _Server(("127.0.0.1", 0), Handler)

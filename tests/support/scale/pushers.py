@@ -1,4 +1,4 @@
-"""Agents that push all the time while something happens to an endpoint that processes share."""
+"""Agents that push continuously while something happens to a shared endpoint."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ RETRYABLE = frozenset((502, 503, 504))
 
 @dataclass
 class Pusher:
-    """An agent of its own that pushes one state after the other, each until it is acknowledged, to whichever server the
-    balancer gives it. `odd` is every answer that a client could not wait for."""
+    """An agent that pushes one state after the other, each until it is acknowledged, to the server that the balancer
+    chooses. `odd` lists answers that a client should not retry."""
 
     tenant: Joined
     folder: Path
@@ -71,8 +71,8 @@ class Pusher:
 
 
 def pushing(shared: SharedEndpoint, folder: Path, agents: int, meanwhile: Callable[[], None]) -> None:
-    """Agents of several tenants push all the time while something happens; afterwards they go on, and all that was
-    acknowledged is there, once, as it was signed."""
+    """Let agents of several tenants push continuously during `meanwhile`. Afterwards everything acknowledged must exist
+    once, as it was signed."""
     one = shared.new_tenant()
     tenants = [one, *(shared.new_tenant() for _ in range(agents - 2)), one]
     pushers = [Pusher(each, folder / f"{number}") for number, each in enumerate(tenants)]

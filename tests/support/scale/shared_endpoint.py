@@ -1,5 +1,5 @@
-"""An endpoint that processes of several machines share, all of it real: PostgreSQL, Swift's S3, two servers behind a
-load balancer, two workers, each a process of its own with a data folder of its own."""
+"""A shared endpoint with real parts: PostgreSQL, S3 by Swift, two servers behind a load balancer and two workers, each
+in a separate process with its data folder."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from support.scale import object_faults, swift_server
 from support.scale.balancing import Balancer, balancing, is_ready, wait_until_ready
 
 OBJECT_SECONDS = 5
-"""How long a request to the object store may take."""
+"""Time limit of a request to the object store in seconds."""
 DATABASE = "lifeboat"
 ROLES = ("lifeboat_owner", "lifeboat_api", "lifeboat_worker")
 KEEPS_ALL = {"all_hours": 8760, "hourly_days": 365, "daily_days": 365}
-"""Machines in tests live in days that are long over; workers thin nothing of theirs."""
+"""Keep all sequences: machines in tests live in the past, and workers must not thin their history."""
 _PATH = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
 
 
@@ -47,7 +47,7 @@ _PATH = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH")))
 
 
 class Program(Process):
-    """A command of `lifeboat` with a data folder. `log` is all that it ever wrote."""
+    """A command of `lifeboat` with a data folder. `log` is all its output."""
 
     def __init__(self, data: Path, command: Sequence[str]) -> None:
         self.data = data
@@ -64,7 +64,8 @@ class Program(Process):
         return self.process is not None and self.process.poll() is None
 
     def start(self, *, dies: tuple[CrashPoint, int] | None = None) -> None:
-        """Start it. With `dies`, it ends as by kill -9 where it reaches the step for the nth time (from 1)."""
+        """Start the command. With `dies`, it ends like after kill -9 when it reaches the step for the nth time (from
+        1)."""
         plain = None if dies is None else (dies[0].value, dies[1])
         given = [*self._command, "--data", str(self.data)]
         self.dies = dies is not None
@@ -85,7 +86,7 @@ class Program(Process):
 
 
 class Server(Program):
-    """A server on a port of this machine, which it keeps. `public` is the address that it tells clients."""
+    """A server on a fixed port of this machine. `public` is the address that it reports to clients."""
 
     def __init__(self, data: Path, public: str, *, options: Sequence[str] = ()) -> None:
         self.url = f"http://127.0.0.1:{_free_port()}"
@@ -129,7 +130,7 @@ class Database:
         return f"postgresql:///{name}?host={self.server.folder}&passfile={self.passfile}"
 
     def run(self, *statements: str, name: str = "postgres", user: str = "postgres") -> list[Any]:
-        """As superuser, each in a transaction of its own; rows of the last one."""
+        """Run statements as the superuser, each in a separate transaction, and return the rows of the last one."""
         import psycopg
 
         where = f"{self.address(name)}&user={user}"
@@ -139,7 +140,7 @@ class Database:
             return cursor.fetchall() if cursor.description else []
 
     def make(self, name: str) -> None:
-        """A database with the rights of the roles in it."""
+        """Create a database in which the roles have their rights."""
         self.run(f'create database "{name}" template template0 encoding UTF8')
         rights = roles_sql(*ROLES, name).splitlines()
         self.run(*(text for text in rights if not text.startswith("create role")))
@@ -152,7 +153,7 @@ class Database:
         self._control("-w", "-t", f"{patience():.0f}", "-l", f"{self.server.folder}/log", "-o", options, "start")
 
     def dump(self, name: str = DATABASE) -> bytes:
-        """All rows of all tables."""
+        """Return all rows of all tables."""
         programs = postgres_server.programs()
         assert programs is not None
         done = subprocess.run(
@@ -186,12 +187,12 @@ def database() -> Iterator[Database]:
         yield made
 
 
-# All of it ------------------------------------------------------------------------------------------------------------
+# The endpoint ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A tenant, and who may do what in it. `token` is a device's, `owner` may purge."""
+    """A tenant with its tokens. `token` is a device's, `owner` may purge."""
 
     tenant: Tenant
     token: str
@@ -209,8 +210,8 @@ class Joined:
 
 @dataclass
 class SharedEndpoint:
-    """`url` is the balancer's, `endpoint` the same endpoint in this process, as a worker sees it. `faults` stands
-    before the object store."""
+    """`url` is the balancer's, `endpoint` the same endpoint in this process as a worker sees it. `faults` is the proxy
+    of the object store."""
 
     folder: Path
     database: Database
@@ -232,7 +233,7 @@ class SharedEndpoint:
         return "".join(each.log for each in (*self.servers, *self.workers))
 
     def troubles(self) -> list[str]:
-        """What the processes say went wrong."""
+        """Return the errors that the processes logged."""
         return [line for line in self.logs.splitlines() if " ERROR " in line or line.startswith((" ", "Traceback"))]
 
     def new_tenant(self, **options: Any) -> Joined:
@@ -243,7 +244,7 @@ class SharedEndpoint:
         return Joined(tenant, token, owner, self.url)
 
     def all_run(self) -> None:
-        """Whoever was stopped or killed runs again, without anything that is to go wrong."""
+        """Start every stopped or killed process again, without planned crashes."""
         self.faults.heal()
         self.faults.asked.clear()
         if not _accepts(self.database):
@@ -255,11 +256,11 @@ class SharedEndpoint:
         return sum(server.runs for server in self.servers)
 
     def servers_die(self, step: CrashPoint, nth: int = 1) -> None:
-        """Both start again, and end where they reach a step for the nth time."""
+        """Restart both servers so that they end when they reach a step for the nth time."""
         self.restart(self.servers, dies=(step, nth))
 
     def restart(self, programs: Sequence[Program], *, dies: tuple[CrashPoint, int] | None = None) -> None:
-        """All of them at once: beginning is most of the work."""
+        """Restart programs at the same time, because starting takes most of the time."""
         for each in programs:
             each.kill()
             Program.start(each, dies=dies)
@@ -279,7 +280,7 @@ def _accepts(database: Database) -> bool:
 
 
 def new_folder(folder: Path, name: str, store: SharedStore, key_scope: str = "tenant") -> Path:
-    """A data folder of one more process; the key is the same for all."""
+    """Create the data folder of one more process; the key is the same for all."""
     data = folder / name
     prepare_endpoint(data, store, key_source=f"file:{folder / 'key' / 'endpoint.key'}", key_scope=key_scope)
     return data
@@ -289,7 +290,7 @@ def new_folder(folder: Path, name: str, store: SharedStore, key_scope: str = "te
 def running(
     *, purge_hours: int = 0, on: Callable[[], contextlib.AbstractContextManager[Database]] = database
 ) -> Iterator[SharedEndpoint]:
-    """All of it, ended with everything that was written. `on`: what makes its database."""
+    """Run the whole endpoint, and delete everything that was written. `on` creates its database."""
     folder = Path(tempfile.mkdtemp(prefix="shared-endpoint."))
     try:
         with contextlib.ExitStack() as stack:
@@ -306,7 +307,7 @@ def running(
                 _set(each, purge_hours=purge_hours, retention=KEEPS_ALL)
             endpoint = stack.enter_context(Endpoint.open(folders["here"]))
             made = SharedEndpoint(folder, found, objects, faults, store, balancer, endpoint)
-            made.new_tenant()  # a server that finds no tenant makes one
+            made.new_tenant()  # a server that finds no tenant creates one
             made.servers = [Server(folders[name], balancer.address) for name in ("api-1", "api-2")]
             made.workers = [Program(folders[name], ["endpoint", "work"]) for name in ("worker-1", "worker-2")]
             balancer.upstreams = [server.url for server in made.servers]
@@ -323,11 +324,11 @@ def _set(data: Path, **values: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
-# At once ------------------------------------------------------------------------------------------------------------
+# Concurrent work ----------------------------------------------------------------------------------------------------
 
 
 def together(*works: Any) -> list[Any]:
-    """Do all of it at the same moment; what each returned or raised."""
+    """Run all functions at the same moment, and return their results or errors."""
     found: list[Any] = [None] * len(works)
     gate = threading.Barrier(len(works))
 

@@ -1,4 +1,4 @@
-"""Agents that are replicated to a shared endpoint, and what has to hold there."""
+"""Agents that are replicated to a shared endpoint, and checks of what it must hold."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from support.scale.shared_endpoint import Joined, SharedEndpoint
 
 
 def living(folder: Path, tenant: Joined) -> Replicated:
-    """An agent with a first state, its second copy `home` at the balancer."""
+    """Return an agent with a first state and a remote `home` at the balancer."""
     made = Replicated(machine_in(folder))
     join(made, tenant)
     return made
 
 
 def join(agent: Replicated, tenant: Joined, *, through: str | None = None) -> None:
-    """`through` an address in front of it, instead of straight."""
+    """Register a device. `through` is the address of a proxy in front of the endpoint."""
     agent.machine.add_remote("home", through or tenant.url, token=tenant.token)
     agent.straight["home"] = agent.machine.remote()
 
 
 def a_tenant_is_whole(shared: SharedEndpoint, tenant: Tenant) -> None:
-    """Everything of every agent: bytes, digests, signatures."""
+    """Check everything of every agent: bytes, digests, signatures."""
     space = shared.endpoint.space(tenant.id)
     for agent_id in space.agent_ids():
         if space.is_sealed(agent_id):
@@ -40,7 +40,7 @@ def the_audit_is_whole(shared: SharedEndpoint) -> None:
 
 
 def everything_kept(shared: SharedEndpoint) -> Iterator[tuple[str, bytes]]:
-    """All that is left of what was sent, with a name for people: rows, objects, data folders, logs, dumps."""
+    """Yield all stored data with a description: rows, objects, data folders, logs, dumps."""
     yield "rows", shared.database.dump()
     yield "the log of the database", shared.database.log.encode()
     for path in shared.objects.kept():
@@ -51,7 +51,7 @@ def everything_kept(shared: SharedEndpoint) -> Iterator[tuple[str, bytes]]:
 
 
 def nothing_shows(shared: SharedEndpoint, *told: bytes) -> None:
-    """Whatever lies there is encrypted."""
+    """Check that all stored data is encrypted."""
     words = told or (SECRET.encode(), PHRASE.encode())
     assert [(where, word) for where, data in everything_kept(shared) for word in words if word in data] == []
 

@@ -1,8 +1,8 @@
-"""A throw-away OpenStack Swift with its S3 interface, on loopback: a real object store. Skipped with the reason without
-root or its packages.
+"""A temporary OpenStack Swift with its S3 interface, on loopback: a real object store. Tests are skipped with a reason
+without root or its packages.
 
-Swift reads `/etc/swift` and nothing else: it runs in a mount namespace of its own, in which that is a temporary folder,
-and in a process namespace, so that all of it ends when its first process does.
+Swift reads only `/etc/swift`, so it runs in a separate mount namespace in which that is a temporary folder, and in a
+process namespace, so that all its processes end with the first one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REGION = "us-east-1"
 PROGRAMS = ("swift-proxy-server", "swift-account-server", "swift-container-server", "swift-object-server", "memcached")
 PACKAGES = "python3-swift swift-proxy swift-account swift-container swift-object memcached"
 _PYTHON = "/usr/bin/python3"
-"""The one that the packages are installed for."""
+"""The Python for which the packages are installed."""
 
 _DEADLINE = 120.0
 
@@ -118,27 +118,27 @@ wait
 
 @dataclass(frozen=True)
 class SwiftServer:
-    """`address` is that of S3, path style; `folder` holds all that it keeps, below `srv`."""
+    """`address` is that of S3, path style; `folder` contains all its data below `srv`."""
 
     address: str
     folder: Path
 
     def url(self, prefix: str | None = None) -> str:
-        """A place for the settings of an endpoint, one of its own unless named."""
+        """Return a place for the settings of an endpoint, an unused one unless named."""
         return f"s3://{BUCKET}/{prefix or secrets.token_hex(8)}"
 
     def options(self, endpoint: str | None = None) -> dict[str, str]:
-        """What belongs to it, the keys in a file; `endpoint` is that of a proxy in front."""
+        """Return its options, with the keys in a file. `endpoint` is that of a proxy in front."""
         file = self.folder / "credentials"
         return {"endpoint": endpoint or self.address, "region": REGION, "credentials_file": str(file)}
 
     def kept(self) -> Iterator[Path]:
-        """Every file of every object and of every list of objects."""
+        """Yield every file of every object and of every object list."""
         return (path for path in (self.folder / "srv").rglob("*") if path.is_file())
 
 
 def reason_without() -> str | None:
-    """Why it cannot run here, None when it can."""
+    """Return why it cannot run here, or None."""
     if os.getuid() != 0:
         return "Swift needs root: it gets a namespace of its own"
     missing = [program for program in (*PROGRAMS, "unshare", "setpriv") if shutil.which(program) is None]
@@ -150,7 +150,7 @@ def reason_without() -> str | None:
 
 @contextmanager
 def running() -> Iterator[SwiftServer]:
-    """Start it, with an empty bucket, and end it with everything it wrote."""
+    """Run Swift with an empty bucket, and delete everything that it wrote."""
     reason = reason_without()
     if reason is not None:
         pytest.skip(reason)
@@ -159,7 +159,7 @@ def running() -> Iterator[SwiftServer]:
 
 
 def _answering(stack: ExitStack) -> SwiftServer:
-    """Ports are free when they are chosen; somebody may take one before five programs are up. Then others are."""
+    """Start the programs. Free ports are chosen again if one is taken before all five programs run."""
     for last in (False, False, True):
         with ExitStack() as attempt:
             folder = Path(tempfile.mkdtemp(prefix="swift-test."))
@@ -187,7 +187,8 @@ def _begun(folder: Path, memcached: int) -> subprocess.Popen[bytes]:
 
 @lru_cache(maxsize=1)
 def shared() -> SwiftServer:
-    """One for all tests of this process; starting takes seconds. Tests take a prefix each."""
+    """Return one server for all tests of this process, because starting takes seconds. Each test uses a different
+    prefix."""
     stack = ExitStack()
     server = stack.enter_context(running())
     atexit.register(stack.close)
@@ -195,13 +196,13 @@ def shared() -> SwiftServer:
 
 
 def _isolated(*command: str) -> list[str]:
-    """Ends with whoever started it, however that ends."""
+    """Return the prefix of a command that ends with this process in any case."""
     alone = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
     return ["setpriv", "--pdeathsig", "KILL", *alone, *command]
 
 
 def _configured(folder: Path) -> dict[str, int]:
-    """Write all that it reads; the port of each program."""
+    """Write the configuration, and return the port of each program."""
     names = ("account", "container", "object")
     ports = dict(zip((*names, "proxy", "memcached"), _free_ports(5), strict=True))
     for each in ("etc", "srv/d1", "cache"):
@@ -229,7 +230,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _make_bucket(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
-    """By Swift's own interface, again and again until it works: then all of it is ready."""
+    """Create the bucket through Swift's native interface, repeatedly until it works: then all programs are ready."""
     until = time.monotonic() + patience(_DEADLINE)
     while time.monotonic() < until and process.poll() is None:
         try:
@@ -247,7 +248,7 @@ def _make_bucket(port: int, process: subprocess.Popen[bytes], folder: Path) -> N
 
 
 def _asked(port: int, method: str, path: str, headers: dict[str, str]) -> str | None:
-    """The token in the answer, "" where there is none, None for an error."""
+    """Return the token in the answer, "" if there is none, None for an error."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience())
     try:
         connection.request(method, path, headers=headers)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_vault.errors import JoinInvalid
+from lifeboat_vault.errors import RemoteError
 from lifeboat_vault.remote.join_lines import JoinLine, format_join_line, is_join_line, parse_join_line
+from support.alf.raising import raises_code
 
 TOKEN = "lb_" + "example0" + "_" + "A-_z" * 10 + "abc"
 PIN = "0123456789abcdef" * 4
@@ -56,7 +57,7 @@ def test_the_slash_at_the_end_of_an_address_does_not_count() -> None:
     ],
 )
 def test_what_is_no_join_line_is_said_without_repeating_it(text: str) -> None:
-    with pytest.raises(JoinInvalid) as caught:
+    with raises_code(RemoteError.JOIN_INVALID) as caught:
         parse_join_line(text)
     assert TOKEN not in str(caught.value)
 

@@ -108,7 +108,7 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         self.lifeboat.ask_status()
         self.follow_cursor()
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         if event.get("event") == "status":
             self._show()
         elif event.get("event") in ("capture", "push", "notice") and event.get("agent") == self.lifeboat.agent_id:

@@ -54,8 +54,6 @@ against the finding under the cursor: enter goes to the place where it is put ri
 b writes a report for somebody who helps you: versions, counts and findings, and nothing that is yours.
 """
     CSS = """
-    DoctorScreen #running { display: none; }
-    DoctorScreen #running.-shown { display: block; }
     DoctorScreen #summary { height: auto; padding: 0 1; text-style: bold; display: none; }
     DoctorScreen #summary.-shown { display: block; }
     DoctorScreen #findings { height: 1fr; }
@@ -102,8 +100,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
             self.refresh_bars()
 
     def _tell(self, progress: CommandProgress) -> None:
-        if self.is_mounted:
-            self.query_one(ProgressDisplay).tell(CommandProgress(CHECKING, progress.done, progress.total))
+        self.show_progress(CommandProgress(CHECKING, progress.done, progress.total))
 
     def _show(self, examination: Examination) -> None:
         if not self.is_mounted:

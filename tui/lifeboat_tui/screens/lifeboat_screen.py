@@ -24,12 +24,13 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.documents import Document, decode_document
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_daemon.control.command_runner import CommandAnswer
+from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgress
 from lifeboat_tui.cell_text import escape_title, make_plain, truncate_text
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import DashboardLink, Tell
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, READ_ONLY, UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
+from lifeboat_tui.widgets.progress_display import ProgressDisplay
 from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.row_table import RowTable
 from lifeboat_tui.widgets.screen_bars import ConnectionBanner, KeyHint, ScreenFooter, ScreenHeader
@@ -61,9 +62,13 @@ class LifeboatScreen(Screen[None]):
     LifeboatScreen { background: $background; }
     LifeboatScreen > #body { height: 1fr; }
     LifeboatScreen > #too-small { display: none; width: 100%; height: 1fr; content-align: center middle; }
-    LifeboatScreen.-tiny > ScreenHeader, LifeboatScreen.-tiny > ScreenFooter, LifeboatScreen.-tiny > #body { display:
-    none; } LifeboatScreen.-tiny > ConnectionBanner.-shown { display: none; } LifeboatScreen.-tiny > #too-small {
-    display: block; }
+    LifeboatScreen.-tiny > ScreenHeader, LifeboatScreen.-tiny > ScreenFooter { display: none; }
+    LifeboatScreen.-tiny > #body, LifeboatScreen.-tiny > ConnectionBanner.-shown { display: none; }
+    LifeboatScreen.-tiny > #too-small { display: block; }
+    LifeboatScreen #running { display: none; }
+    LifeboatScreen #running.-shown, LifeboatScreen.-working #running { display: block; }
+    LifeboatScreen #buttons { height: 1; align-horizontal: right; }
+    LifeboatScreen #buttons Button { margin-left: 2; }
     """
 
     def __init_subclass__(cls, **options: bool) -> None:
@@ -87,7 +92,7 @@ class LifeboatScreen(Screen[None]):
     async def load(self) -> None:
         """Run the twin command and show its answer. Raises LifeboatError, which the caller shows."""
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         """Handle an event of docs/control.md. By default reload if it concerns `about`."""
 
     def why_not(self, act: str) -> str | None:
@@ -148,6 +153,11 @@ class LifeboatScreen(Screen[None]):
     def tell_user(self, text: str, *, severity: str = "information") -> None:
         """Show a notification. `severity` is information, warning or error."""
         self.notify(truncate_text(make_plain(text), LONGEST_NOTE), severity=severity, markup=False)  # type: ignore[arg-type]
+
+    def show_progress(self, progress: CommandProgress) -> None:
+        """Show a progress report of a command."""
+        if self.is_mounted:
+            self.query_one(ProgressDisplay).tell(progress)
 
     def refresh_bars(self) -> None:
         """Update header, banner and footer. Unchanged parts are not drawn again."""

@@ -70,14 +70,14 @@ class DataKeys:
         """Make the first data key of a tenant. `scope` is "tenant" or "agent".
 
         The key of `source` already exists (`key_source_registry.make_key` makes it, once); it must not be in `outside`,
-        the folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultExists.
+        the folder of the endpoint's data. Raises KeySourceRefused, KeyRevoked, VaultError.EXISTS.
         """
         if scope not in SCOPES:
             raise ValueError(f"{scope!r} is neither {' nor '.join(SCOPES)}")
         with documents.changing():
             with contextlib.suppress(errors.VaultMissing):
                 documents.read()
-                raise errors.VaultExists(f"{documents.name} holds data keys")
+                raise errors.VaultError.EXISTS(f"{documents.name} holds data keys")
             wrapping = key_source_registry.open_key_source(source, outside=outside)
             document = KeyDocument(tenant_id, wrapping.spec, scope)
             document = document.with_key(_wrapped(tenant_id, WHOLE, os.urandom(KEY_BYTES), wrapping, clock))

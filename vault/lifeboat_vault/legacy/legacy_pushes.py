@@ -15,7 +15,7 @@ from lifeboat_alf.archive.archive_documents import credentials_in_clear
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.deltas.delta_reader import DeltaReader, RecordLine
-from lifeboat_alf.errors import WrongAgent
+from lifeboat_alf.errors import ApplyError
 from lifeboat_alf.memory import memory_records, partitions
 from lifeboat_alf.memory.effective_view import SuccessorChains, effective_records, partitions_of
 from lifeboat_alf.seams.system_clock import Clock
@@ -52,8 +52,8 @@ def accept_snapshot(
     It replaces no earlier sequence. If it equals the head, nothing changes and the head is returned. `number` is the
     number at another service, which must be larger than the head's.
 
-    Raises WrongAgent, StaleBase (a Lifeboat device writes the agent), RemoteRefused (an unencrypted credential), and
-    the ArchiveError family.
+    Raises ApplyError.WRONG_AGENT, StaleBase (a Lifeboat device writes the agent), RemoteRefused (an unencrypted
+    credential), and the ArchiveError family.
     """
     _check_agent(vault, reader.sequence.agent_id)
     check_not_adopted(vault)
@@ -74,8 +74,8 @@ def accept_delta(
     `accept_snapshot`. As the client means it, these are ignored: a `create` of an existing record, changes to unknown
     ones, unknown operations, and further lines about a record that the same delta creates. A deleted record is gone.
 
-    Raises WrongAgent, StaleBase (`base` is not the head, or a Lifeboat device writes the agent), RemoteRefused, and the
-    ArchiveError family.
+    Raises ApplyError.WRONG_AGENT, StaleBase (`base` is not the head, or a Lifeboat device writes the agent),
+    RemoteRefused, and the ArchiveError family.
     """
     _check_agent(vault, reader.agent_id)
     check_not_adopted(vault)
@@ -160,7 +160,7 @@ def _commit(
 
 def _check_agent(vault: Vault, agent_id: str) -> None:
     if agent_id.lower() != vault.agent_id.lower():
-        raise WrongAgent(f"the bundle is of the agent {agent_id}, not of {vault.agent_id}")
+        raise ApplyError.WRONG_AGENT(f"the bundle is of the agent {agent_id}, not of {vault.agent_id}")
 
 
 def check_not_adopted(vault: Vault) -> None:

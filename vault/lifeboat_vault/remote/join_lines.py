@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from lifeboat_vault.errors import JoinInvalid
+from lifeboat_vault.errors import RemoteError
 
 PREFIX = "lifeboat+"
 _PIN = re.compile(r"[0-9a-f]{64}\Z")
@@ -39,29 +39,32 @@ def is_join_line(text: str) -> bool:
 
 
 def format_join_line(join: JoinLine) -> str:
-    """Return the line. Raises JoinInvalid where it could not be parsed again."""
+    """Return the line. Raises RemoteError.JOIN_INVALID where it could not be parsed again."""
     parts = urlsplit(join.url)
     userinfo = quote(join.token, safe="")
     query = f"?pin={join.pin}" if join.pin else ""
     text = f"{PREFIX}{parts.scheme}://{userinfo}@{parts.netloc}{parts.path.rstrip('/')}/{query}"
     if parse_join_line(text) != JoinLine(join.url.rstrip("/"), join.token, join.pin):
-        raise JoinInvalid("these parts do not make a join line")
+        raise RemoteError.JOIN_INVALID("these parts do not make a join line")
     return text
 
 
 def parse_join_line(text: str) -> JoinLine:
-    """Return the content of a line. Raises JoinInvalid; its message never repeats the line, which contains a token."""
+    """Return the content of a line. Raises RemoteError.JOIN_INVALID; its message never repeats the line, which contains
+    a token."""
     text = text.strip()
     if not is_join_line(text):
-        raise JoinInvalid(f"a join line begins with {PREFIX}https://")
+        raise RemoteError.JOIN_INVALID(f"a join line begins with {PREFIX}https://")
     scheme, host, path, userinfo, query = _parts(text[len(PREFIX) :])
     token, pin = unquote(userinfo), query.get("pin", [""])[0].lower()
     if scheme not in ("https", "http"):
-        raise JoinInvalid(f"a join line begins with {PREFIX}https://")
+        raise RemoteError.JOIN_INVALID(f"a join line begins with {PREFIX}https://")
     if not _TOKEN.match(token):
-        raise JoinInvalid("the join line holds no token: it may have been cut off when it was copied")
+        raise RemoteError.JOIN_INVALID("the join line holds no token: it may have been cut off when it was copied")
     if pin and not _PIN.match(pin):
-        raise JoinInvalid("the pin of the join line is not 64 hexadecimal digits: it may have been cut off")
+        raise RemoteError.JOIN_INVALID(
+            "the pin of the join line is not 64 hexadecimal digits: it may have been cut off"
+        )
     return JoinLine(f"{scheme}://{host}{path.rstrip('/')}", token, pin)
 
 
@@ -73,7 +76,7 @@ def _parts(address: str) -> tuple[str, str, str, str, dict[str, list[str]]]:
         userinfo, _, host = found.netloc.rpartition("@")
         query = parse_qs(found.query, strict_parsing=bool(found.query))
     except ValueError:
-        raise JoinInvalid("the join line is no address") from None
+        raise RemoteError.JOIN_INVALID("the join line is no address") from None
     if not found.hostname or found.fragment:
-        raise JoinInvalid("the join line names no host")
+        raise RemoteError.JOIN_INVALID("the join line names no host")
     return found.scheme.lower(), host, found.path, userinfo, query

@@ -60,10 +60,10 @@ class Vault(VaultRepairing):
         seed: bytes | None = None,
     ) -> Self:
         """Create an empty vault in `folder` atomically, sealed by `sealer`. In temporary vaults, a secret `seed` of 32
-        bytes makes the ids of equal content equal. Raises VaultExists."""
+        bytes makes the ids of equal content equal. Raises VaultError.EXISTS."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         if (folder / FILE).exists():
-            raise errors.VaultExists(f"{folder} holds a vault")
+            raise errors.VaultError.EXISTS(f"{folder} holds a vault")
         DiskBlobs(folder / BODIES, files)
         create_vault_file(folder / FILE, agent_id, files, clock, sealer, seed)
         return cls.open(folder, files=files, clock=clock, sealer=sealer)
@@ -371,9 +371,9 @@ class Vault(VaultRepairing):
         self.settle()
 
     def copy_to(self, folder: Path) -> None:
-        """Write a consistent copy into a new folder; commits wait meanwhile. Raises VaultExists."""
+        """Write a consistent copy into a new folder; commits wait meanwhile. Raises VaultError.EXISTS."""
         if (folder / FILE).exists():
-            raise errors.VaultExists(f"{folder} holds a vault")
+            raise errors.VaultError.EXISTS(f"{folder} holds a vault")
         # A vault that is not writable gets no commits meanwhile, and cannot be locked.
         with contextlib.nullcontext() if self._metadata.is_read_only else self._metadata.transaction():
             self._blobs.copy_to(folder / BODIES)

@@ -141,5 +141,5 @@ def _parsed(text: str | bytes | None, name: str) -> Any:
     try:
         return None if text is None else json.loads(text)
     except (ValueError, RecursionError, TypeError):
-        # What a parser says of it may quote it.
+        # The parser's message may quote the content.
         raise RuntimeDatabaseError(f"{name} is not JSON") from None

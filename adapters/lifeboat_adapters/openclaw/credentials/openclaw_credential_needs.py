@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.credential_types import CredentialNeed
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
-from lifeboat_adapters.openclaw.captured_config import captured_config_of
 from lifeboat_adapters.openclaw.layers.openclaw_identity import PERSONA
+from lifeboat_adapters.openclaw.openclaw_config import captured_config_of
 from lifeboat_adapters.persona import skill_needs
 from lifeboat_adapters.persona.skill_needs import SkillNeeds
 from lifeboat_alf.common.json_types import JsonObject
@@ -26,11 +26,10 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 def openclaw_credential_needs_of(files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
     """Return the needs of each capability of an identity document, without capabilities that need nothing."""
-    skills = skill_needs.declared_skill_needs(PERSONA.every_skill(files))
     values = captured_config_of(files)
-    listed = openclaw_config.get_nested(identity, "structured", "capabilities")
-    names = [openclaw_config.get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []
-    return [_need(name, skills.get(name.casefold(), SkillNeeds()), values) for name in names if name]
+    return skill_needs.list_credential_needs(
+        PERSONA.every_skill(files), identity, lambda name, skill: _need(name, skill, values)
+    )
 
 
 def _need(name: str, skill: SkillNeeds, values: JsonObject) -> CredentialNeed:

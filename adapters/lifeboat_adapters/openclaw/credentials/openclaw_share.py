@@ -177,7 +177,7 @@ def _accounts(
 def _providers(values: JsonObject, entry: JsonObject) -> Iterator[str]:
     """Return the providers of the models that an agent's entry, or the defaults for it, name."""
     defaults = openclaw_config.get_nested(values, "agents", "defaults")
-    # `models` of the defaults lists what could be used; a model of its own still falls back to the common ones.
+    # `models` of the defaults lists allowed models. An agent with a model of its own falls back to these.
     common = {name: one for name, one in (defaults if isinstance(defaults, dict) else {}).items() if name != "models"}
     if "model" in entry:
         common["model"] = openclaw_config.get_nested(common, "model", "fallbacks")

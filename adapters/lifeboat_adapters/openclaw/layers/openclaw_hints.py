@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lifeboat_adapters.contract import AgentFiles, Derivation, DerivationContext
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
-from lifeboat_adapters.openclaw.captured_config import captured_config_of
 from lifeboat_adapters.openclaw.layers import openclaw_identity, subagents
+from lifeboat_adapters.openclaw.openclaw_config import captured_config_of
 from lifeboat_adapters.persona import identity_overlay, markdown_fields, model_hints
 from lifeboat_adapters.persona.derivation_files import text_of
 from lifeboat_alf.common.json_types import JsonObject

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from lifeboat_adapters.contract import AgentFiles, Derivation, DerivationContext
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
-from lifeboat_adapters.openclaw.captured_config import captured_config_of
 from lifeboat_adapters.openclaw.layers import heartbeat, subagents
+from lifeboat_adapters.openclaw.openclaw_config import captured_config_of
 from lifeboat_adapters.persona import persona_identity, subagent_roster
 from lifeboat_alf.common.json_types import JsonObject
 

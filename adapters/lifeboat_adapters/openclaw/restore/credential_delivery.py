@@ -182,7 +182,7 @@ def _owner(installation: Installation, profile: OpenClawProfile) -> str:
     named = openclaw_config.get_nested_text(values, "agents", "defaults", "systemAgent", "agentId")
     known = openclaw_config.list_openclaw_agents(values) if values else []
     owner = named or (known[0].id if known else installation.native_id)
-    # It names a folder that a file with secrets is written into.
+    # The provider becomes part of the path of a file with secrets.
     return owner if Path(owner).name == owner else installation.native_id
 
 

@@ -11,14 +11,13 @@ from lifeboat_adapters.additive_merging import merge_dotenv
 from lifeboat_adapters.contract import HomeFileMerge, Installation, MergedHomeFile
 from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_folders, openclaw_paths, openclaw_placement
-from lifeboat_adapters.openclaw.captured_config import captured_config_of
 from lifeboat_adapters.openclaw.credentials import openclaw_auth_profiles
+from lifeboat_adapters.openclaw.openclaw_config import captured_config_of
 from lifeboat_adapters.openclaw.restore import credential_file_merging, openclaw_config_merging
 from lifeboat_adapters.openclaw.restore.openclaw_config_merging import NEW, OLD, OpenClawMergeTarget
 from lifeboat_adapters.persona.derivation_files import StateFiles
 from lifeboat_adapters.secrets import dotenv_leaves, json5_leaves
-from lifeboat_adapters.secrets.cut_paths import paths_at_offsets
-from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, paths_at_offsets
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.reason_codes import Reason
 from lifeboat_alf.states.agent_state import State

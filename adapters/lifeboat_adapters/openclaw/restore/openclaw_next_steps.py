@@ -7,6 +7,7 @@ with almost every release. Only the re-index runs without being asked for.
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_adapters.openclaw import captured_rows, gateway, openclaw_config, openclaw_databases, openclaw_paths
+from lifeboat_adapters.openclaw import captured_rows, openclaw_config, openclaw_databases, openclaw_paths
 from lifeboat_adapters.openclaw.captured_rows import DECLARED
 from lifeboat_adapters.openclaw.layers import heartbeat
 from lifeboat_adapters.persona.derivation_files import StateFiles, rows_of
@@ -84,7 +85,7 @@ def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple
             continue
         words = cron_words(row, installation.native_id)
         if words:
-            waits = gateway.find_gateway_problem(installation) if waits is None else waits
+            waits = find_gateway_problem(installation) if waits is None else waits
             step = _step(installation, f"Schedule {row.get('name') or row.get('job_id')}", "cron", "add", *words)
             yield replace(step, waits=waits)
 
@@ -181,3 +182,26 @@ def _keywords(row: JsonObject) -> str:
 
 def _ask(installation: Installation, title: str, message: str) -> NextStep:
     return _step(installation, title, "agent", "--agent", installation.native_id, "--message", message)
+
+
+PORT = 18789
+"""The port of the gateway unless the configuration sets another one."""
+
+NOT_RUNNING = "OpenClaw's gateway is not running; start it first: openclaw gateway run"
+_SECONDS = 1.0
+
+
+def find_gateway_problem(installation: Installation) -> str:
+    """Return why commands that need the gateway would fail, "" when it answers or runs on another machine."""
+    try:
+        values = openclaw_config.read_config_or_backup(installation.config) if installation.config is not None else {}
+    except AdapterError:
+        return ""
+    if openclaw_config.get_nested_text(values, "gateway", "mode") == "remote":
+        return ""
+    port = openclaw_config.get_nested(values, "gateway", "port")
+    try:
+        with socket.create_connection(("127.0.0.1", port if isinstance(port, int) else PORT), _SECONDS):
+            return ""
+    except (OSError, OverflowError):
+        return NOT_RUNNING

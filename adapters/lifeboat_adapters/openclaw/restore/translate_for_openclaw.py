@@ -110,13 +110,13 @@ class _OpenClawTranslation:
         return self._variable(use, credential)
 
     def _provider(self, use: CredentialUse, credential: ForeignCredential) -> Place:
-        # Of a provider that ZeroClaw knows only by its address the name is what the address is called.
+        # ZeroClaw may know a provider only by its address; then its name is that of the address.
         own = use.name == "custom" and use.account != DEFAULT
         provider = use.account if own else _PROVIDERS.get(use.name, use.name)
         account = DEFAULT if own else use.account
         profile = {**_profile(use, credential), "provider": provider}
         if not self._is_old and self._installation.program is None and profile["type"] == "api_key":
-            # Only the program writes into its store; a variable is read without it.
+            # Only the program can write to its store. A variable works without the program.
             return self._named(f"{config_name_of(provider).replace('-', '_').upper()}_API_KEY", credential.value)
         id = f"{provider}:{account}"
         if id in self._profiles:

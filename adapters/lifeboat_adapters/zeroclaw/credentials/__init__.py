@@ -1,1 +1,1 @@
-"""Where ZeroClaw keeps credentials, and how it encrypts them."""
+"""Find ZeroClaw's credentials, and encrypt and decrypt them."""

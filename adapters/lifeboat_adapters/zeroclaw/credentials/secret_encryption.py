@@ -1,8 +1,9 @@
-"""How ZeroClaw spells a secret: `enc2:` (ChaCha20-Poly1305), `enc:` (until February 2026), a reference, or plain text.
+"""Decode and encode secrets as ZeroClaw spells them: `enc2:` (ChaCha20-Poly1305), `enc:` (until February 2026), a
+reference, or plain text.
 
-`enc2:` is followed by the hexadecimal of nonce (12 bytes), ciphertext and tag (16 bytes), without associated data;
-`enc:` by that of the text xored with the key over and over. The key is the 32 bytes that `.secret_key` beside the
-configuration spells in hexadecimal.
+`enc2:` is followed by nonce (12 bytes), ciphertext and tag (16 bytes) in hexadecimal, without associated data. `enc:`
+is followed by the text, xored with the repeated key. The key is 32 bytes, in hexadecimal in `.secret_key` beside the
+configuration.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from lifeboat_adapters.zeroclaw import zeroclaw_paths
 PREFIX = "enc2:"
 LEGACY_PREFIX = "enc:"
 REFERENCE_PREFIX = "op://"
-"""What begins so says where 1Password keeps the secret."""
+"""The prefix of a reference to a secret in 1Password."""
 
 _NONCE = crypto_aead_chacha20poly1305_ietf_NPUBBYTES
 _TAG = crypto_aead_chacha20poly1305_ietf_ABYTES
@@ -38,7 +39,8 @@ _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 
 
 class UnreadableSecret(SecretsError):
-    """An encrypted value cannot be read: `damaged` ones by nobody, others beside their own key."""
+    """An encrypted value cannot be decrypted. A `damaged` value cannot be decrypted with any key, others with their own
+    key."""
 
     code = "unreadable_secret"
 
@@ -48,23 +50,23 @@ class UnreadableSecret(SecretsError):
 
 
 class BadSecretKey(SecretsError):
-    """`.secret_key` is there and is no key."""
+    """`.secret_key` exists and does not hold a key."""
 
     code = "bad_secret_key"
 
 
 def is_encrypted_secret(value: str) -> bool:
-    """Whether a value says something only beside the key."""
+    """Return whether a value can be read with the key only."""
     return value.startswith((PREFIX, LEGACY_PREFIX))
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value says where a secret is kept, and is none itself."""
+    """Return whether a value is only a reference to a secret."""
     return value.startswith(REFERENCE_PREFIX)
 
 
 def decrypt_secret(value: str, key: bytes | None) -> str:
-    """What ZeroClaw reads from a value: references and plain text are what they are. Raises UnreadableSecret."""
+    """Return the value that ZeroClaw reads. References and plain text stay as they are. Raises UnreadableSecret."""
     if not is_encrypted_secret(value):
         return value
     prefix = PREFIX if value.startswith(PREFIX) else LEGACY_PREFIX
@@ -79,19 +81,19 @@ def decrypt_secret(value: str, key: bytes | None) -> str:
 
 
 def encrypt_secret(value: str, key: bytes, nonce: bytes | None = None) -> str:
-    """`enc2:` of a text. `nonce` (12 bytes) is drawn at random unless it is given."""
+    """Encrypt a text as `enc2:`. `nonce` (12 bytes) is random unless it is given."""
     nonce = secrets.token_bytes(_NONCE) if nonce is None else nonce
     sealed = crypto_aead_chacha20poly1305_ietf_encrypt(value.encode("utf-8", "replace"), None, nonce, key)
     return f"{PREFIX}{(nonce + sealed).hex()}"
 
 
 def new_key() -> bytes:
-    """A key, as the bytes of its file."""
+    """Return a new key, as the bytes of its file."""
     return secrets.token_bytes(_KEY).hex().encode()
 
 
 def parse_key_file(data: bytes) -> bytes:
-    """The key that the bytes of a key file spell. Raises BadSecretKey."""
+    """Parse the bytes of a key file. Raises BadSecretKey."""
     text = data.decode("ascii", "replace").strip()
     if len(text) != 2 * _KEY or _HEX.fullmatch(text) is None:
         raise BadSecretKey(f"{zeroclaw_paths.SECRET_KEY} is not a key: {2 * _KEY} hexadecimal digits were expected")
@@ -99,8 +101,8 @@ def parse_key_file(data: bytes) -> bytes:
 
 
 def read_key_file(folder: Path) -> bytes | None:
-    """The bytes of the key file in the folder of the configuration, None when there is none. Links are refused, as
-    ZeroClaw refuses them. Raises BadSecretKey, also for a file that cannot be read."""
+    """Return the bytes of the key file in the folder of the configuration, None when there is none. Links are refused,
+    as in ZeroClaw. Raises BadSecretKey, also for a file that cannot be read."""
     path = folder / zeroclaw_paths.SECRET_KEY
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -119,7 +121,7 @@ def read_key_file(folder: Path) -> bytes | None:
 
 
 def read_key(folder: Path) -> bytes | None:
-    """The key beside a configuration, None when there is none. Raises BadSecretKey."""
+    """Return the key beside a configuration, None when there is none. Raises BadSecretKey."""
     data = read_key_file(folder)
     return None if data is None else parse_key_file(data)
 

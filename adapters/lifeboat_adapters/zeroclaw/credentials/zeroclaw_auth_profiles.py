@@ -1,4 +1,5 @@
-"""Auth profiles: what ZeroClaw signs in to its model providers with, apart from keys in its configuration.
+"""Read auth profiles: the credentials with which ZeroClaw signs in to its model providers, apart from keys in its
+configuration.
 
 `auth-profiles.json`: {"schema_version": 1, "active_profiles": {provider: id}, "profiles": {"<provider>:<name>":
 {"model_provider", "profile_name", "kind": oauth | token, "access_token", "refresh_token", "id_token", "token",
@@ -18,27 +19,27 @@ from lifeboat_alf.common.json_types import JsonObject
 TOKEN = "token"
 LOGIN = ("access_token", "refresh_token", "id_token")
 MEMBERS = tuple((name,) for name in (*LOGIN, TOKEN))
-"""Where in a profile stands what signs in."""
+"""The fields of a profile that hold its tokens."""
 
 OAUTH = "oauth"
 
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawProfile:
-    """One profile: `values` is the object as it stands in the file."""
+    """One profile. `values` is the object as it stands in the file."""
 
     id: str
     values: JsonObject
 
     @property
     def provider(self) -> str:
-        """Whom it is for; of an object that does not say, what stands before the colon in its id."""
+        """Return the provider of a profile: the named one, otherwise the part of its id before the colon."""
         named = self.values.get("model_provider") or self.values.get("provider")
         return named if isinstance(named, str) else self.id.partition(":")[0]
 
     @property
     def is_login(self) -> bool:
-        """Whether it has tokens that are renewed, which are one credential together."""
+        """Return whether the profile has renewable tokens, which form one credential together."""
         return self.values.get("kind") == OAUTH or any(isinstance(self.values.get(name), str) for name in LOGIN)
 
     @property
@@ -47,7 +48,7 @@ class ZeroClawProfile:
 
 
 def parse_profiles(data: bytes) -> JsonObject:
-    """The file as an object. Raises ValueError."""
+    """Parse the file as an object. Raises ValueError."""
     try:
         found = json.loads(data.decode("utf-8-sig"))
     except RecursionError:
@@ -58,7 +59,7 @@ def parse_profiles(data: bytes) -> JsonObject:
 
 
 def profiles_in_file(data: bytes) -> dict[str, ZeroClawProfile]:
-    """The profiles of the file by id; an entry that is no object is left out. Raises UnparsableSecrets."""
+    """Return the profiles of the file by id. Entries that are no objects are skipped. Raises UnparsableSecrets."""
     try:
         listed = parse_profiles(data).get("profiles")
     except ValueError:
@@ -68,7 +69,7 @@ def profiles_in_file(data: bytes) -> dict[str, ZeroClawProfile]:
 
 
 def normalize_timestamp(value: Any) -> str | None:
-    """A time as archives spell it, None for what is no time."""
+    """Return a time as archives spell it, None for any other value."""
     try:
         return times.to_text(times.parse_time(value)) if isinstance(value, str) else None
     except (ValueError, OverflowError):

@@ -1,4 +1,5 @@
-"""Which capability needs which credential: what a skill declares, and what is configured under its name."""
+"""Determine which capability needs which credential, from the declarations of skills and the configuration under their
+names."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.credential_types import CredentialNeed
 from lifeboat_adapters.persona import skill_needs
 from lifeboat_adapters.persona.skill_needs import SkillNeeds
-from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
+from lifeboat_adapters.zeroclaw import zeroclaw_paths
 from lifeboat_adapters.zeroclaw.layers.zeroclaw_identity import PERSONA
 from lifeboat_alf.common.json_types import JsonObject
 
@@ -14,11 +15,8 @@ _ABOVE = ("", "mcp.servers.", "mcp_servers.", "skills.", "skills.entries.", "pro
 
 
 def zeroclaw_credential_needs_of(files: AgentFiles, identity: JsonObject) -> list[CredentialNeed]:
-    """What each capability of an identity document needs. ALF §3.2.6."""
-    skills = skill_needs.declared_skill_needs(PERSONA.every_skill(files))
-    listed = zeroclaw_config.get_nested(identity, "structured", "capabilities")
-    names = [zeroclaw_config.get_nested_text(each, "name") for each in listed] if isinstance(listed, list) else []
-    return [_need(name, skills.get(name.casefold(), SkillNeeds())) for name in names if name]
+    """Return the needs of each capability of an identity document (ALF §3.2.6)."""
+    return skill_needs.list_credential_needs(PERSONA.every_skill(files), identity, _need)
 
 
 def _need(name: str, skill: SkillNeeds) -> CredentialNeed:

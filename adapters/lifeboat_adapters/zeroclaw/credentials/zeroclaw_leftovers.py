@@ -1,5 +1,8 @@
-"""What upgrades and backups leave behind with secrets in clear. None of it is captured: it is a copy of what is or was.
-Its secrets are known all the same, and a person is told that it lies there."""
+"""Find files with secrets in plain text that upgrades and backups leave behind.
+
+None of them is captured: they are copies of present or former files. Their secrets are cut elsewhere all the same, and
+the user is told about the files.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from lifeboat_adapters.zeroclaw import zeroclaw_paths
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption, zeroclaw_secrets
 
 MOST = 500
-"""Files. Whoever lays down more does not do it by upgrading."""
+"""The number of files that are searched. No upgrade leaves more behind."""
 
 _CONFIGS = ("config.toml.*", "config.toml-*", "config.*.toml", "config.bak")
 _LOGINS = ("auth-profiles.json.*", "auth-*-pending.json")
@@ -23,7 +26,7 @@ _ADVICE = "it may go as soon as `zeroclaw doctor` finds nothing wrong"
 
 
 def zeroclaw_leftover_files(installation: Installation) -> list[Path]:
-    """Files that are not captured and whose secrets are known."""
+    """Return the files that are not captured and whose secrets are cut elsewhere."""
     home = installation.state_dir
     if home is None:
         return []
@@ -36,7 +39,8 @@ def zeroclaw_leftover_files(installation: Installation) -> list[Path]:
 
 
 def secrets_in_zeroclaw_leftovers(installation: Installation) -> Iterator[FileSecret]:
-    """The secrets in all of them, and the key that opens the configuration's: its text is in no archive either."""
+    """Yield the secrets in all of these files, and the key that decrypts the configuration. The key must not be in an
+    archive either."""
     for file in zeroclaw_leftover_files(installation):
         yield from zeroclaw_secrets.decrypt_found_secrets(installation, _secrets_in(file, installation) or [])
     if installation.state_dir is None:
@@ -53,7 +57,7 @@ def secrets_in_zeroclaw_leftovers(installation: Installation) -> Iterator[FileSe
 
 
 def find_zeroclaw_leftovers(installation: Installation) -> Iterator[LeftoverSecretFile]:
-    """The files in which a secret stands in clear, or may stand because they do not parse."""
+    """Yield the files that contain a secret in plain text, or may contain one because they do not parse."""
     for file in zeroclaw_leftover_files(installation):
         found = _secrets_in(file, installation)
         if found is None or any(not secret_encryption.is_encrypted_secret(secret.value) for secret in found):
@@ -63,7 +67,7 @@ def find_zeroclaw_leftovers(installation: Installation) -> Iterator[LeftoverSecr
 
 
 def _secrets_in(file: Path, installation: Installation) -> list[FileSecret] | None:
-    """None where nobody can say."""
+    """Return the secrets in a file, None when the file does not parse."""
     name = file.name
     if fnmatchcase(name, "auth-*"):
         name = zeroclaw_paths.AUTH_PROFILES

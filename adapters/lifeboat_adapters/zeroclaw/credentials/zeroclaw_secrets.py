@@ -1,7 +1,8 @@
-"""Which files of ZeroClaw hold credentials, whom each is for, and which belong to this machine (ALF §3.4.2, §8.3).
+"""Find credentials in files of ZeroClaw, with the service of each, and mark those bound to this machine (ALF §3.4.2,
+§8.3).
 
-A value is a secret when it is encrypted, or when its name says so: early releases left the tokens of channels in clear.
-References (`op://`) say where a secret is kept, and stay. What opens this gateway is bound to this machine.
+A value is a secret when it is encrypted, or when its name says so: early releases stored the tokens of channels in
+plain text. References (`op://`) only name a secret and stay. Credentials of this gateway are bound to this machine.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ GATEWAY = "zeroclaw-gateway"
 OTP_SECRET = "otp-secret"
 WEBAUTHN = "webauthn_credentials.json"
 PROVIDER = "model-provider"
-"""The service of a key that is for whichever provider is the default one, where the file does not say which."""
+"""The service of a key for the default provider, where the file does not name the provider."""
 
 _CONFIG = re.compile(r"config\.toml([.-].*)?")
 _DOTENV = re.compile(r"\.env(\.(?!example|sample|template)[\w.-]+)?")
 _NAMES = {"db_url": "custom", "webhook_key": "webhook_secret", "recovery_key": "custom", "nsec": "ssh_key"}
-"""Fields that ZeroClaw encrypts and whose names say nothing elsewhere."""
+"""Fields that ZeroClaw encrypts although their names do not sound like secrets."""
 
 _GIVEN_TO_PROGRAMS = frozenset(("env", "headers", "extra_headers", "http_headers", "secrets"))
 _SETTING = re.compile(
     r"(?i).*(?:path|home|dir|url|host|port|level|lang|accept|content-type|user-agent|debug|env|mode|referer|title)"
 )
 _LEAST_GIVEN = 8
-"""Characters. What is shorter in the environment of a program is a setting."""
+"""Characters. Shorter values in the environment of a program are settings."""
 _LARGEST = 4 << 20
-"""Bytes. What is larger is no configuration, and reading it value by value would stop a capture."""
+"""Bytes. A larger file is no configuration, and reading it value by value would block a capture."""
 
 _NAMED_BY_THE_NEXT: tuple[Path, ...] = (
     ("providers", "models"),
@@ -53,8 +54,8 @@ _DEFAULTS = ("default_provider", "default_model_provider", "model_provider")
 
 
 def find_zeroclaw_secrets(path: str, data: bytes) -> list[FileSecret] | None:
-    """Spans to cut in a file, by archive path; None when such a file never holds secrets of its own. Encrypted values
-    are what they are in the file: see `decrypt_found_secrets`. Raises UnparsableSecrets."""
+    """Return the spans to cut in a file, by archive path, None for a file that never holds secrets of its own.
+    Encrypted values are returned as they stand in the file (see `decrypt_found_secrets`). Raises UnparsableSecrets."""
     if path.startswith(zeroclaw_paths.DATABASES):
         return _in_rows(path, data)
     if not path.startswith((zeroclaw_paths.HOME, zeroclaw_paths.RAW)):
@@ -87,7 +88,7 @@ def _in_home(name: str, data: bytes) -> list[FileSecret] | None:
 
 
 def decrypt_found_secrets(installation: Installation, secrets: list[FileSecret]) -> list[FileSecret]:
-    """Secrets with what ZeroClaw reads from them; those that cannot be read on this machine are `locked`."""
+    """Implement `CredentialSupport.decrypt`."""
     if not any(secret_encryption.is_encrypted_secret(secret.value) for secret in secrets):
         return secrets
     try:
@@ -108,7 +109,7 @@ def _opened(secret: FileSecret, key: bytes | None) -> FileSecret:
 
 
 def secrets_in_config(name: str, data: bytes) -> list[FileSecret]:
-    """The secrets of a `config.toml`, or of a copy of one. Raises UnparsableSecrets."""
+    """Return the secrets of a `config.toml`, or of a copy of one. Raises UnparsableSecrets."""
     _check_size(data)
     leaves = toml_leaves.scan_toml(data)
     provider = _default_provider(leaves)
@@ -122,7 +123,7 @@ def secrets_in_config(name: str, data: bytes) -> list[FileSecret]:
 
 
 def credential_type_of_setting(leaf: ParsedLeaf) -> str | None:
-    """The credential type of a configured value that is a secret, None of any other."""
+    """Return the credential type of a configured value, None when it is no secret."""
     text = secret_names.secret_text_of(leaf)
     if not text or secret_encryption.is_reference(text):
         return None
@@ -135,14 +136,15 @@ def credential_type_of_setting(leaf: ParsedLeaf) -> str | None:
 
 
 def _is_given_to_a_program(leaf: ParsedLeaf) -> bool:
-    """A value in the environment or the headers of a tool: most are keys, under whatever name the tool asks for."""
+    """Return whether a value is in the environment or the headers of a tool. Most of them are keys, under any name that
+    the tool asks for."""
     if len(leaf.path) < 2 or leaf.path[-2] not in _GIVEN_TO_PROGRAMS or secret_names.is_reference(str(leaf.value)):
         return False
     return len(str(leaf.value)) >= _LEAST_GIVEN and _SETTING.fullmatch(str(leaf.path[-1])) is None
 
 
 def service_of_zeroclaw_setting(leaf: ParsedLeaf, provider: str = PROVIDER) -> str:
-    """The service a configured secret is for, from its place; `provider` is the default provider's name."""
+    """Return the service of a configured secret, from its place. `provider` is the name of the default provider."""
     if leaf.path[:1] == ("gateway",):
         return GATEWAY
     if leaf.path in (("api_key",), ("providers", "api_key")) or leaf.path[:2] == ("reliability", "api_keys"):
@@ -164,7 +166,8 @@ def _default_provider(leaves: list[ParsedLeaf]) -> str:
 
 
 def _in_profiles(name: str, data: bytes) -> list[FileSecret]:
-    """The secrets of `auth-profiles.json`: one credential for each profile, a login with its tokens together."""
+    """Find the secrets of `auth-profiles.json`: one credential for each profile, with all tokens of a login
+    together."""
     _check_size(data)
     leaves = json5_leaves.scan_json5(data)
     listed = zeroclaw_auth_profiles.profiles_in_file(data)
@@ -203,8 +206,8 @@ def _kind_in_profile(leaf: ParsedLeaf) -> str | None:
 
 
 def _in_rows(path: str, data: bytes) -> list[FileSecret]:
-    """The secrets in rows of a database, each line a JSON object: fields whose names say so, and in a scheduled command
-    what looks like one."""
+    """Find the secrets in rows of a database, where each line is a JSON object: fields with names for secrets, and in a
+    scheduled command text that looks like a secret."""
     name = path.removeprefix(zeroclaw_paths.DATABASES).removesuffix(".jsonl")
     found: list[FileSecret] = []
     at = 0
@@ -221,7 +224,8 @@ def _in_rows(path: str, data: bytes) -> list[FileSecret]:
 
 
 def _named(line: bytes) -> Iterator[tuple[ParsedLeaf, str]]:
-    """The values of a row that are secrets by their names. The name of a row itself (`key`, `session_key`) is none."""
+    """Return the values of a row that are secrets by their names. The name of a row itself (`key`, `session_key`) is no
+    secret."""
     if not line.strip():
         return
     for leaf in json5_leaves.scan_json5(line):

@@ -1,7 +1,7 @@
-"""One agent's share of what several agents of an installation have in common: configuration, logins, variables.
+"""Compute one agent's share of what several agents of an installation have in common: configuration, logins, variables.
 
-To an agent belongs what its table names: its model provider, channels, profiles, bundles and jobs, and the groups of
-peers that name it. The default agent also has what belongs to nobody else, and alone the gateway.
+An agent owns what its table names: its model provider, channels, profiles, bundles and jobs, and the groups of peers
+that name it. The default agent also owns everything without another owner, and it alone owns the gateway.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Named = tuple[str, ...]
 """A table that an agent may name: ("channels", "telegram", "work"), ("risk_profiles", "strict")."""
 
 UNKNOWN = "unknown"
-"""The mark of a configuration that cannot be read: nobody can say whose the rest is, so none of it is taken."""
+"""The mark of a configuration that cannot be read. Then the owner of the common files is unknown, so none of them is
+captured."""
 
 _OF_EVERYBODY = frozenset(("memory", "schema_version", "secrets"))
 DEPTHS = {
@@ -42,7 +43,7 @@ DEPTHS = {
     "skill_bundles": 2,
     "storage": 3,
 }
-"""Parts of the configuration that hold tables with names, and how long the path of such a table is."""
+"""Parts of the configuration that hold tables with names, and the length of the path of such a table."""
 _KINDS = {
     "channels": "channels",
     "cron_jobs": "cron",
@@ -58,7 +59,7 @@ _SKILLS = re.compile(r"shared/skills/([^/]+)/.*")
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawShare:
-    """The share of `agent`. `mine` and `theirs` are what it and the others name."""
+    """The share of `agent`. `mine` and `theirs` are the tables that it and the others name."""
 
     agent: str
     default: bool
@@ -67,7 +68,7 @@ class ZeroClawShare:
     theirs: frozenset[Named]
 
     def facts(self) -> list[Any]:
-        """Everything that the share is found by, as JSON."""
+        """Return everything that determines the share, as JSON."""
         return [self.agent, self.default, sorted(self.others), sorted(self.mine), sorted(self.theirs)]
 
     def has(self, named: Named) -> bool:
@@ -79,13 +80,14 @@ class ZeroClawShare:
         return name in _types(self.mine) or (self.default and name not in _types(self.theirs))
 
     def has_variable(self, name: str) -> bool:
-        """`ANTHROPIC_API_KEY` is for the provider anthropic, `TELEGRAM_BOT_TOKEN` for a channel."""
+        """Return whether a variable is for this agent: `ANTHROPIC_API_KEY` is for the provider anthropic,
+        `TELEGRAM_BOT_TOKEN` for a channel."""
         return _is_for(name, self.mine) or (self.default and not _is_for(name, self.theirs))
 
 
 def share_of(values: JsonObject, alias: str) -> ZeroClawShare | None:
-    """The share of an agent in a configuration, None when it is the only one. One that only has a folder there, beside
-    others that are configured, has a share of nothing."""
+    """Return the share of an agent in a configuration, None when it is the only one. An agent that has only a folder
+    there, beside configured agents, has an empty share."""
     agents = {agent.alias: agent.values for agent in zeroclaw_config.list_zeroclaw_agents(values)}
     if zeroclaw_config.schema_version_of(values) >= zeroclaw_config.CURRENT_SCHEMA and zeroclaw_config.get_nested(
         values, "agents"
@@ -106,13 +108,13 @@ def share_of(values: JsonObject, alias: str) -> ZeroClawShare | None:
 
 
 def zeroclaw_sharing_mark(values: JsonObject, alias: str) -> str:
-    """See `contract.Installation.sharing`."""
+    """Return `Installation.sharing`: a digest of everything that determines the share of an agent."""
     found = share_of(values, alias)
     return "" if found is None else hashlib.sha256(json_codec.encode_json(found.facts())).hexdigest()[:32]
 
 
 def share_of_zeroclaw_file(installation: Installation, path: str, data: bytes) -> bytes | None:
-    """See `contract.Adapter.share`. A file of which a part is left out is written anew, always in the same way."""
+    """Implement `Adapter.share`. If part of a file is left out, the rest is always written in the same way."""
     if not path.startswith(zeroclaw_paths.HOME) or not installation.sharing or installation.config is None:
         return data
     mine = share_of(_known(installation), installation.native_id)
@@ -143,7 +145,7 @@ def _share_of_file(name: str, data: bytes, mine: ZeroClawShare) -> bytes | None:
 
 
 def share_of_zeroclaw_config(values: JsonObject, mine: ZeroClawShare) -> JsonObject:
-    """The share of a configuration."""
+    """Return the share of a configuration."""
     kept: JsonObject = {}
     for name, value in values.items():
         if name in DEPTHS:
@@ -155,8 +157,8 @@ def share_of_zeroclaw_config(values: JsonObject, mine: ZeroClawShare) -> JsonObj
 
 
 def _tables(value: Any, path: Named, mine: ZeroClawShare) -> Any:
-    """The named tables below a path that are the agent's; what stands beside them is the default agent's. An empty one
-    counts: ZeroClaw runs no agent whose profile is not there."""
+    """Return the named tables below a path that are the agent's. Values beside them are the default agent's. An empty
+    table counts: ZeroClaw runs no agent whose profile is missing."""
     if len(path) == DEPTHS[path[0]]:
         return value if mine.has(path) else None
     if not isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""ZeroClaw's databases: memories, and durable rows of the others."""
+"""Read ZeroClaw's databases: memories, and durable rows of the others."""

@@ -1,4 +1,4 @@
-"""`brain.db`: where it is, whose rows are whose, and which columns it has. Nothing is written and nothing left
+"""Locate and read `brain.db`: its path, the owner of its rows, and its columns. Nothing is written, and nothing is left
 beside it."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lifeboat_adapters.zeroclaw import zeroclaw_folders, zeroclaw_paths
 TABLE = "memories"
 VECTOR, OWNER = "embedding", "agent_id"
 FIX = "zeroclaw memory stats"
-"""What opens the database and closes it properly."""
+"""The command that opens the database and closes it properly."""
 
 _REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
 
@@ -28,8 +28,8 @@ def brain_path_of(installation: Installation) -> Path:
 
 
 def memory_store(installation: Installation) -> MemoryTable | None:
-    """The memories of one agent; None when it keeps none as rows. Rows that stand there from before another backend
-    was chosen are carried as well.
+    """Return the memories of one agent, None when it keeps none as rows. Rows from before another backend was chosen
+    are included.
 
     Raises RuntimeDatabaseError for a database that cannot be read now, DatabaseAbsent where there should be one.
     """
@@ -45,7 +45,8 @@ def memory_store(installation: Installation) -> MemoryTable | None:
 
 
 def read_brain(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]], grounds: Guarded) -> Iterator[Found]:
-    """What is read of the database, in one transaction. Raises RuntimeDatabaseError, also for one that is empty."""
+    """Yield what `read` reads of the database, in one transaction. Raises RuntimeDatabaseError, also for an empty
+    database."""
     try:
         if path.stat().st_size == 0:
             raise RuntimeDatabaseError(f"{path} is empty (0 bytes)", fix=FIX)
@@ -55,7 +56,7 @@ def read_brain(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]
 
 
 def memory_table_of(connection: sqlite3.Connection, path: Path, aliases: tuple[str, ...]) -> MemoryTable:
-    """The memories of an agent in an open database. Raises RuntimeDatabaseError for one without such a table."""
+    """Return the memories of an agent in an open database. Raises RuntimeDatabaseError when it has no such table."""
     columns, _ = columns_of(connection, TABLE)
     missing = [name for name in _REQUIRED if name not in columns]
     if not columns or missing:
@@ -75,15 +76,16 @@ def memory_table_of(connection: sqlite3.Connection, path: Path, aliases: tuple[s
 
 
 def owned_rows_condition(connection: sqlite3.Connection, aliases: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The condition that chooses an agent's rows, and its parameters. Rows of nobody are the default agent's: so does
-    ZeroClaw's own migration."""
+    """Return the condition that selects an agent's rows, and its parameters. Rows without an owner are the default
+    agent's, as in ZeroClaw's own migration."""
     ids = tuple(id for alias in aliases if (id := find_agent_id(connection, alias)) is not None)
     conditions = [f"{OWNER} = ?"] * len(ids) + [f"{OWNER} IS NULL"] * (zeroclaw_paths.DEFAULT_ALIAS in aliases)
     return (f"({' OR '.join(conditions)})" if conditions else "0", ids)
 
 
 def find_agent_id(connection: sqlite3.Connection, alias: str) -> str | None:
-    """What rows call an agent; None for one that has no rows yet. Raises RuntimeDatabaseError where nobody can say."""
+    """Return the id of an agent in its rows, None when it has no rows yet. Raises RuntimeDatabaseError when the id is
+    unknown."""
     if not columns_of(connection, "agents")[0]:
         raise RuntimeDatabaseError("the memories name their agents, but there is no table of agents", fix=FIX)
     found = connection.execute("SELECT id FROM agents WHERE alias = ?", (alias,)).fetchone()
@@ -91,7 +93,7 @@ def find_agent_id(connection: sqlite3.Connection, alias: str) -> str | None:
 
 
 def _model(connection: sqlite3.Connection) -> VectorModel | None:
-    """What computed the vectors: known since v0.8.3."""
+    """Return the model of the vectors, which is known since v0.8.3."""
     if not {"key", "value"} <= set(columns_of(connection, "memory_meta")[0]):
         return None
     meta = dict(connection.execute("SELECT key, value FROM memory_meta"))

@@ -1,7 +1,7 @@
-"""Durable rows of ZeroClaw's databases but the memories themselves: each database read in one transaction.
+"""Read durable rows of ZeroClaw's databases except the memories. Each database is read in one transaction.
 
-All agents of an installation share its databases. Rows that name an agent are that agent's; what names nobody belongs
-to the first agent, which is called `default` unless somebody renamed it.
+All agents of an installation share its databases. Rows that name an agent are that agent's. Rows without a name belong
+to the first agent, which is called `default` unless the user renamed it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Where = tuple[str, tuple[str, ...]]
 
 CRON, KNOWLEDGE, SESSIONS = "cron/jobs.db", "knowledge.db", "sessions/sessions.db"
 STRANDED = "stranded"
-"""Marks a job of a database in which ZeroClaw does not look any more: its own upgrade moved it there."""
+"""Marks a job in a database that ZeroClaw does not read any more, because its own upgrade moved the job there."""
 
 _ALL: Where = ("1", ())
 _NONE: Where = ("0", ())
@@ -37,8 +37,8 @@ _OF_TURNS = ("state", "turn_id", "turn_started_at")
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawSources:
-    """The databases of an agent; those that are not there are None. `is_first`: what names nobody is this agent's. In
-    `grounds` no link to one of them is followed."""
+    """The databases of an agent, None for those that do not exist. `is_first` says that rows without an owner are this
+    agent's. Below `grounds` no link to a database is followed."""
 
     brain: Path | None
     knowledge: Path | None
@@ -73,10 +73,11 @@ def zeroclaw_sources_of(installation: Installation) -> ZeroClawSources:
 
 
 def read_zeroclaw_rows(installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
-    """Every durable row of one agent, by file and key. Jobs left behind are always among them: they run nowhere.
+    """Yield every durable row of one agent, by file and key. Stranded jobs are always included, because they run
+    nowhere.
 
-    Raises RuntimeDatabaseError when a database cannot be read whole now, DatabaseAbsent when that of its memories is
-    not there, RuntimeConfigError when nobody can say what is this agent's.
+    Raises RuntimeDatabaseError when a database cannot be read completely now, DatabaseAbsent when that of its memories
+    is missing, RuntimeConfigError when the owner of rows is unknown.
     """
     zeroclaw_folders.read_config(installation)
     found = zeroclaw_sources_of(installation)
@@ -95,8 +96,8 @@ def read_zeroclaw_rows(installation: Installation, *, transcripts: bool, cron: b
 
 
 def find_zeroclaw_row_problem(installation: Installation, path: str, data: bytes) -> str:
-    """See `contract.Adapter.unreadable_rows`. That of the memories is named by `read_zeroclaw_rows`; a job that was
-    left behind and whose database is gone was put back or given up."""
+    """Implement `DatabaseSupport.unreadable_rows`. `read_zeroclaw_rows` reports the database of the memories. A
+    stranded job whose database is missing was put back or given up."""
     data_folder, table = zeroclaw_folders.data_folder(installation), PurePosixPath(path).stem
     if path.startswith(zeroclaw_paths.KNOWLEDGE):
         return problem_of_table(
@@ -114,7 +115,8 @@ def find_zeroclaw_row_problem(installation: Installation, path: str, data: bytes
 
 
 def read_jobs(installation: Installation, found: ZeroClawSources) -> Iterator[RuntimeRow]:
-    """Scheduled jobs that are no part of the configuration. Those left behind are marked, unless they were put back."""
+    """Yield scheduled jobs that are not part of the configuration. Stranded jobs are marked, unless they
+    were put back."""
     alias, known = installation.native_id, set()
     if found.cron is not None:
         for row in _read(found.cron, lambda opened: _of_cron(opened, alias, is_first=found.is_first), found.grounds):
@@ -137,7 +139,8 @@ def _there(path: Path, grounds: GuardedFolders) -> Path | None:
 
 
 def _knowledge(installation: Installation, values: JsonObject) -> Path:
-    """Where the knowledge graph stands: as configured, else in the home, else (without one) in the workspace."""
+    """Return the path of the knowledge graph: as configured, otherwise in the home, otherwise in a workspace without a
+    home."""
     home = installation.state_dir or installation.workspace
     named = zeroclaw_config.get_nested_text(values, "knowledge", "db_path")
     return home / zeroclaw_folders.expand_user_path(named, home.parent) if named else home / KNOWLEDGE
@@ -187,14 +190,14 @@ def _of_transcripts(connection: sqlite3.Connection, alias: str, *, is_first: boo
 
 
 def _of_agent(columns: list[str], column: str, alias: str, *, is_first: bool) -> Where:
-    """The rows of one agent, in a table that may not say whose they are."""
+    """Yield the rows of one agent from a table that may not name owners."""
     if column not in columns:
         return _ALL if is_first else _NONE
     return (f"{column} = ?" + (f" OR coalesce({column}, '') = ''" if is_first else ""), (alias,))
 
 
 def _of_file(path: Path, grounds: GuardedFolders) -> Iterator[RuntimeRow]:
-    """A transcript of early builds, by line."""
+    """Yield a transcript of early builds, by line."""
     try:
         lines = read_small(path, grounds).decode("utf-8", "replace").splitlines()
     except OSError as error:
@@ -214,7 +217,7 @@ def _object(line: str) -> JsonObject:
 def _table(
     connection: sqlite3.Connection, path: str, name: str, chosen: Where, *, left_out: tuple[str, ...] = ()
 ) -> Iterator[RuntimeRow]:
-    """The chosen rows of a table by key; none when there is no such table."""
+    """Yield the chosen rows of a table by key, none when the table does not exist."""
     columns, keys = columns_of(connection, name)
     if not columns:
         return

@@ -1,5 +1,5 @@
-"""What an installation holds that ZeroClaw does not look at any more: jobs that its upgrade moved, memories of agents
-that are not configured."""
+"""Find data of an installation that ZeroClaw does not read any more: jobs that its upgrade moved, and memories of
+agents that are not configured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from lifeboat_adapters.zeroclaw.databases import brain_database, durable_rows
 
 
 def list_unused_data(installation: Installation) -> Iterator[UnusedDataOffer]:
-    """Raises RuntimeDatabaseError, and RuntimeConfigError when nobody can say which agents there are."""
+    """Implement `DatabaseSupport.offers`. Raises RuntimeDatabaseError, and RuntimeConfigError when the agents are
+    unknown."""
     zeroclaw_folders.read_config(installation)
     found = durable_rows.zeroclaw_sources_of(installation)
     if found.stranded is not None:
@@ -43,7 +44,7 @@ def _of_nobody(installation: Installation) -> Iterator[UnusedDataOffer]:
 
 
 def _by_alias(connection: sqlite3.Connection) -> Iterator[tuple[str, int]]:
-    """How many memories each agent has, by alias."""
+    """Return the number of memories of each agent, by alias."""
     if (
         brain_database.OWNER not in columns_of(connection, brain_database.TABLE)[0]
         or not columns_of(connection, "agents")[0]

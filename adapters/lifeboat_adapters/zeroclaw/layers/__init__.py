@@ -1,1 +1,1 @@
-"""The structured layers of a ZeroClaw agent: identity, model hints, manifest (ALF §3.2, §4.2)."""
+"""Derive the structured layers of a ZeroClaw agent: identity, model hints, manifest (ALF §3.2, §4.2)."""

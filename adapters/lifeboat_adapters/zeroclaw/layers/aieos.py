@@ -1,9 +1,10 @@
-"""AIEOS v1.1 documents as `identity.structured`, and back (ALF §3.2.6).
+"""Convert AIEOS v1.1 documents to `identity.structured` and back (ALF §3.2.6).
 
-What ALF promotes is taken out of the document into fields of its own; everything else stays in `aieos_extensions` where
-it stood. So does what a promoted field cannot hold: a score outside 0..1, a list with something else than text in it.
-Documents spell some fields in two ways, and the reference adapter nests in `identity` what others keep beside it. Where
-a value stood is remembered under `MEMORY` in the extensions, so that the way back gives the same document.
+Values that ALF promotes are moved from the document into fields of their own. All other values stay at their place in
+`aieos_extensions`. So do values that a promoted field cannot hold: a score outside 0..1, or a list with an item that is
+not text. Documents spell some fields in two ways, and the reference adapter nests in `identity` what others keep beside
+it. The original place of a value is remembered under `MEMORY` in the extensions, so that the conversion back gives the
+same document.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ OCEAN = ("openness", "conscientiousness", "extraversion", "agreeableness", "neur
 
 
 class PromotedField(NamedTuple):
-    """A promoted field: `places` are where documents have it, the one ZeroClaw prefers first; `home` is where
-    AIEOS v1.1 has it, and where a new one goes."""
+    """A promoted field. `places` are its places in documents, with the one that ZeroClaw prefers first. `home` is its
+    place in AIEOS v1.1, where a new value goes."""
 
     alf: Pointer
     places: tuple[Pointer, ...]
@@ -36,7 +37,7 @@ class PromotedField(NamedTuple):
 
 
 class PromotedScores(NamedTuple):
-    """A promoted object of scores. `keys` are those it may have, None for any."""
+    """A promoted object of scores. `keys` are the allowed keys, None for any."""
 
     alf: Pointer
     places: tuple[Pointer, ...]
@@ -48,7 +49,7 @@ class PromotedScores(NamedTuple):
         return ".".join(self.alf)
 
     def found(self, value: Any) -> Iterator[str]:
-        """The scores in what stands at a place that can be promoted."""
+        """Return the scores in a value that can be promoted."""
         keys = value if isinstance(value, dict) else ()
         return (key for key in keys if is_share(value[key]) and (self.keys is None or key in self.keys))
 
@@ -100,14 +101,14 @@ MIRRORED = (
     _field("psychology.mbti", is_text, "psychology.traits.mbti", "psychology.mbti"),
     _field("psychology.moral_alignment", is_text, "psychology.moral_compass.alignment"),
 )
-"""Fields that stay in the extensions, which are the truth about them, and are told of in `psychology` too."""
+"""Fields that stay in the extensions, which have the authoritative value, and are copied to `psychology`."""
 
 PRIMARY: Pointer = ("names", "primary")
 _FIRST: Pointer = ("identity", "names", "first")
 
 
 def from_aieos(document: JsonObject, name: str = "") -> JsonObject:
-    """`identity.structured` of a document. `name` is the agent's primary name where the document has none."""
+    """Return `identity.structured` of a document. `name` is the agent's primary name when the document has none."""
     rest = copy.deepcopy(document)
     structured: JsonObject = {}
     memory: JsonObject = {}
@@ -152,7 +153,8 @@ def _promote_scores(rest: JsonObject, structured: JsonObject, scores: PromotedSc
 
 
 def _promote_name(rest: JsonObject, structured: JsonObject, name: str, at: JsonObject) -> JsonObject:
-    """The first name is the primary one; without it another name is, which then is no other one."""
+    """Promote the first name as the primary name. Without it another name is promoted, and no longer counts as an other
+    name."""
     first, other = get_at_pointer(rest, _FIRST), _other_name(structured)
     if is_text(first):
         put_at_pointer(structured, PRIMARY, take_at_pointer(rest, _FIRST))
@@ -172,7 +174,8 @@ def _other_name(structured: JsonObject) -> str:
 
 
 def to_aieos(structured: JsonObject) -> JsonObject:
-    """The document that `from_aieos` made structured fields of; a new one for those of another runtime."""
+    """Return the document that `from_aieos` read structured fields from, or a new document for fields of another
+    runtime."""
     kept = structured.get(EXTENSIONS)
     document: JsonObject = copy.deepcopy(kept) if isinstance(kept, dict) else {}
     memory = document.pop(MEMORY, None)
@@ -197,13 +200,13 @@ def to_aieos(structured: JsonObject) -> JsonObject:
 
 
 def _place(at: Any, field: PromotedField | PromotedScores) -> Pointer:
-    """Where a field stood, as far as that is one of its places."""
+    """Return the remembered place of a field if it is one of its possible places."""
     said = at.get(field.name)
     return next((place for place in field.places if list(place) == said), field.home)
 
 
 def _put_back(document: JsonObject, place: Pointer, home: Pointer, value: Any) -> None:
-    """A value that something else is in the way of is left out: what stands there is the document's own."""
+    """Put a value back. It is left out when another value of the document is in the way."""
     if not put_at_pointer(document, place, value) and place != home:
         put_at_pointer(document, home, value)
 

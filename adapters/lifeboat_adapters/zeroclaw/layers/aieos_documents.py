@@ -1,4 +1,4 @@
-"""ZeroClaw's configuration and AIEOS document as the derivations read them."""
+"""Read ZeroClaw's captured configuration and AIEOS document for derivations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEEPEST = 64
 
 
 def captured_zeroclaw_config(files: AgentFiles) -> JsonObject | None:
-    """The configuration as captured; {} when there is none, None when there is one that cannot be read."""
+    """Return the captured configuration, {} when there is none, None when it cannot be read."""
     data = files.read(CONFIG)
     try:
         return zeroclaw_config.parse_zeroclaw_config(data) if data else {}
@@ -30,8 +30,8 @@ def captured_zeroclaw_config(files: AgentFiles) -> JsonObject | None:
 
 @dataclass(frozen=True, slots=True)
 class AieosDocument:
-    """The AIEOS document that an agent is configured with. `path` is its archive path, "" where it stands in the
-    configuration; `text` is None when it is not there, `document` when it cannot be read."""
+    """The AIEOS document that an agent is configured with. `path` is its archive path, "" for a document inside the
+    configuration. `text` is None when it does not exist, `document` when it cannot be read."""
 
     path: str
     text: bytes | None
@@ -39,14 +39,14 @@ class AieosDocument:
 
 
 def identity_settings(values: JsonObject, alias: str) -> JsonObject:
-    """The `identity` table of an agent."""
+    """Return the `identity` table of an agent."""
     is_current = zeroclaw_config.schema_version_of(values) >= zeroclaw_config.CURRENT_SCHEMA
     found = zeroclaw_config.get_nested(values, *(("agents", alias) if is_current else ()), "identity")
     return found if isinstance(found, dict) else {}
 
 
 def aieos_of(files: AgentFiles, values: JsonObject, alias: str, workspace: str = "") -> AieosDocument | None:
-    """The document of an agent, None where it is configured to have none. A file counts before what stands in the
+    """Return the document of an agent, None when none is configured. A file takes precedence over a document inside the
     configuration."""
     settings = identity_settings(values, alias)
     if zeroclaw_config.get_nested_text(settings, "format") != AIEOS:
@@ -59,12 +59,12 @@ def aieos_of(files: AgentFiles, values: JsonObject, alias: str, workspace: str =
 
 
 def aieos_at(files: AgentFiles, path: str) -> AieosDocument:
-    """The document at an archive path."""
+    """Return the document at an archive path."""
     return _read(path, _first(files, path))
 
 
 def _archive_path(name: str, workspace: str) -> str:
-    """Where a configured path stands in an archive: in raw/, unless it leads out of the workspace."""
+    """Return the archive path of a configured path: in raw/, unless it leads out of the workspace."""
     relative = name.replace("\\", "/")
     if workspace and relative.startswith(f"{workspace.rstrip('/')}/"):
         relative = relative[len(workspace.rstrip("/")) + 1 :]
@@ -86,7 +86,7 @@ def _read(path: str, text: bytes | None) -> AieosDocument:
 
 
 def parse_aieos(text: bytes | None) -> JsonObject | None:
-    """A document from its text, None for what is no JSON object."""
+    """Parse a document, None for text that is no JSON object."""
     try:
         found = None if text is None else json_codec.decode_strict(text.removeprefix(b"\xef\xbb\xbf"), entry=AIEOS)
     except BadJson:
@@ -95,7 +95,7 @@ def parse_aieos(text: bytes | None) -> JsonObject | None:
 
 
 def _is_shallow(value: Any) -> bool:
-    """Whether a value is nested as documents are, and not to break whoever reads it."""
+    """Return whether the nesting of a value is within a limit, so that reading it cannot exhaust the stack."""
     level = [value]
     for _ in range(_DEEPEST):
         level = [item for each in level if isinstance(each, dict | list) for item in _inside(each)]

@@ -1,4 +1,4 @@
-"""Goals and capabilities: lists in ALF that are several lists in AIEOS (ALF §3.2.6)."""
+"""Convert goals and capabilities: single lists in ALF that are several lists in AIEOS (ALF §3.2.6)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lifeboat_adapters.zeroclaw.layers.json_pointers import (
 from lifeboat_alf.common.json_types import JsonObject
 
 Segment = tuple[Pointer, int]
-"""Where goals stood, and how many."""
+"""The list that goals came from, and their number."""
 
 _DRIVE: Pointer = ("motivations", "core_drive")
 _SHORT: Pointer = ("motivations", "goals", "short_term")
@@ -34,11 +34,11 @@ _TOOLS: Pointer = ("capabilities", "tools")
 _CAPABILITIES = (places_of_field(_SKILLS), places_of_field(_TOOLS))
 _PORTABILITY = ("intrinsic", "host_dependent")
 REMEMBERED = "aieos"
-"""The key of a capability that holds where it stood in an AIEOS document, and as what: {at, item}."""
+"""The key of a capability for its place and its item in an AIEOS document: {at, item}."""
 
 
 def promote_goals(rest: JsonObject, structured: JsonObject) -> JsonObject:
-    """Move the core drive and the goals into `structured`; the memory of which stood where."""
+    """Move the core drive and the goals into `structured`. Return the memory of their places."""
     goals: list[str] = []
     segments = []
     for places in _GOALS:
@@ -61,7 +61,7 @@ def _are_goals(place: Pointer, value: Any) -> bool:
 
 
 def put_goals(document: JsonObject, structured: JsonObject, memory: Any) -> None:
-    """Goals where they stood; those that stood nowhere are for the long term."""
+    """Put goals back at their places. Goals without a place become long-term goals."""
     goals = structured.get("goals")
     left = [goal for goal in goals if is_text(goal)] if isinstance(goals, list) else []
     for place, count in goal_segments(memory):
@@ -75,7 +75,7 @@ def put_goals(document: JsonObject, structured: JsonObject, memory: Any) -> None
 
 
 def goal_segments(memory: Any) -> list[Segment]:
-    """The memory of goals, as far as it is one."""
+    """Return the well-formed part of a memory of goals."""
     known = {place for places in _GOALS for place in places}
     found = []
     for item in memory if isinstance(memory, list) else []:
@@ -87,8 +87,8 @@ def goal_segments(memory: Any) -> list[Segment]:
 
 
 def align_goal_places(before: list[Any], memory: Any, now: list[Any]) -> list[Any]:
-    """The memory of goals that were changed: one that took the place of another stands where that stood, a new one
-    with the one before it. Read again they are in the same order."""
+    """Return the memory of places for changed goals. A goal that replaces another takes its place; a new goal goes with
+    the one before it. Reading the document again gives the same order."""
     known = [place for place, count in goal_segments(memory) for _ in range(count)][: len(before)]
     ranks = [_rank(place) for place in known] + [len(_GOALS) - 1] * (len(before) - len(known))
     new: list[int] = []
@@ -107,7 +107,7 @@ def _rank(place: Pointer) -> int:
 
 
 def promote_capabilities(rest: JsonObject, structured: JsonObject) -> None:
-    """Move skills and tools into `structured`: a skill is the agent's own, a tool is what its host gives it."""
+    """Move skills and tools into `structured`. A skill is the agent's own; a tool is provided by its host."""
     found: list[JsonObject] = []
     for places in _CAPABILITIES:
         place = next((place for place in places if _are_capabilities(get_at_pointer(rest, place))), None)
@@ -145,7 +145,7 @@ def _is_rank(value: Any) -> bool:
 
 
 def put_capabilities(document: JsonObject, structured: JsonObject) -> None:
-    """Capabilities in the lists that they stood in, new ones by their portability."""
+    """Put capabilities back into their lists. New ones are placed by their portability."""
     by_place: dict[Pointer, list[Any]] = {}
     for place, item in _items(structured.get("capabilities")):
         by_place.setdefault(place, []).append(item)
@@ -175,7 +175,7 @@ def _remembered(memory: Any) -> tuple[Pointer, Any]:
 
 
 def _patched(item: Any, capability: JsonObject) -> Any:
-    """An item of a document with the name and the description that the capability has now."""
+    """Return an item of a document with the present name and description of the capability."""
     before = item if isinstance(item, dict) else {"name": item}
     now = {key: value for key in ("name", "description") if is_text(value := capability.get(key))}
     if all(now.get(key) == value for key in ("name", "description") if is_text(value := before.get(key))) and all(

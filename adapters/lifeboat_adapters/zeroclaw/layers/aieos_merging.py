@@ -1,4 +1,4 @@
-"""An AIEOS document with what changed in an identity, and nothing else changed."""
+"""Apply the changes of an identity to an AIEOS document, and change nothing else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lifeboat_alf.common.json_types import JsonObject
 
 
 def merge_aieos(document: JsonObject, before: JsonObject, now: JsonObject) -> JsonObject:
-    """A document with the differences between structured fields as its files give them (`before`) and as they are
-    `now`; `document` itself when it says it all. Keys keep their order."""
+    """Return a document with the differences between the structured fields from its files (`before`) and those of
+    `now`, or `document` itself when there are none. Keys keep their order."""
     memory = get_at_pointer(now, (aieos.EXTENSIONS, MEMORY, "name"))
     said = aieos.from_aieos(document, memory if is_text(memory) else "")
     wanted = _changed(said, before, now)
@@ -63,7 +63,7 @@ def _carry_scores(wanted: JsonObject, before: JsonObject, now: JsonObject, score
 
 
 def _carry_rest(wanted: JsonObject, before: JsonObject, now: JsonObject) -> None:
-    """The extensions and the goals. Extensions that changed come with their own memory of what stood where."""
+    """Apply the extensions and the goals. Changed extensions bring their own memory of places."""
     goals = now.get("goals") or []
     is_changed = goals != (before.get("goals") or []) and (is_texts(goals) or not goals)
     if _extensions(now) != _extensions(before):
@@ -83,8 +83,8 @@ def _extensions(structured: JsonObject) -> JsonObject:
 
 
 def _capabilities(said: Any, before: Any, now: Any) -> list[JsonObject]:
-    """The document's capabilities with names and descriptions that changed, without those that are gone, and with the
-    new ones."""
+    """Return the document's capabilities with changed names and descriptions, without removed ones, and
+    with new ones."""
     old, new = _by_name(before), _by_name(now)
     kept = []
     for key, item in _by_name(said).items():
@@ -102,7 +102,7 @@ def _with_changes(item: JsonObject, old: JsonObject, new: JsonObject) -> JsonObj
 
 
 def _by_name(items: Any) -> dict[str, JsonObject]:
-    """Capabilities by name, a repeated one told apart by its count."""
+    """Return capabilities by name; repeated names are numbered."""
     found: dict[str, JsonObject] = {}
     for item in items if isinstance(items, list) else []:
         if isinstance(item, dict) and is_text(item.get("name")):
@@ -114,7 +114,7 @@ def _by_name(items: Any) -> dict[str, JsonObject]:
 
 
 def _in_order(like: Any, value: Any) -> Any:
-    """A value whose objects have their keys in the order of another one, new keys behind."""
+    """Return a value whose objects have the order of keys of another one, with new keys last."""
     if not isinstance(like, dict) or not isinstance(value, dict):
         return value
     order = [key for key in like if key in value] + [key for key in value if key not in like]

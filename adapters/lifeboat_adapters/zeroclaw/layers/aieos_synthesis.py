@@ -1,7 +1,7 @@
-"""An AIEOS document made from an identity that came without one (ALF §3.2.1).
+"""Make an AIEOS document for an identity that came without one (ALF §3.2.1).
 
-No model writes here: the same identity gives the same document. It says under `MARK` that it was made so, with a digest
-of the rest, so that capture knows it again and does not take its own words for the agent's.
+No model is used: the same identity gives the same document. The document carries a digest of the rest under `MARK`. So
+capture recognises it and does not attribute its text to the agent.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 
 MARK = "@lifeboat"
-"""ZeroClaw passes over keys that begin with `@`."""
+"""ZeroClaw ignores keys that begin with `@`."""
 _STANDARD = {"protocol": "AIEOS", "version": "1.1.0"}
 _OCCUPATION: Pointer = ("history", "occupation")
 
 
 def make_aieos(identity: JsonObject) -> JsonObject:
-    """The document of an identity: all that AIEOS has a place for, and the role as an occupation."""
+    """Return the document of an identity, with all fields that AIEOS has and the role as an occupation."""
     structured = identity.get("structured")
     known = structured if isinstance(structured, dict) else {}
     found = {key: value for key, value in to_aieos(known).items() if key != MARK}
@@ -33,12 +33,12 @@ def make_aieos(identity: JsonObject) -> JsonObject:
 
 
 def aieos_as_text(document: JsonObject) -> bytes:
-    """A document as the text of a file."""
+    """Return a document as the text of a file."""
     return json_codec.encode_pretty(document) + b"\n"
 
 
 def is_unedited_aieos(document: JsonObject) -> bool:
-    """Whether a document is one that was made, and nobody has changed it."""
+    """Return whether a document was made here and not edited since."""
     rest = {key: value for key, value in document.items() if key != MARK}
     return bool(get_at_pointer(document, (MARK, "digest")) == _digest(rest))
 

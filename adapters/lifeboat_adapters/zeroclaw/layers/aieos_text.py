@@ -1,4 +1,4 @@
-"""The text of a JSON document with single values changed: everything around them stays as somebody wrote it."""
+"""Edit single values in the text of a JSON document and keep everything around them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INDENT = re.compile(r"\{\r?\n([ \t]+)")
 
 
 def rewrite_aieos_text(text: bytes, before: Any, wanted: Any) -> bytes:
-    """The text of a document (`before` is what it says) that says what is wanted."""
+    """Return the text of a document with the `wanted` values. `before` are the parsed values of the text."""
     try:
         changed = json5_editing.edit_json5(text, list(_changes(before, wanted, ())))
         if not changed.rewritten and _is_same(json.loads(changed.data.removeprefix(_BOM)), wanted):
@@ -27,7 +27,7 @@ def rewrite_aieos_text(text: bytes, before: Any, wanted: Any) -> bytes:
 
 
 def _changes(before: Any, wanted: Any, path: Path) -> Iterator[ValueChange]:
-    """What has to change for an object to say what is wanted; a list changes as a whole."""
+    """Yield the changes that turn an object into the wanted one. A list changes as a whole."""
     for key in before:
         if key not in wanted:
             yield ValueChange((*path, key), remove=True)
@@ -39,7 +39,7 @@ def _changes(before: Any, wanted: Any, path: Path) -> Iterator[ValueChange]:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two values are written alike: 1, 1.0 and true are not."""
+    """Return whether two values are written alike: 1, 1.0 and true are not."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Which model an agent runs on, from the configuration (ALF §3.2.5)."""
+"""Read the configured model of an agent (ALF §3.2.5)."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _MODEL = ("default_model", "model")
 
 
 class ConfiguredModel(NamedTuple):
-    """`name` is `provider/model`, or the model alone where no provider is named."""
+    """A configured model. `name` is `provider/model`, or the model alone when no provider is named."""
 
     provider: str | None
     name: str
 
 
 def model_of_agent(values: JsonObject, alias: str) -> ConfiguredModel | None:
-    """The model of an agent; None where none is configured."""
+    """Return the model of an agent, None when none is configured."""
     if zeroclaw_config.schema_version_of(values) >= zeroclaw_config.CURRENT_SCHEMA:
         return _referred(values, zeroclaw_config.get_nested_text(values, "agents", alias, "model_provider"))
     return _named(_default(values, _PROVIDER), _default(values, _MODEL))
 
 
 def _default(values: JsonObject, names: tuple[str, ...]) -> str | None:
-    """A setting of an early configuration: on top, or in `[providers]` where schema 2 has it."""
+    """Return a setting of an early configuration: from the top, or from `[providers]`, where schema 2 has it."""
     said = (
         zeroclaw_config.get_nested_text(table, name)
         for table in (values, zeroclaw_config.get_nested(values, "providers"))
@@ -36,7 +36,7 @@ def _default(values: JsonObject, names: tuple[str, ...]) -> str | None:
 
 
 def model_of_helper(values: JsonObject, name: str) -> str | None:
-    """The model of an agent that another one hands work to."""
+    """Return the model of an agent that another one delegates to."""
     table = zeroclaw_config.get_nested(values, "agents", name)
     if zeroclaw_config.schema_version_of(values) >= zeroclaw_config.CURRENT_SCHEMA:
         found = _referred(values, zeroclaw_config.get_nested_text(table, "model_provider"))
@@ -48,7 +48,7 @@ def model_of_helper(values: JsonObject, name: str) -> str | None:
 
 
 def _referred(values: JsonObject, reference: str | None) -> ConfiguredModel | None:
-    """`<type>.<alias>` in `[providers.models]`."""
+    """Return the model that `<type>.<alias>` refers to in `[providers.models]`."""
     kind, _, alias = (reference or "").partition(".")
     return (
         _named(kind, zeroclaw_config.get_nested_text(values, "providers", "models", kind, alias, "model"))

@@ -1,4 +1,4 @@
-"""Values deep in nested JSON objects."""
+"""Read and change values deep in nested JSON objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GONE = object()
 
 
 def get_at_pointer(value: Any, pointer: Pointer) -> Any:
-    """What stands at a pointer, GONE where nothing does."""
+    """Return the value at a pointer, GONE when there is none."""
     for key in pointer:
         if not isinstance(value, dict) or key not in value:
             return GONE
@@ -21,7 +21,7 @@ def get_at_pointer(value: Any, pointer: Pointer) -> Any:
 
 
 def put_at_pointer(value: JsonObject, pointer: Pointer, item: Any) -> bool:
-    """Set what stands at a pointer, with the objects around it; False where something else stands in the way."""
+    """Set the value at a pointer and create the objects around it. Return False when another value is in the way."""
     for key in pointer[:-1]:
         value = value.setdefault(key, {})
         if not isinstance(value, dict):
@@ -31,7 +31,8 @@ def put_at_pointer(value: JsonObject, pointer: Pointer, item: Any) -> bool:
 
 
 def take_at_pointer(value: JsonObject, pointer: Pointer) -> Any:
-    """Remove what stands at a pointer, and the objects around it that held nothing else; GONE where nothing stands."""
+    """Remove and return the value at a pointer, and remove objects around it that become empty. Return GONE when there
+    is none."""
     key, rest = pointer[0], pointer[1:]
     if not rest:
         return value.pop(key, GONE)

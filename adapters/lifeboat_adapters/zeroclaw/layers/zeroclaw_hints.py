@@ -1,4 +1,4 @@
-"""What the agent ran on, and what the manifest says of its runtime (ALF §3.2.5, §4.2)."""
+"""Derive the models that the agent ran on, and the manifest fields about its runtime (ALF §3.2.5, §4.2)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ EMBEDDING = ("provider", "model", "dimensions")
 
 
 def reads_config(path: str) -> bool:
+    """Return whether a path is the configuration."""
     return path == aieos_documents.CONFIG
 
 
 def derive_zeroclaw_hints(
     files: AgentFiles, previous: JsonObject | None, context: DerivationContext
 ) -> JsonObject | None:
-    """The configured model; nothing where none is configured."""
+    """Return the hints with the configured model, None when none is configured."""
     found = configured_models.model_of_agent(
         aieos_documents.captured_zeroclaw_config(files) or {}, context.installation.native_id
     )
@@ -34,7 +35,7 @@ def derive_zeroclaw_hints(
 def derive_zeroclaw_manifest(
     files: AgentFiles, previous: JsonObject | None, context: DerivationContext
 ) -> JsonObject | None:
-    """The agent's name and version of the runtime, how it was laid out, and the settings of its memory."""
+    """Return the agent's name, the version of the runtime, the layout, and the settings of its memory."""
     values = aieos_documents.captured_zeroclaw_config(files)
     if values is None:
         return None
@@ -53,7 +54,7 @@ def derive_zeroclaw_manifest(
 
 
 def name_of(files: AgentFiles, values: JsonObject, alias: str, workspace: str) -> str:
-    """The name that the AIEOS document or IDENTITY.md gives the agent, "" when neither does."""
+    """Return the name of the agent in the AIEOS document or IDENTITY.md, "" when neither has one."""
     source = aieos_documents.aieos_of(files, values, alias, workspace)
     document = source.document if source is not None and source.document is not None else {}
     named = aieos.from_aieos(document).get("names") or {}
@@ -65,7 +66,7 @@ def name_of(files: AgentFiles, values: JsonObject, alias: str, workspace: str) -
 
 
 def memory_settings(values: JsonObject, alias: str) -> JsonObject:
-    """Backend, search weights, embedding and the other settings of memory that are numbers or flags."""
+    """Return backend, search weights, embedding, and the other memory settings that are numbers or flags."""
     table = zeroclaw_config.get_nested(values, "memory")
     settings = table if isinstance(table, dict) else {}
     plain = {key: value for key, value in settings.items() if isinstance(value, bool | int | float)}

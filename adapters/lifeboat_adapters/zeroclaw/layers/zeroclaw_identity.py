@@ -1,4 +1,4 @@
-"""Who the agent is, from ZeroClaw's files, its AIEOS document and its configuration (ALF §2.1, §3.2)."""
+"""Derive the identity of the agent from ZeroClaw's files, its AIEOS document and its configuration (ALF §2.1, §3.2)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ BLOCKS = {
     "heartbeat_checklist": zeroclaw_paths.HEARTBEAT,
     "bootstrap": zeroclaw_paths.BOOTSTRAP,
 }
-"""Which file is which block of `identity.prose.custom_blocks`. BOOTSTRAP.md is read in conversations, so it is not the
-checklist of a start (ALF §3.2.2)."""
+"""The file of each block of `identity.prose.custom_blocks`. BOOTSTRAP.md is used in conversations, so it is not the
+checklist for starting (ALF §3.2.2)."""
 PERSONA = persona_identity.PersonaLayout(
     zeroclaw_paths.RUNTIME,
     zeroclaw_paths.RAW,
@@ -31,7 +31,7 @@ PERSONA = persona_identity.PersonaLayout(
 
 
 def is_read_for_zeroclaw_identity(path: str) -> bool:
-    """Whether a file says something about who the agent is. Any JSON file of the workspace may be AIEOS."""
+    """Return whether a file contributes to the identity. Any JSON file of the workspace may be AIEOS."""
     may_be_aieos = path.endswith(".json") and path.startswith((zeroclaw_paths.RAW, archive_layout.ARTIFACTS))
     return path == aieos_documents.CONFIG or may_be_aieos or PERSONA.reads(path)
 
@@ -39,7 +39,7 @@ def is_read_for_zeroclaw_identity(path: str) -> bool:
 def derive_zeroclaw_identity(
     files: AgentFiles, previous: JsonObject | None, context: DerivationContext
 ) -> JsonObject | None:
-    """The identity document, without id, version and time."""
+    """Return the identity document, without id, version and time."""
     installed = context.installation
 
     def fresh(files: AgentFiles, own: Collection[str]) -> JsonObject:
@@ -60,8 +60,8 @@ DERIVATION = Derivation("identity", is_read_for_zeroclaw_identity, derive_zerocl
 def read_zeroclaw_identity(
     files: AgentFiles, alias: str, source: AieosDocument | None, *, name: str = "", own: Collection[str] = ()
 ) -> JsonObject:
-    """What files say now, `structured` and `prose`, and an AIEOS document over them. Prose files in `own` are left
-    out. `name` is the agent's where none of them knows it."""
+    """Return `structured` and `prose` from the present files, with an AIEOS document over them. Prose files in `own`
+    are left out. `name` is used when no file names the agent."""
     texts = persona_identity.read_prose_files(PERSONA, files, own)
     values = aieos_documents.captured_zeroclaw_config(files) or {}
     told = persona_identity.read_structured_identity(
@@ -74,7 +74,7 @@ def read_zeroclaw_identity(
 
 
 def overlay_aieos(document: JsonObject, told: JsonObject) -> JsonObject:
-    """What an AIEOS document says over what Markdown says: an agent that has one lives by it."""
+    """Put the fields of an AIEOS document over those from Markdown. An agent that has such a document follows it."""
     merged = identity_overlay.without_empty(told)
     own = document.get("capabilities") or []
     known = {str(item["name"]).casefold() for item in own}
@@ -83,7 +83,8 @@ def overlay_aieos(document: JsonObject, told: JsonObject) -> JsonObject:
 
 
 def list_delegates(values: JsonObject, alias: str) -> Iterator[tuple[str, JsonObject]]:
-    """The agents that an agent may hand work to, by alias: its `delegates`; in an early configuration all."""
+    """Yield the agents that an agent may delegate to, by alias: its `delegates`, in an early configuration
+    all agents."""
     tables = zeroclaw_config.get_nested(values, "agents")
     known = tables if isinstance(tables, dict) else {}
     if zeroclaw_config.schema_version_of(values) < zeroclaw_config.CURRENT_SCHEMA:
@@ -98,8 +99,8 @@ def list_delegates(values: JsonObject, alias: str) -> Iterator[tuple[str, JsonOb
 
 
 def _unsaid(files: AgentFiles, previous: JsonObject, installed: Installation) -> Collection[identity_overlay.Path]:
-    """Fields whose source is not there to say that they are gone: a configuration or an AIEOS document that cannot be
-    read, or one that was made of them."""
+    """Return fields whose source is missing now and therefore does not say that they were removed: a configuration or
+    an AIEOS document that cannot be read, or a document that was made from them."""
     source = _source(files, installed)
     told = set(identity_overlay.field_paths({"structured": as_object(previous.get("structured"))}))
     if aieos_documents.captured_zeroclaw_config(files) is None or (
@@ -117,12 +118,13 @@ def _source(files: AgentFiles, installed: Installation) -> AieosDocument | None:
 
 
 def _is_made(source: AieosDocument) -> bool:
-    """Whether a document was made of the structured fields: it says nothing that they do not."""
+    """Return whether a document was made from the structured fields, so that it adds nothing to them."""
     return source.document is not None and aieos_synthesis.is_unedited_aieos(source.document)
 
 
 def _with_inline(document: JsonObject, previous: JsonObject, files: AgentFiles, installed: Installation) -> JsonObject:
-    """The identity with an AIEOS document of the configuration as its raw source: no file of its own holds it."""
+    """Return the identity with an AIEOS document inside the configuration as its raw source, because no file of its own
+    holds it."""
     inline = _inline(previous, files, installed)
     own = identity_overlay.raw_source_of_runtime(document, zeroclaw_paths.RUNTIME)
     if own.get(aieos_documents.AIEOS) == inline:

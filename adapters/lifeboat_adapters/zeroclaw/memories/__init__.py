@@ -1,1 +1,1 @@
-"""Memories of an agent from ZeroClaw's rows and notes, and rows from memories."""
+"""Convert ZeroClaw's rows and notes to memories, and memories to rows."""

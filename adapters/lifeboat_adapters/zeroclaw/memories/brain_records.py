@@ -1,9 +1,9 @@
-"""A memory from a row of `brain.db`, and the row from a memory.
+"""Convert a row of `brain.db` to a memory and back.
 
-A record that came from a row holds all columns of it but the content, and a mark of the content that belongs to them.
-As long as the text is the same the row comes back as it was; where it was edited elsewhere, it keeps its columns with
-the new text and time. A record of another runtime becomes a new row. Columns are whatever a release has: the shape
-changed six times, and changes again.
+A record that came from a row holds all its columns except the content, and a digest of the content that belongs to
+them. While the text is unchanged, the row comes back as it was. If the text was edited elsewhere, the row keeps its
+columns with the new text and time. A record of another runtime becomes a new row. All columns of a release are kept:
+the schema changed six times, and will change again.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from lifeboat_alf.memory import memory_records
 from lifeboat_alf.memory.record_shapes import keep_fitting_fields
 
 ROW, TEXT = "row", "text"
-"""In `raw_source_format.zeroclaw`: the columns, and the mark of the content they belong to."""
+"""Keys in `raw_source_format.zeroclaw`: the columns, and the digest of the content that they belong to."""
 
 REQUIRED = frozenset(("id", "key", "content", "category", "created_at", "updated_at"))
-"""Columns of every release, none of which may be NULL."""
+"""Columns of every release that must not be NULL."""
 
 DEFAULT_NAMESPACE = "default"
 DEFAULT_IMPORTANCE = 0.5
 
 _IMPORTED = "openclaw_"
-"""How the keys begin that ZeroClaw's own import of OpenClaw gives."""
+"""The beginnings of keys that ZeroClaw's own import of OpenClaw assigns."""
 _NOT_IN_SESSION = re.compile(r"[^A-Za-z0-9_-]")
 _NOT_IN_KEY = re.compile(r"[^\w-]+")
 _LONGEST_SLUG = 48
@@ -39,7 +39,7 @@ _KEY_END = 12
 
 
 def memory_of_row(values: JsonObject) -> MemorySection:
-    """The memory in a row. A row without readable text is remembered by its key."""
+    """Return the memory in a row. A row without readable text is represented by its key."""
     content = _content_of(values)
     meant = memory_kinds.record_kind_of_row(_text(values.get("category")), values.get("kind"))
     fields: JsonObject = {"memory_type": meant.memory_type, "namespace": _text(values.get("namespace")) or "default"}
@@ -60,7 +60,7 @@ def memory_of_row(values: JsonObject) -> MemorySection:
 
 
 def row_of_memory(record: JsonObject, root_id: str) -> JsonObject:
-    """The row of a record. `root_id` names a row that has no name of its own."""
+    """Return the row of a record. `root_id` is the id of a row that has none of its own."""
     record = keep_fitting_fields(record)
     part = brain_part_of(record)
     if part is None or not isinstance(held := part.get(ROW), dict):
@@ -69,7 +69,7 @@ def row_of_memory(record: JsonObject, root_id: str) -> JsonObject:
     content = str(record.get("content", ""))
     if part.get(TEXT) != content_digest(content):
         temporal = record.get("temporal") or {}
-        # A successor in a period that has ended was made when the text changed.
+        # A successor in a later partition was created when the text changed.
         updated = temporal.get("updated_at") or temporal.get("created_at") or kept.get("updated_at")
         return {**_required(record, root_id), **kept, "content": content, "updated_at": updated}
     whole = {"content": content, **kept}
@@ -77,14 +77,14 @@ def row_of_memory(record: JsonObject, root_id: str) -> JsonObject:
 
 
 def brain_part_of(record: JsonObject) -> JsonObject | None:
-    """What a record holds of the row that it was, None where it was none."""
+    """Return the part of a record about the row that it came from, None for a record that was no row."""
     formats = record.get("raw_source_format")
     part = formats.get(zeroclaw_paths.RUNTIME) if isinstance(formats, dict) else None
     return part if isinstance(part, dict) else None
 
 
 def content_digest(content: str) -> str:
-    """What tells whether a text is the one that was captured."""
+    """Return a digest that shows whether a text is the captured one."""
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -97,7 +97,8 @@ def _content_of(values: JsonObject) -> str:
 
 
 def _text(value: Any) -> str:
-    """A column as text, "" for NULL; what is not UTF-8 is replaced (the column itself stands in the record)."""
+    """Return a column as text, "" for NULL. Bytes that are not UTF-8 are replaced; the column itself is kept in the
+    record."""
     if value is None or isinstance(value, str):
         return value or ""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
@@ -112,7 +113,7 @@ def _source(values: JsonObject) -> JsonObject:
 
 
 def _temporal(values: JsonObject, meant: memory_kinds.RecordKind) -> JsonObject:
-    """Times in UTC; those that are none are left out. The columns keep them as they were written."""
+    """Return times in UTC, without invalid ones. The columns keep them as they were written."""
     created = _time(values.get("created_at"))
     updated = created if values.get("updated_at") == values.get("created_at") else _time(values.get("updated_at"))
     temporal = {"created_at": created, "updated_at": updated}
@@ -129,7 +130,7 @@ def _time(value: Any) -> str | None:
 
 
 def _columns(held: JsonObject) -> JsonObject:
-    """The columns in a record, without values that no database holds: an archive may say anything."""
+    """Return the columns in a record without values that no database holds, because an archive may contain anything."""
     found: JsonObject = {}
     for name, value in held.items():
         try:
@@ -171,8 +172,8 @@ def _new_row(record: JsonObject, root_id: str) -> JsonObject:
 
 
 def make_memory_key(record: JsonObject, root_id: str) -> str:
-    """A key for a memory that has none: where it came from or what it is, and the end of its id. It stays the same
-    when the memory is edited. The reference client keeps the key of a row, in a shape of its own."""
+    """Return a key for a memory that has none: its origin or kind, and the end of its id. The key stays the same when
+    the memory is edited. The reference client keeps the key of a row in a shape of its own."""
     if key := _bare_key(record):
         return key
     origin = str((record.get("source") or {}).get("origin_file") or "")
@@ -183,9 +184,10 @@ def make_memory_key(record: JsonObject, root_id: str) -> str:
 
 
 def _bare_key(record: JsonObject) -> str:
-    """The key of a row that the reference client exported, "" for any other record.
+    """Return the key of a row that the reference client exported, "" for any other record.
 
-    It writes `{"category": ..., "key": ...}` with no runtime around it, and the category once more as the namespace.
+    The client writes `{"category": ..., "key": ...}` without a runtime around it, and the category once more as the
+    namespace.
     """
     formats, source = record.get("raw_source_format"), record.get("source")
     is_row = (

@@ -41,7 +41,7 @@ class BrainRowKind(NamedTuple):
 
 
 def record_kind_of_row(category: str, kind: str | None) -> RecordKind:
-    """What a row is to the format. A kind that nobody knows says nothing."""
+    """Return the type and category of the record for a row. An unknown kind is ignored."""
     memory_type, named = _TO_FORMAT.get(category, ("semantic", category or None))
     known = _decoded(kind)
     if isinstance(known, str) and known in _PLAIN_KINDS:
@@ -57,7 +57,8 @@ def record_kind_of_row(category: str, kind: str | None) -> RecordKind:
 
 
 def row_kind_of_record(memory_type: str, category: str | None) -> BrainRowKind:
-    """The row of a record of another runtime. A type that this one does not know stays as the category."""
+    """Return the category and kind of the row for a record of another runtime. A type that ZeroClaw does not know
+    becomes the category."""
     known = memory_records.reads_as("memory_type", memory_type) == memory_type
     if not known and category is None:
         category = memory_type

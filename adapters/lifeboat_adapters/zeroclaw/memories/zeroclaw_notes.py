@@ -1,4 +1,5 @@
-"""Memories in ZeroClaw's notes: sections as everywhere, and the entries that its Markdown backend appends."""
+"""Split ZeroClaw's notes: into sections as for every runtime, and into the entries that its Markdown
+backend appends."""
 
 from __future__ import annotations
 
@@ -11,16 +12,16 @@ from lifeboat_adapters.notes import note_splitting
 VERSION = note_splitting.VERSION
 
 _ENTRY = re.compile(r"- \*\*([^*\n]{1,400})\*\*: ")
-"""`- **user_lang**: prefers Rust`, one a line."""
+"""`- **user_lang**: prefers Rust`, one per line."""
 
 
 def split_zeroclaw_note(name: str, text: str) -> list[MemorySection] | None:
-    """The memories in a file, by its name in the workspace; None for a file that holds none."""
+    """Return the memories in a file, by its name in the workspace, None for a file without memories."""
     sections = note_splitting.split_note(name, text, _ENTRY)
     return None if sections is None else [_headed(section) for section in sections]
 
 
 def _headed(section: MemorySection) -> MemorySection:
-    """An entry with its key as heading: it is the same memory as long as that stays."""
+    """Return an entry with its key as heading. It stays the same memory as long as its key does."""
     entry = _ENTRY.match(section.content)
     return section if entry is None or section.heading else replace(section, heading=(entry[1],))

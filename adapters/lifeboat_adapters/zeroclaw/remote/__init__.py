@@ -1,5 +1,5 @@
-"""Memories that ZeroClaw keeps behind a server: PostgreSQL or Qdrant. Nothing is dialled unless the user asked for
-it."""
+"""Read and write memories that ZeroClaw keeps behind a server: PostgreSQL or Qdrant. No server is contacted unless the
+user allowed it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lifeboat_adapters.zeroclaw.remote import memory_servers, postgres_memories,
 
 TITLES = {zeroclaw_config.POSTGRES: "PostgreSQL", zeroclaw_config.QDRANT: "Qdrant"}
 ALLOW = "lifeboat config set remote_memory true"
-"""What lets a server be asked; with `--agent` for one agent."""
+"""The command that allows queries to a server; with `--agent` for one agent."""
 
 
 def open_server_memories(installation: Installation) -> MemoryRows | None:
-    """The memories of an agent behind its server; None when it keeps them elsewhere.
+    """Return the memories of an agent behind its server, None when it keeps them elsewhere.
 
-    Raises RuntimeDatabaseError for a server that may not be asked, cannot be reached, or holds no such memories.
+    Raises RuntimeDatabaseError for a server that must not be contacted, cannot be reached, or holds no such memories.
     """
     server = _server(installation, "they are not captured")
     if server is None:
@@ -31,9 +31,11 @@ def open_server_memories(installation: Installation) -> MemoryRows | None:
 
 
 def write_server_memories(installation: Installation, rows: Sequence[StoredRow]) -> list[ItemFate]:
-    """Put memories into an agent's server: those that are there under the same key are updated, none is removed.
-    Vectors are of the model that the installation is configured for. Raises RuntimeDatabaseError; then nothing was
-    written to PostgreSQL, and Qdrant can be written to again."""
+    """Write memories to an agent's server. Memories with the same key are updated, none is removed. Vectors are of the
+    model that the installation is configured for.
+
+    Raises RuntimeDatabaseError. Then nothing was written to PostgreSQL, and the same can be written to Qdrant again.
+    """
     server = _server(installation, "nothing is written into it")
     if server is None:
         raise RuntimeDatabaseError("its memories are not kept behind a server")

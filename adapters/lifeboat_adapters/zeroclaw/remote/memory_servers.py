@@ -1,5 +1,5 @@
-"""Which server an agent's memories are behind, as ZeroClaw's configuration says. Addresses and keys are secrets: they
-stand in no message."""
+"""Determine the server of an agent's memories from ZeroClaw's configuration. Addresses and keys are secrets and never
+appear in messages."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _EARLY = {zeroclaw_config.POSTGRES: ("storage", "provider", "config"), zeroclaw_
 
 @dataclass(frozen=True, slots=True)
 class MemoryServer:
-    """Where a store is: `place` is (schema, table) or (collection,), `model` what the runtime computes vectors with,
-    None when it computes none."""
+    """The address of a store. `place` is (schema, table) or (collection,). `model` is the model with which the runtime
+    computes vectors, None when it computes none."""
 
     kind: str
     address: str = field(repr=False)
@@ -32,7 +32,8 @@ class MemoryServer:
 
 
 def memory_server_of(installation: Installation, values: JsonObject, kind: str) -> MemoryServer:
-    """Raises RuntimeDatabaseError when the configuration does not say where the server is, or nobody can read it."""
+    """Return the server of an agent. Raises RuntimeDatabaseError when the configuration cannot be read or does not name
+    it."""
     table = _table(values, installation.native_id, kind)
     key = _key(installation)
     model = _model(values)
@@ -52,7 +53,7 @@ def memory_server_of(installation: Installation, values: JsonObject, kind: str) 
 
 
 def _table(values: JsonObject, alias: str, kind: str) -> JsonObject:
-    """The part of the configuration that describes the server; {} when there is none."""
+    """Return the part of the configuration that describes the server, {} when there is none."""
     found = None
     if zeroclaw_config.schema_version_of(values) >= zeroclaw_config.CURRENT_SCHEMA:
         every = zeroclaw_config.get_nested(values, "storage", kind)
@@ -63,7 +64,7 @@ def _table(values: JsonObject, alias: str, kind: str) -> JsonObject:
 
 
 def _named(every: JsonObject, values: JsonObject, alias: str, kind: str) -> JsonObject | None:
-    """The one that the agent or the installation names, else `default`, else the only one."""
+    """Return the entry that the agent or the installation names, otherwise `default`, otherwise the only one."""
     written = (
         zeroclaw_config.get_nested_text(values, "agents", alias, "memory", "backend"),
         zeroclaw_config.get_nested_text(values, "memory", "backend"),
@@ -93,7 +94,8 @@ def _readable(written: str | None, key: bytes | None, name: str) -> str:
 
 
 def _model(values: JsonObject) -> VectorModel | None:
-    """What computes vectors. A server does not say what computed those it holds; ZeroClaw takes them for these."""
+    """Return the model that computes vectors. A server does not record the model of its vectors; ZeroClaw assumes this
+    one."""
     provider = zeroclaw_config.get_nested_text(values, "memory", "embedding_provider")
     if provider in (None, "none"):
         return None

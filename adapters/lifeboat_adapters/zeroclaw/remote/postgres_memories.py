@@ -1,7 +1,7 @@
-"""ZeroClaw's memories in PostgreSQL: one table of text columns and times, since v0.8.0 with the agent's id, with
-pgvector also with vectors. Columns are taken as they are found.
+"""Read and write ZeroClaw's memories in PostgreSQL: one table of text columns and times, since v0.8.0 with the agent's
+id, with pgvector also with vectors.
 
-Times are read in UTC to the microsecond, which is all that the server keeps.
+Columns are read as they are found. Times are read in UTC with the microseconds that the server keeps.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _REFUSED = ("authentication failed", "no password supplied", "pg_hba.conf", "doe
 
 @dataclass(frozen=True, slots=True)
 class _PostgresMemoryTable:
-    """The table as found: columns with their types, and which agent's rows are meant: `owner` None where rows have
-    none, "" where the agent is not known there."""
+    """The table as found: its columns with their types, and the owner of the wanted rows. `owner` is None when rows
+    have no owner, "" when the agent is not known there."""
 
     name: tuple[str, str]
     types: dict[str, str]
@@ -57,11 +57,11 @@ class _PostgresMemoryTable:
 
 
 def open_postgres_memories(server: MemoryServer, alias: str) -> MemoryRows:
-    """The memories of an agent, to be read. Raises RuntimeDatabaseError."""
+    """Return the memories of an agent for reading. Raises RuntimeDatabaseError."""
     with _reading(server) as connection:
         table = _table(connection, server, alias)
     return MemoryRows(
-        name=zeroclaw_paths.BRAIN,  # the archive knows one store of memories, wherever the runtime has it
+        name=zeroclaw_paths.BRAIN,  # an archive has one store of memories for all backends
         columns=tuple(table.columns),
         stamp=lambda: _stamp(server, alias),
         rows=lambda: _rows(server, alias),
@@ -101,7 +101,8 @@ def _select(connection: psycopg.Connection[Any], table: _PostgresMemoryTable) ->
 
 
 def _read_as(name: str, type: str) -> sql.Composed:
-    """Numbers and truth as they are; times as RFC 3339 in UTC; everything else as the server spells it."""
+    """Return the expression that reads a column: numbers and booleans as they are, times as RFC 3339 in UTC, other
+    types as the server prints them."""
     from psycopg import sql
 
     if type in _AS_IS:
@@ -112,7 +113,7 @@ def _read_as(name: str, type: str) -> sql.Composed:
 
 
 def _table(connection: psycopg.Connection[Any], server: MemoryServer, alias: str) -> _PostgresMemoryTable:
-    """The table as it is now. Raises RuntimeDatabaseError when it is not there or holds no memories."""
+    """Return the present table. Raises RuntimeDatabaseError when it does not exist or holds no memories."""
     schema, name = server.place
     found = connection.execute(
         "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a"
@@ -138,7 +139,8 @@ def _owner(connection: psycopg.Connection[Any], schema: str, alias: str) -> str:
 
 
 def _owned(table: _PostgresMemoryTable) -> tuple[sql.SQL, tuple[str, ...]]:
-    """The condition that chooses the agent's rows. Rows of nobody are the default agent's, as in `brain.db`."""
+    """Return the condition that selects the agent's rows. Rows without an owner are the default agent's, as in
+    `brain.db`."""
     from psycopg import sql
 
     if table.owner is None:
@@ -152,7 +154,7 @@ def _owned(table: _PostgresMemoryTable) -> tuple[sql.SQL, tuple[str, ...]]:
 
 @contextmanager
 def _reading(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
-    """One transaction that sees one moment and writes nothing."""
+    """Open a read-only transaction with one snapshot."""
     with _connected(server) as connection:
         import psycopg
 
@@ -164,7 +166,7 @@ def _reading(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
 
 @contextmanager
 def _connected(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
-    """A connection whose errors are RuntimeDatabaseError. What leaves it without one is committed."""
+    """Open a connection whose errors become RuntimeDatabaseError. It commits when it is left without an error."""
     try:
         import psycopg
     except ImportError:
@@ -179,7 +181,7 @@ def _connected(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
             application_name="lifeboat",
         )
     except (psycopg.Error, ValueError) as error:
-        # What the driver says may repeat the address, and the address holds a password.
+        # The driver's message may contain the address, which includes a password.
         raise RuntimeDatabaseError(_why_not_connected(error), fix=FIX) from None
     try:
         with opened as connection:
@@ -200,8 +202,8 @@ def _why_not_connected(error: Exception) -> str:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the server answered and refused the user, the password or the database. libpq gives no SQLSTATE for a
-    connection that was not made, so its text decides."""
+    """Return whether the server refused the user, the password or the database. libpq has no SQLSTATE for a failed
+    connection, so its text decides."""
     return any(words in str(error) for words in _REFUSED)
 
 
@@ -216,7 +218,7 @@ def _prepare(connection: psycopg.Connection[Any]) -> None:
 
 
 def write_postgres_memories(server: MemoryServer, alias: str, rows: Sequence[StoredRow]) -> list[ItemFate]:
-    """Insert and update rows, in one transaction; none is removed. Raises RuntimeDatabaseError, and then nothing was
+    """Insert and update rows in one transaction; none is removed. Raises RuntimeDatabaseError; then nothing was
     written."""
     with _connected(server) as connection:
         _prepare(connection)
@@ -238,7 +240,7 @@ def _new_owner(connection: psycopg.Connection[Any], schema: str, alias: str) -> 
 
 
 class _PostgresMemoryWriter:
-    """Rows on their way into the table. What it holds already is known by key, as the runtime knows it."""
+    """Writes rows into the table. Existing rows are matched by key, as the runtime does."""
 
     def __init__(
         self, connection: psycopg.Connection[Any], table: _PostgresMemoryTable, model: VectorModel | None
@@ -253,7 +255,7 @@ class _PostgresMemoryWriter:
         return [fate for row in rows for fate in self._one(row)]
 
     def _of_others(self, ids: list[str]) -> frozenset[str]:
-        """Which ids are those of rows of other agents: an agent may be a copy of its neighbour."""
+        """Return which ids belong to rows of other agents: an agent may be a copy of its neighbour."""
         from psycopg import sql
 
         storable = [id for id in ids if "\0" not in id and id.isprintable()]
@@ -288,7 +290,7 @@ class _PostgresMemoryWriter:
             yield ItemFate("vector", name, ItemOutcome.OMITTED, "the table has no room for a vector of this length")
 
     def _vector(self, row: StoredRow) -> str | None:
-        """A row's vector as the column takes it; None when there is none that fits."""
+        """Return a row's vector in the form of the column, None when there is none that fits."""
         if row.vector is None or self._table.vector is None or self._model is None:
             return None
         room = self._table.types[self._table.vector].partition("(")[2].removesuffix(")")
@@ -317,7 +319,7 @@ class _PostgresMemoryWriter:
         self._connection.execute(query, [self._spelled(name, value) for name, value in values.items()])
 
     def _update(self, held: JsonObject, wanted: JsonObject, row: StoredRow) -> None:
-        """The row keeps its id and its time of creation, as when the runtime remembers a key again."""
+        """Update a row. It keeps its id and its time of creation, as when the runtime stores a key again."""
         from psycopg import sql
 
         values = {name: value for name, value in wanted.items() if name not in ("id", "created_at")}
@@ -334,7 +336,7 @@ class _PostgresMemoryWriter:
     def _cast(self, name: str) -> sql.Composed:
         from psycopg import sql
 
-        # The type is spelled by the server itself.
+        # The server itself spells the type, so it is safe in a statement.
         return sql.SQL("%s::text::{}").format(sql.SQL(self._table.types[name]))
 
     def _spelled(self, name: str, value: Any) -> str | None:

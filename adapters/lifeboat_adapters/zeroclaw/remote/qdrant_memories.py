@@ -1,8 +1,8 @@
-"""ZeroClaw's memories in Qdrant: points with a payload of key, content, category, timestamp and, since v0.8.0, the
-agent's alias.
+"""Read and write ZeroClaw's memories in Qdrant: points with a payload of key, content, category, timestamp and, since
+v0.8.0, the agent's alias.
 
-A payload that Lifeboat wrote also holds the columns that other stores have: ZeroClaw passes over what it does not
-know, and a memory comes back as it was. Vectors are normalised by the server.
+A payload that Lifeboat wrote also holds the columns of other stores. ZeroClaw ignores unknown fields, so a memory comes
+back as it was. The server normalises vectors.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 _OWNER, _TIME, _CREATED = "agent_id", "timestamp", "created_at"
 _PLAIN = ("key", "content", "category", "session_id", "namespace", "importance", "superseded_by", "kind", "pinned")
 _COLUMNS = ("id", *_PLAIN, "tenant_id", _CREATED, "updated_at", "payload")
-"""`payload` is what else a point says, as JSON."""
+"""The columns of a point. `payload` holds its other fields as JSON."""
 _PAGE, _BATCH = 500, 100
 _INSTALL = "pip install 'agent-lifeboat[qdrant]'"
 
 
 def open_qdrant_memories(server: MemoryServer, alias: str) -> MemoryRows:
-    """The memories of an agent, to be read. Raises RuntimeDatabaseError."""
+    """Return the memories of an agent for reading. Raises RuntimeDatabaseError."""
     with _connected(server) as client:
         _dimensions(client, server)
     return MemoryRows(
-        name=zeroclaw_paths.BRAIN,  # the archive knows one store of memories, wherever the runtime has it
+        name=zeroclaw_paths.BRAIN,  # an archive has one store of memories for all backends
         columns=_COLUMNS,
         stamp=lambda: _stamp(server, alias),
         rows=lambda: _rows(server, alias),
@@ -53,7 +53,7 @@ def open_qdrant_memories(server: MemoryServer, alias: str) -> MemoryRows:
 
 
 def _stamp(server: MemoryServer, alias: str) -> str:
-    """Of ids and times: the runtime makes another point whenever it remembers a key again."""
+    """Return a digest of ids and times. The runtime makes a new point whenever it stores a key again."""
     with _connected(server) as client:
         seen = hashlib.sha256()
         for point in _points(client, server, alias, payload=[_TIME]):
@@ -96,7 +96,7 @@ def _points(
 
 
 def _owned(alias: str) -> Filter:
-    """The agent's points. Those of nobody are the default agent's, as in `brain.db`."""
+    """Return the filter for the agent's points. Points without an owner are the default agent's, as in `brain.db`."""
     from qdrant_client.http import models
 
     own = models.FieldCondition(key=_OWNER, match=models.MatchValue(value=alias))
@@ -106,7 +106,8 @@ def _owned(alias: str) -> Filter:
 
 
 def _dimensions(client: QdrantClient, server: MemoryServer) -> int:
-    """How long the vectors of the collection are. Raises RuntimeDatabaseError when there is none, or another one."""
+    """Return the length of the vectors of the collection. Raises RuntimeDatabaseError when there is no collection, or
+    one of another shape."""
     from qdrant_client.http import models
 
     (name,) = server.place
@@ -123,7 +124,8 @@ def _dimensions(client: QdrantClient, server: MemoryServer) -> int:
 
 @contextmanager
 def _connected(server: MemoryServer) -> Iterator[QdrantClient]:
-    """A client whose errors are RuntimeDatabaseError. What they say may repeat the address: only its kind is told."""
+    """Open a client whose errors become RuntimeDatabaseError. Their text may contain the address, so only their type is
+    reported."""
     try:
         from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
     except ImportError:
@@ -150,7 +152,7 @@ def _client(server: MemoryServer) -> QdrantClient:
     from qdrant_client import QdrantClient
 
     with warnings.catch_warnings():
-        # That a key goes over plain HTTP was decided where the runtime was configured.
+        # Whether the key may be sent over plain HTTP was decided when the runtime was configured.
         warnings.simplefilter("ignore", UserWarning)
         return QdrantClient(
             url=server.address,
@@ -165,9 +167,11 @@ def _client(server: MemoryServer) -> QdrantClient:
 
 
 def write_qdrant_memories(server: MemoryServer, alias: str, rows: Sequence[StoredRow]) -> list[ItemFate]:
-    """Put points; a key that is there is updated, none is removed. A memory without a vector of the model that the
-    runtime uses cannot be a point: it stays in the archive. Raises RuntimeDatabaseError; then some may be written, and
-    the same can be written again."""
+    """Write points. A point with the same key is updated, none is removed. A memory without a vector of the runtime's
+    model cannot be a point and stays in the archive.
+
+    Raises RuntimeDatabaseError. Then some points may be written, and the same can be written again.
+    """
     with _connected(server) as client:
         dimensions = _made_ready(client, server)
         held = {str(values["key"]): values for values in map(_values, _points(client, server, alias))}
@@ -186,7 +190,7 @@ def _decide(
     dimensions: int,
     points: dict[str, tuple[JsonObject, bytes]],
 ) -> ItemFate:
-    """What becomes of a row; those that are written go into `points`, by id."""
+    """Return what becomes of a row. Points to write are added to `points`, by id."""
     name, key = str(row.values.get("id")), str(row.values.get("key"))
     former = held.get(key)
     if former is not None and _is_same(former, row.values):
@@ -212,7 +216,7 @@ def _is_text(values: JsonObject) -> bool:
 
 
 def _point_id(name: str) -> str:
-    """Qdrant takes UUIDs only. Another id gives the same one every time."""
+    """Return the id of a point. Qdrant accepts UUIDs only, so another id is converted, always to the same one."""
     try:
         return str(uuid.UUID(name))
     except ValueError:
@@ -235,7 +239,7 @@ def _put(client: QdrantClient, server: MemoryServer, alias: str, points: dict[st
 
 
 def _payload(values: JsonObject, alias: str) -> JsonObject:
-    """Payload of a point: what ZeroClaw reads, then columns of other stores that say something."""
+    """Return the payload of a point: the fields that ZeroClaw reads, then columns of other stores that have a value."""
     payload = _rest(values.get("payload"))
     updated = values.get("updated_at") or values.get(_CREATED)
     kept = {name: values[name] for name in (*_PLAIN, "tenant_id") if values.get(name) is not None}
@@ -244,7 +248,7 @@ def _payload(values: JsonObject, alias: str) -> JsonObject:
 
 
 def _rest(written: Any) -> JsonObject:
-    """What else a point says; {} for what is none, for an archive may say anything."""
+    """Return the other fields of a point, {} when they have another shape, because an archive may contain anything."""
     try:
         found = json_codec.decode_json(written.encode()) if isinstance(written, str) else {}
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -253,7 +257,7 @@ def _rest(written: Any) -> JsonObject:
 
 
 def _made_ready(client: QdrantClient, server: MemoryServer) -> int:
-    """The length of the collection's vectors; the collection is made where the runtime has not made it yet."""
+    """Return the length of the collection's vectors. Create the collection if the runtime has not created it yet."""
     from qdrant_client.http import models
 
     (name,) = server.place

@@ -1,4 +1,4 @@
-"""Values on their way between a server and a row."""
+"""Convert values between a server and a row."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import embeddings
 
 _SAYS_NOTHING = (None, "", 0, False, 0.5, "default")
-"""What columns hold unless somebody said something."""
+"""The default values of columns."""
 
 
 def encode_floats(written: Any) -> bytes | None:
-    """Little-endian float32 from numbers, or from how pgvector spells them; None for what is no vector."""
+    """Return little-endian float32 from numbers, or from the text form of pgvector, None for a value that
+    is no vector."""
     try:
         numbers = msgspec.json.decode(written, type=list[float]) if isinstance(written, str) else written
         return embeddings.bytes_of(numbers) if isinstance(numbers, list) else None
@@ -25,7 +26,8 @@ def encode_floats(written: Any) -> bytes | None:
 
 
 def is_same_time(one: Any, other: Any) -> bool:
-    """Whether two texts say the same time, to the microsecond. What is no time is compared as it stands."""
+    """Return whether two texts are the same time, to the microsecond. Texts that are no time are compared
+    as they are."""
     try:
         return _moment(one) == _moment(other)
     except (TypeError, ValueError, OverflowError):
@@ -38,5 +40,5 @@ def _moment(written: Any) -> datetime:
 
 
 def find_unstored_columns(values: JsonObject, columns: Collection[str]) -> list[str]:
-    """Columns of a row that say something and that a store does not have."""
+    """Return columns of a row that have a value and that a store does not have."""
     return [name for name, value in values.items() if name not in columns and value not in _SAYS_NOTHING]

@@ -1,1 +1,1 @@
-"""Bringing a ZeroClaw agent back: its home, its configuration, its databases."""
+"""Restore a ZeroClaw agent: its home, its configuration, its databases."""

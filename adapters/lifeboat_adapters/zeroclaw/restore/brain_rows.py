@@ -1,7 +1,7 @@
-"""Which rows the memories of a state are, and what becomes of each beside the rows that a database has.
+"""Determine the rows for the memories of a state, and decide about each one beside the rows that a database has.
 
-Memories are gone through twice, in the order of the archive: once to decide, once to write. Between the two only ids
-and marks are kept, so that the size of an agent does not matter.
+Memories are read twice, in the order of the archive: once to decide, once to write. Between the two only ids and
+digests are kept in memory, so that the size of an agent does not matter.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ COMPARED = (
     *("id", "content", "category", "created_at", "updated_at", "session_id"),
     *("namespace", "importance", "superseded_by", "kind", "pinned", "tenant_id", "principal_id"),
 )
-"""Columns that say whether two rows are the same, but for the key. What later releases add is written, not compared."""
+"""Columns that decide whether two rows are the same, apart from the key. Columns of later releases are written but not
+compared."""
 
 
 _LONGEST_NAME = 60
 
 
 class WantedBrainRow(NamedTuple):
-    """A memory that is to be a row: the record that counts, the ids of its chain, its row, and whether the text is the
-    one that its vector was computed of."""
+    """A memory that becomes a row: the effective record, the ids of its chain, its row, and whether its vector was
+    computed from its present text."""
 
     record: JsonObject
     chain: tuple[str, ...]
@@ -55,8 +56,8 @@ class WantedBrainRow(NamedTuple):
 
 
 class ExistingBrainRow(NamedTuple):
-    """A row of the agent in the database: its number, its key, marks of the compared columns and of the text, and when
-    it changed."""
+    """A row of the agent in the database: its number, its key, digests of the compared columns and of the text, and the
+    time of its last change."""
 
     number: int
     key: Any
@@ -66,8 +67,8 @@ class ExistingBrainRow(NamedTuple):
 
 
 class BrainRowWrite(NamedTuple):
-    """A row that is written: in the place of row `number`, as a new one where that is None. `keeps_vector` says that
-    its text stays the same."""
+    """A row to write: in the place of row `number`, or as a new row when that is None. `keeps_vector` says that its
+    text stays the same."""
 
     number: int | None
     id: str
@@ -77,8 +78,9 @@ class BrainRowWrite(NamedTuple):
 
 @dataclass(slots=True)
 class BrainRowDecisions:
-    """`puts` by the id of the record; `same` are records whose rows stand there as they are; `gone` are numbers of rows
-    that go, `altered` counts those that would go but for what was changed in them here."""
+    """The decisions. `puts` are rows to write by the id of the record. `same` are records whose rows are already there.
+    `gone` are numbers of rows to remove. `altered` counts rows that would be removed if they had not been changed here.
+    """
 
     puts: dict[str, BrainRowWrite] = field(default_factory=dict)
     same: list[str] = field(default_factory=list)
@@ -96,7 +98,7 @@ class BrainRowDecisions:
 
 
 def list_wanted_rows(order: WriteOrder) -> Iterator[WantedBrainRow]:
-    """The memories that are rows, in the order of the archive: what stands in a note of ZeroClaw is none."""
+    """Yield the memories that become rows, in the order of the archive. Memories in a note of ZeroClaw do not."""
     state = order.state
     in_notes = _in_notes(state)
     in_profile = bool(persona_files.find_primary_human(state).get("profile"))
@@ -125,8 +127,8 @@ def _wanted(item: effective_view.EffectiveMemory, order: WriteOrder) -> WantedBr
 
 
 def fill_row_defaults(row: JsonObject, columns: Mapping[str, SqliteColumn]) -> JsonObject:
-    """A row as the table keeps it, with ZeroClaw's own defaults where it comes from a release that had fewer columns.
-    A time that is not known is the other one. Raises Unfit."""
+    """Return a row as the table keeps it, with ZeroClaw's own defaults for columns that an older release lacks. A
+    missing timestamp takes the value of the other one. Raises RowDoesNotFit."""
     created, updated = row.get("created_at"), row.get("updated_at")
     return fit_row({**_DEFAULTS, **row, "created_at": created or updated, "updated_at": updated or created}, columns)
 
@@ -141,8 +143,8 @@ def decide_brain_rows(
     columns: Mapping[str, SqliteColumn],
     owner: str,
 ) -> BrainRowDecisions:
-    """`there` are the agent's rows by id, `others` the ids of all other rows. `owner` names the agent in the id of
-    a row that would have to take that of another agent's."""
+    """Decide about all memories. `there` are the agent's rows by id, `others` the ids of all other rows. `owner`
+    becomes part of the id of a row whose id another agent already uses."""
     deciding = _BrainRowDecider(order, there, others, columns, owner)
     for item in list_wanted_rows(order):
         deciding.take(item)
@@ -152,6 +154,8 @@ def decide_brain_rows(
 
 
 class _BrainRowDecider:
+    """Collects the decisions about the memories of one agent."""
+
     def __init__(
         self,
         order: WriteOrder,
@@ -183,7 +187,7 @@ class _BrainRowDecider:
                 self._tell(item.id, ItemOutcome.REJECTED, str(reason))
 
     def _found(self, item: WantedBrainRow) -> str | None:
-        """The row that a memory is: by its id, by that of any record of its chain, by its key."""
+        """Return the row of a memory: by its id, by the id of any record of its chain, or by its key."""
         if not self._there:
             return None
         own = _id_of(item)
@@ -234,8 +238,8 @@ class _BrainRowDecider:
             self._tell(item.id, ItemOutcome.TRANSFORMED, "now a row")
 
     def let_go(self) -> None:
-        """Rows whose memories are gone: those that the newest captured state had and the wanted one has not, and those
-        that were deleted in the archive and say here what they last said there."""
+        """Decide which rows are removed: those whose memories the newest captured state had and the wanted one has not,
+        and those that were deleted in the archive and still have their last text here."""
         before = _ids_in(self._order.before) if self._order.exact and self._order.before is not None else set()
         dead = _dead(self._order.state) if self._there.keys() - self._claimed else {}
         for id, row in self._there.items():
@@ -247,7 +251,7 @@ class _BrainRowDecider:
                 self.made.altered += 1
 
     def settle_keys(self) -> None:
-        """A key that a row here keeps, or that an earlier memory has, is not given again."""
+        """Give another key to rows whose key a remaining row or an earlier memory has."""
         placed = {put.number for put in self.made.puts.values()} | set(self.made.gone)
         taken = {row.key for row in self._there.values() if row.number not in placed}
         for record_id, put in self.made.puts.items():
@@ -270,7 +274,7 @@ def _id_of(item: WantedBrainRow) -> str:
 
 
 def _ids_in(state: State) -> set[str]:
-    """Every id that a row of a state's memories may have."""
+    """Return every id that a row of a state's memories may have."""
     found: set[str] = set()
     for item in effective_view.effective_records(state):
         found.update(item.chain_ids)
@@ -279,7 +283,7 @@ def _ids_in(state: State) -> set[str]:
 
 
 def _dead(state: State) -> dict[str, set[bytes]]:
-    """Deleted memories by the ids that their rows may have: marks of everything they ever said."""
+    """Return deleted memories by the possible ids of their rows, with digests of all their former texts."""
     chains = effective_view.chains_of(state)
     ends = (item for item in effective_view.effective_records(state, chains) if memory_records.is_deleted(item.record))
     gone = {one: item.chain_ids[0] for item in ends for one in item.chain_ids}
@@ -296,12 +300,12 @@ def _dead(state: State) -> dict[str, set[bytes]]:
 
 
 def _shown(name: str) -> str:
-    """A name out of an archive, for a terminal."""
+    """Return a name from an archive in printable form."""
     return name[:_LONGEST_NAME] if name.isprintable() else ascii(name[:_LONGEST_NAME])
 
 
 def _is_same(there: ExistingBrainRow, row: JsonObject) -> bool:
-    """Whether a row stands there as it is, also under the key that it gets where its own is taken."""
+    """Return whether a row is already there, possibly under the key that it gets because its own is taken."""
     return there.mark == mark_of(row) and there.key in (row["key"], _key_of(row["key"], row["id"]))
 
 
@@ -313,7 +317,7 @@ def _is_later(time: Any, than: Any) -> bool:
 
 
 def _key_of(key: Any, id: str) -> Any:
-    """The key of a row whose own is taken: always the same one."""
+    """Return the key of a row whose own key is taken: always the same one."""
     return f"{key}_{id[-12:]}"
 
 
@@ -321,7 +325,7 @@ def _key_of(key: Any, id: str) -> Any:
 
 
 def mark_of(row: Mapping[str, Any]) -> bytes:
-    """Equal for rows with equal compared columns; one that is not there is NULL."""
+    """Return a digest that is equal for rows with equal compared columns. A missing column counts as NULL."""
     return row_digest(row.get(name) for name in COMPARED)
 
 

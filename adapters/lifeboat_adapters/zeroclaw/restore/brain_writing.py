@@ -1,5 +1,5 @@
-"""`brain_database.db` as a restore leaves it: the rows of one agent merged into what is there, everything else
-untouched. The table's own triggers keep the full text."""
+"""Plan and write `brain.db` for a restore: merge the rows of one agent, and leave everything else untouched. The
+table's own triggers update the full-text index."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.embeddings import StateVectors
 
 SNAPSHOT = "MEMORY_SNAPSHOT.md"
-"""ZeroClaw makes memories of it whenever it finds no database beside it, and they are never all of them."""
+"""A file from which ZeroClaw makes memories whenever it finds no database beside it. It never holds all of them."""
 _NEW_COLUMNS = "the database belongs to a later ZeroClaw than Lifeboat knows"
 _MIGRATE = "zeroclaw memory stats"
 
 
 @dataclass(frozen=True, slots=True)
 class BrainDatabase:
-    """The database as it is: `there` are the agent's rows by id, `others` all other ids, `model` what its vectors are
-    of."""
+    """The present database. `there` are the agent's rows by id, `others` all other ids, `model` the model of its
+    vectors."""
 
     columns: dict[str, SqliteColumn]
     there: dict[str, ExistingBrainRow]
@@ -55,9 +55,9 @@ class BrainDatabase:
 
 
 def plan_brain_write(installation: Installation, order: WriteOrder) -> DatabaseWrite:
-    """What a restore does to the memories of an agent.
+    """Plan what a restore does to the memories of an agent.
 
-    Raises RuntimeDatabaseError for a database that is there and cannot be merged into.
+    Raises RuntimeDatabaseError for an existing database that cannot be merged into.
     """
     path = brain_database.brain_path_of(installation)
     source = path if path.is_file() else None
@@ -88,7 +88,7 @@ def plan_brain_write(installation: Installation, order: WriteOrder) -> DatabaseW
 
 
 def _counts(decided: BrainRowDecisions, found: BrainDatabase) -> dict[str, int]:
-    """What becomes of the agent's rows."""
+    """Return the numbers of the agent's rows to add, update, keep and remove."""
     added = sum(put.number is None for put in decided.puts.values())
     updated, removed = len(decided.puts) - added, len(decided.gone)
     return {"add": added, "update": updated, "keep": len(found.there) - updated - removed, "remove": removed}
@@ -102,7 +102,7 @@ def _altered(count: int) -> str:
 
 
 def _nothing(path: Path) -> None:
-    """There is no database to make."""
+    """Write nothing, because there is no database to make."""
 
 
 def _has_snapshot(installation: Installation, order: WriteOrder) -> bool:
@@ -168,7 +168,7 @@ def _look(connection: sqlite3.Connection, path: Path, aliases: tuple[str, ...]) 
 
 @dataclass(frozen=True, slots=True)
 class _BrainChange:
-    """All that changes in the database, in one transaction."""
+    """All changes of the database, in one transaction."""
 
     installation: Installation
     order: WriteOrder
@@ -190,7 +190,7 @@ class _BrainChange:
                 memory_vectors.note_model(connection, self.model)
 
     def _make_room(self, connection: sqlite3.Connection) -> None:
-        """Rows that go, and keys that change hands, are out of the way before the first row is written."""
+        """Remove rows and free keys that change hands before the first row is written."""
         gone = ((number,) for number in self.decided.gone)
         connection.executemany(f'DELETE FROM "{brain_database.TABLE}" WHERE rowid = ?', gone)
         keys = {row.number: row.key for row in self.found.there.values()}
@@ -213,7 +213,8 @@ class _BrainChange:
         return {**row, brain_database.VECTOR: memory_vectors.find_vector(held, item, self.model, self.order.state)}
 
     def _know_default(self, connection: sqlite3.Connection) -> None:
-        """ZeroClaw makes its own agent with the table, never later, and stores nothing without it."""
+        """Create ZeroClaw's own agent. ZeroClaw creates it together with the table only, and stores nothing
+        without it."""
         id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.order.state.sequence.agent_id}/{zeroclaw_paths.DEFAULT_ALIAS}"))
         if self.installation.native_id != zeroclaw_paths.DEFAULT_ALIAS:
             row = (id, zeroclaw_paths.DEFAULT_ALIAS, self.order.now)
@@ -222,7 +223,7 @@ class _BrainChange:
             self._owner(connection)
 
     def _owner(self, connection: sqlite3.Connection) -> str:
-        """The agent's id in this database; it is the one that it had where nobody has that."""
+        """Return the agent's id in this database: the present one, otherwise the former one if it is free."""
         alias = self.installation.native_id
         known = brain_database.find_agent_id(connection, alias)
         if known is not None:
@@ -248,7 +249,8 @@ def _write(connection: sqlite3.Connection, put: BrainRowWrite, row: JsonObject, 
 
 
 def _fates_of_tables(order: WriteOrder, found: BrainDatabase) -> Iterator[ItemFate]:
-    """Rows that say whose memories they are, and how the database is made: the database says so itself."""
+    """Yield the fates of rows about owners and about the shape of the database. The database itself already
+    holds both."""
     for name in ("agents", "schema_version", "memory_meta"):
         path = f"{zeroclaw_paths.BRAIN_ROWS}{name}.jsonl"
         if path in order.tables and name in found.tables:

@@ -1,7 +1,8 @@
-"""`zeroclaw_config.toml` of one schema in the terms of another: what moved since, and what has no place any more.
+"""Convert `config.toml` of one schema to another one: settings that moved, and settings that have no place any more.
 
-Schema 1 has the model provider on top and channels in `channels_config`; 2 puts them into `providers` and `channels`;
-3 names every provider and channel (`providers.models.<type>.<alias>`), and has agents that refer to them by name.
+Schema 1 has the model provider at the top and channels in `channels_config`. Schema 2 puts them into `providers` and
+`channels`. Schema 3 names every provider and channel (`providers.models.<type>.<alias>`), and has agents that refer to
+them by name.
 """
 
 from __future__ import annotations
@@ -9,13 +10,56 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
+from lifeboat_adapters.credential_types import CredentialRefusal
 from lifeboat_adapters.secrets.parsed_leaves import Path
 from lifeboat_adapters.zeroclaw import zeroclaw_config
-from lifeboat_adapters.zeroclaw.restore.converted_config import RETIRED, ConvertedConfig
 from lifeboat_adapters.zeroclaw.restore.provider_names import DEFAULT, provider_name
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.common.reason_codes import Reason
+
+RETIRED = Reason(CredentialRefusal.RETIRED, runtime="ZeroClaw")
+TAKEN = Reason(CredentialRefusal.SET_BY_ANOTHER)
+
+
+@dataclass(slots=True)
+class ConvertedConfig:
+    """A configuration in another schema. `origins` maps a path to the former path of its value and of everything below
+    it. `refused` gives reasons for values that have no place. Paths in `refused`, and values of `origins`, are former
+    paths."""
+
+    values: JsonObject
+    origins: dict[Path, Path] = field(default_factory=dict)
+    refused: dict[Path, Reason | None] = field(default_factory=dict)
+
+    def original(self, path: Path) -> Path:
+        """Return the former path of the value at a path."""
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.origins:
+                return (*self.origins[path[:length]], *path[length:])
+        return path
+
+    def put(self, path: Path, value: Any, origin: Path | None = None) -> None:
+        """Set a value that is not set yet."""
+        values: dict[Any, Any] = self.values
+        for step in path[:-1]:
+            inner = values.setdefault(step, {})
+            if not isinstance(inner, dict):
+                return self._refuse(origin)
+            values = inner
+        if path[-1] in values:
+            return self._refuse(origin)
+        values[path[-1]] = copy.deepcopy(value)
+        if origin is not None and origin != path:
+            self.origins[path] = origin
+        return None
+
+    def _refuse(self, origin: Path | None) -> None:
+        if origin is not None:
+            self.refused[origin] = TAKEN
+
 
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 
@@ -52,13 +96,13 @@ _SINCE_THIRD = (
 
 
 def is_spelled_as_first(values: JsonObject) -> bool:
-    """Whether a configuration has what only schema 1 knows."""
+    """Return whether a configuration has settings that only schema 1 knows."""
     return any(name in values for name in ("model_providers", "channels_config", *_OF_PROVIDERS))
 
 
 def convert_to_schema(values: JsonObject, schema: int, alias: str) -> ConvertedConfig:
-    """A configuration as the release that knows this schema reads it; `alias` is what the only agent of an early one is
-    called later. What has no place is named, never dropped silently."""
+    """Return a configuration as the release with this schema reads it. `alias` is the later name of the only agent of
+    an early configuration. Settings without a place are listed, never dropped silently."""
     before = zeroclaw_config.schema_version_of(values)
     if before == schema or (before >= zeroclaw_config.CURRENT_SCHEMA and schema >= zeroclaw_config.CURRENT_SCHEMA):
         return ConvertedConfig(copy.deepcopy(values))
@@ -75,7 +119,7 @@ def convert_to_schema(values: JsonObject, schema: int, alias: str) -> ConvertedC
 
 
 def _neutral(values: JsonObject) -> Iterator[tuple[Path, Any, Path]]:
-    """Every part of an early configuration as (the path that schema 2 has for it, value, the path that it has)."""
+    """Yield every part of an early configuration as (its path in schema 2, value, its present path)."""
     for name, value in values.items():
         if name == "schema_version":
             continue
@@ -100,7 +144,7 @@ def _place_of(path: Path, schema: int) -> Path:
 
 
 class _Schema3Config:
-    """An early configuration in schema 3."""
+    """Builds schema 3 from an early configuration."""
 
     def __init__(self, values: JsonObject, alias: str) -> None:
         self._alias = alias
@@ -129,14 +173,14 @@ class _Schema3Config:
         return self._parts.pop(path, (None, path))
 
     def _take_table(self, *path: str) -> tuple[JsonObject, Path]:
-        """A table; anything else in its place has no place."""
+        """Return a table. Any other value in its place is refused."""
         value, origin = self._take(*path)
         if value is not None and not isinstance(value, dict):
             self._done.refused[origin] = RETIRED
         return (value if isinstance(value, dict) else {}), origin
 
     def _providers(self) -> str | None:
-        """The providers; the name of the one that is the default."""
+        """Convert the providers, and return the name of the default one."""
         models, origin = self._take_table("providers", "models")
         for named, settings in models.items():
             type_, alias, address = provider_name(named)
@@ -175,7 +219,7 @@ class _Schema3Config:
         return f"{type_}.{alias}"
 
     def _channels(self) -> list[str]:
-        """The channels; the names of those that are there."""
+        """Convert the channels, and return their names."""
         tables, origin = self._take_table("channels")
         names = []
         for kind, settings in tables.items():
@@ -211,7 +255,7 @@ class _Schema3Config:
             self._done.put((*place, key), value, origin)
 
     def _helpers(self) -> None:
-        """Agents that the only one hands work to: agents of their own since schema 3."""
+        """Convert agents that the only agent delegates to. Since schema 3 they are agents of their own."""
         tables, origin = self._take_table("agents")
         for name, settings in tables.items():
             if isinstance(settings, dict):
@@ -244,7 +288,7 @@ class _Schema3Config:
             self._done.put(("agents", name, key), value, (*origin, key))
 
     def _profiles(self) -> None:
-        """What the agent may do, and how much of it."""
+        """Convert the permissions and limits of the agent."""
         autonomy, origin = self._take_table("autonomy")
         for key, value in autonomy.items():
             profile = "runtime_profiles" if key in _BUDGETS else "risk_profiles"
@@ -336,7 +380,7 @@ class _Schema3Config:
                 self._done.refused[*origin, inner[0]] = RETIRED
 
     def _agent(self, provider: str | None, channels: list[str]) -> None:
-        """The only agent, which early releases did not have to name."""
+        """Convert the only agent, which early releases did not name."""
         place: Path = ("agents", self._alias)
         own: JsonObject = {"enabled": True}
         own |= {"model_provider": provider} if provider else {}
@@ -351,7 +395,7 @@ class _Schema3Config:
 
 
 def config_table(values: JsonObject, *keys: str) -> JsonObject:
-    """A table deep in others, {} where there is none."""
+    """Return a table deep in others, {} when there is none."""
     found = zeroclaw_config.get_nested(values, *keys)
     return found if isinstance(found, dict) else {}
 
@@ -365,8 +409,8 @@ def _route(route: Any) -> Any:
 
 
 def _earlier(values: JsonObject, schema: int, alias: str) -> ConvertedConfig:
-    """One agent of a configuration of schema 3 for a release that knows only one: its provider, channels and identity,
-    and whatever both call alike."""
+    """Convert one agent of a configuration of schema 3 for a release with a single agent: its provider, channels and
+    identity, and settings with the same name in both."""
     done = ConvertedConfig({"schema_version": schema} if schema > 1 else {})
     for name, value in values.items():
         if name in _SINCE_THIRD:

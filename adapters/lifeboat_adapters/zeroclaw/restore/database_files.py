@@ -1,5 +1,5 @@
-"""A database made whole at a free path: a copy of the one that is there, or the tables of a new one, changed in one
-transaction and checked before anybody believes it. The one that is there is read, never touched."""
+"""Build a complete database at a free path, from a copy of the present one or from the tables of a new one. It is
+changed in one transaction, and checked before it is used. The present database is read and never changed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _FULL_TEXT = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '
 
 
 def side_files_of(path: Path) -> tuple[Path, ...]:
-    """What belongs to a database and stands beside it."""
+    """Return the side files of a database."""
     every = (path.with_name(path.name + suffix) for suffix in _BESIDE)
     return tuple(each for each in every if each.is_file())
 
 
 def database_stamp(path: Path) -> Stamp:
-    """What tells whether a database was written to since: of the file and of its log."""
+    """Return a value that changes when a database or its log is written."""
     return tuple(_stat(each) for each in (path, path.with_name(f"{path.name}-wal")))
 
 
@@ -46,7 +46,7 @@ def _stat(path: Path) -> tuple[int, int, int] | None:
 
 
 def refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises RuntimeDatabaseError for a damaged database."""
+    """Raise RuntimeDatabaseError for a damaged database."""
     if damage := find_damage(connection, path.stat().st_size):
         raise RuntimeDatabaseError(f"{path} is damaged: {damage}", fix=brain_database.FIX)
 
@@ -54,11 +54,10 @@ def refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
 def build_database(
     target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Guarded = None
 ) -> None:
-    """Make a database at `target`, which is free: from the one at `source`, else of `tables`. Below `workspace` no link
+    """Build a database at the free path `target`, from the one at `source` or from `tables`. Below `workspace` no link
     in the path of the source is followed.
 
-    Raises RuntimeDatabaseError, also for a source that is another one than when `planned` was taken; nothing is left
-    then.
+    Raises RuntimeDatabaseError, also for a source that has changed since `planned` was taken. Then no file is left.
     """
     try:
         mode = _OWNER_ONLY if source is None else stat.S_IMODE(source.stat().st_mode)
@@ -83,7 +82,7 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
         if database_stamp(source) != planned:
             raise RuntimeDatabaseError(f"{source} changed since the restore was planned")
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
-        # What fails is thrown away whole: a journal would hold every page that changes once more.
+        # A failed copy is deleted, so no journal is needed. It would hold every changed page a second time.
         connection.execute("PRAGMA journal_mode=OFF")
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("PRAGMA secure_delete=ON")
@@ -101,7 +100,7 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
 
 
 def _copied(opened: sqlite3.Connection, target: Path) -> Iterator[None]:
-    """The online backup also takes what only stands in the log."""
+    """Copy a database with the online backup, which includes pages that are only in the log."""
     with closing(sqlite3.connect(target)) as copy:
         opened.backup(copy)
         copy.execute("PRAGMA journal_mode=DELETE")
@@ -109,7 +108,7 @@ def _copied(opened: sqlite3.Connection, target: Path) -> Iterator[None]:
 
 
 def _astray(connection: sqlite3.Connection) -> int:
-    """How many rows refer to rows that are not there."""
+    """Return the number of rows that refer to rows that do not exist."""
     return sum(1 for _ in connection.execute("PRAGMA foreign_key_check"))
 
 
@@ -128,7 +127,7 @@ def _verify(connection: sqlite3.Connection, path: Path, size: int, astray: int) 
 
 
 def _fits(connection: sqlite3.Connection, name: str) -> bool:
-    """Whether a full text says what its table does. (Row numbers change where a user packed the database.)"""
+    """Return whether a full-text index matches its table. Row numbers change when a user compacts the database."""
     with suppress(sqlite3.DatabaseError):
         connection.execute(f'INSERT INTO "{name}"("{name}", rank) VALUES (\'integrity-check\', 1)')
         return True

@@ -1,4 +1,4 @@
-"""What a restore does to the databases of ZeroClaw."""
+"""Plan what a restore does to the databases of ZeroClaw."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ AS_ROWS = (zeroclaw_config.SQLITE, zeroclaw_config.LUCID)
 
 
 def plan_database_writes(installation: Installation, order: WriteOrder) -> list[DatabaseWrite]:
-    """See `contract.Adapter.write_databases`."""
+    """Implement `DatabaseSupport.plan_writes`."""
     has_rows = backend_after_restore(installation, order) in AS_ROWS
     memories = [brain_writing.plan_brain_write(installation, order)] if has_rows else []
     return [*memories, *other_tables.plan_other_tables(installation, order)]
 
 
 def backend_after_restore(installation: Installation, order: WriteOrder) -> str:
-    """Where the agent is going to keep its memory: as configured here, else as in the archive."""
+    """Return where the agent will keep its memory: as configured here, otherwise as in the archive."""
     values = zeroclaw_folders.config_values_of(installation)
     if values:
         return zeroclaw_config.configured_backend(values, installation.native_id)

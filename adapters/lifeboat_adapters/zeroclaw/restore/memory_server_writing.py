@@ -1,4 +1,4 @@
-"""Memories that go behind a server, once the configuration that says where it is has its place."""
+"""Write memories to a server after the configuration that names the server is in place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WAITS = "waiting_for_server"
 
 
 def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWrite | None:
-    """See `contract.Adapter.write_server`."""
+    """Implement `DatabaseSupport.plan_server_write`."""
     title = remote.TITLES.get(database_writing.backend_after_restore(installation, order))
     if title is None:
         return None
@@ -39,7 +39,7 @@ def _fates(order: WriteOrder, reason: str, code: str) -> Iterator[ItemFate]:
 
 
 def _held_back(item: WantedBrainRow, order: WriteOrder) -> ItemFate | None:
-    """What becomes of a memory that goes nowhere; None for one that is written."""
+    """Return the fate of a memory that is not written, None for one that is."""
     if memory_records.status_of(item.record) == "archived":
         return ItemFate(brain_rows.MEMORY, item.id, ItemOutcome.OMITTED, brain_rows.ARCHIVED)
     if not order.cut.isdisjoint(item.chain):
@@ -48,7 +48,7 @@ def _held_back(item: WantedBrainRow, order: WriteOrder) -> ItemFate | None:
 
 
 def _write(installation: Installation, order: WriteOrder) -> list[ItemFate]:
-    """Raises RuntimeDatabaseError."""
+    """Write the memories and return their fates. Raises RuntimeDatabaseError."""
     model = memory_vectors.model_for(installation, order, None)
     held = StateVectors(order.state) if model is not None else None
     fates: list[ItemFate] = []

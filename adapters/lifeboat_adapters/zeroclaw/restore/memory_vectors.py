@@ -1,7 +1,7 @@
-"""Vectors of memories on their way into a database, and what ZeroClaw does to rows by itself afterwards.
+"""Put vectors of memories into a database, and predict what ZeroClaw does to rows afterwards.
 
-A vector is only put where it was computed by the model that the installation uses: ZeroClaw takes what it finds for its
-own. Everything else is left for its re-index (ALF §3.1.6, §6.2).
+A vector is written only if the model of the installation computed it, because ZeroClaw takes every vector that it finds
+as its own. The others are left to its re-index (ALF §3.1.6, §6.2).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from lifeboat_alf.states.agent_state import State
 
 META = ("embedding_provider", "embedding_model", "embedding_dimensions")
 _MODEL, _DIMENSIONS = "text-embedding-3-small", 1536
-"""What ZeroClaw uses where its configuration names nothing."""
+"""ZeroClaw's defaults when its configuration names no model."""
 _DAYS = 30
 _TALK = "conversation"
 
 
 def memory_settings_after(installation: Installation, order: WriteOrder) -> JsonObject:
-    """`[memory]` as it is going to be: of the installation, else of the archive's configuration, else what the archive
-    knows of the settings it had."""
+    """Return `[memory]` after the restore: that of the installation, otherwise of the archive's configuration,
+    otherwise the settings that the archive recorded."""
     own = _memory(zeroclaw_folders.config_values_of(installation))
     if own:
         return own
@@ -59,8 +59,8 @@ def _memory(values: JsonObject) -> JsonObject:
 
 
 def model_for(installation: Installation, order: WriteOrder, known: VectorModel | None) -> VectorModel | None:
-    """The model whose vectors may be written: that of the installation, where the database does not hold those of
-    another one. None where there is none."""
+    """Return the model whose vectors may be written: that of the installation, unless the database holds vectors of
+    another one. Return None when there is none."""
     told = memory_settings_after(installation, order)
     if not searches_by_vectors(told):
         return None
@@ -73,15 +73,15 @@ def model_for(installation: Installation, order: WriteOrder, known: VectorModel 
 
 
 def searches_by_vectors(told: JsonObject) -> bool:
-    """Whether an installation with these settings searches by vectors."""
+    """Return whether an installation with these settings searches by vectors."""
     return str(told.get("embedding_provider") or "none") not in ("none", "noop")
 
 
 def find_vector(
     held: StateVectors | None, item: WantedBrainRow, model: VectorModel | None, state: State
 ) -> bytes | None:
-    """The vector of a memory's text, also of an earlier record with the same text; None where there is none of this
-    model."""
+    """Return the vector of a memory's text, also from an earlier record with the same text, None when there is none of
+    this model."""
     if held is None or model is None or not item.is_original:
         return None
     for record in _with_its_text(item, state):
@@ -101,7 +101,7 @@ def _with_its_text(item: WantedBrainRow, state: State) -> Iterator[JsonObject]:
 
 
 def note_model(connection: sqlite3.Connection, model: VectorModel) -> None:
-    """Say of which model the vectors are, where nobody has: else ZeroClaw would take them for those of any."""
+    """Record the model of the vectors if none is recorded. Otherwise ZeroClaw would use them with any model."""
     if not columns_of(connection, "memory_meta")[0]:
         return
     provider, _, name = model.model.partition("/")
@@ -110,7 +110,7 @@ def note_model(connection: sqlite3.Connection, model: VectorModel) -> None:
 
 
 def vector_fates(order: WriteOrder, model: VectorModel | None) -> Iterator[ItemFate]:
-    """What becomes of the vectors, by the file that they lie in."""
+    """Yield what becomes of the vectors, by their file."""
     for index, groups in StateVectors(order.state).indexes.items():
         usable = model is not None and any(group.model == model.model for group in groups)
         if usable:
@@ -121,7 +121,7 @@ def vector_fates(order: WriteOrder, model: VectorModel | None) -> Iterator[ItemF
 
 
 def soon_pruned(installation: Installation, order: WriteOrder, decided: BrainRowDecisions) -> str:
-    """A warning of conversations that ZeroClaw deletes at its next start, "" without any."""
+    """Return a warning about conversations that ZeroClaw deletes at its next start, "" without any."""
     told = memory_settings_after(installation, order)
     days = told.get("conversation_retention_days", _DAYS)
     if told.get("hygiene_enabled") is False or not isinstance(days, int) or days <= 0 or not order.now:

@@ -1,7 +1,7 @@
-"""Scheduled jobs, transcripts and the knowledge graph of an archive, put into the databases that ZeroClaw has for them.
+"""Restore scheduled jobs, transcripts and the knowledge graph of an archive into ZeroClaw's databases.
 
-Jobs and transcripts only where they are asked for: a job that runs on two machines runs twice. Rows that are there are
-never removed.
+Jobs and transcripts are restored only on request, because a job on two machines runs twice. Existing rows are never
+removed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ OWNER = "agent_alias"
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawTable:
-    """A table and where its rows stand in an archive. `key` are the columns that tell rows apart; `number` is a column
-    that is only the order of rows, and given anew where it is taken; `changed` says which of two rows is newer."""
+    """A table and the archive path of its rows. `key` are the columns that identify a row. `number` is a column that
+    only orders rows and is assigned again when it is taken. `changed` shows which of two rows is newer."""
 
     name: str
     path: str
@@ -76,7 +76,7 @@ KNOWLEDGE = (
 
 
 def plan_other_tables(installation: Installation, order: WriteOrder) -> Iterator[DatabaseWrite]:
-    """Raises RuntimeDatabaseError."""
+    """Plan the writes of the other databases. Raises RuntimeDatabaseError."""
     data, home = zeroclaw_folders.data_folder(installation), installation.state_dir or installation.workspace
     knowledge = durable_rows.zeroclaw_sources_of(installation).knowledge or home / durable_rows.KNOWLEDGE
     if order.choice.cron:
@@ -124,7 +124,7 @@ def _checked(connection: sqlite3.Connection, path: Path, merge: _MergeOrder) -> 
 
 @dataclass(frozen=True, slots=True)
 class _TableWrites:
-    """What is written: a statement with its values for each row."""
+    """The statements to execute, with their values for each row, and the fates of the rows."""
 
     puts: list[tuple[str, Values]]
     fates: list[ItemFate]
@@ -136,6 +136,8 @@ class _TableWrites:
 
 @dataclass(frozen=True, slots=True)
 class _MergeOrder:
+    """What has to be merged for which agent."""
+
     installation: Installation
     order: WriteOrder
     every: tuple[ZeroClawTable, ...]
@@ -158,7 +160,7 @@ class _MergeOrder:
         return found
 
     def _own(self, row: JsonObject, table: ZeroClawTable, known: Mapping[str, SqliteColumn]) -> JsonObject:
-        """A row as this agent's: it may have another name here. A job that never ran is due now."""
+        """Return a row as this agent's, which may have another name here. A job that never ran is due now."""
         own = {name: value for name, value in row.items() if name != durable_rows.STRANDED}
         if OWNER in known:
             own[OWNER] = self.installation.native_id
@@ -169,8 +171,8 @@ class _MergeOrder:
 
 @dataclass(frozen=True, slots=True)
 class _TableMerge:
-    """One table. `there` are its rows by their key; `nodes` those that edges may join, and grows with what is put;
-    `foreign` are the sessions of other agents here, to which nothing is added."""
+    """The merge of one table. `there` are its rows by their key. `nodes` are the nodes that edges may join, including
+    those that are added. `foreign` are the sessions of other agents here, to which nothing is added."""
 
     table: ZeroClawTable
     columns: Mapping[str, SqliteColumn]
@@ -227,7 +229,7 @@ def _sessions_of_others(connection: sqlite3.Connection, alias: str) -> frozenset
 
 
 def _insert(table: ZeroClawTable, row: JsonObject) -> tuple[str, Values]:
-    """A number that is taken is left to the table."""
+    """Return the statement that inserts a row. A number that is taken is left out, so that the table assigns one."""
     place = f'CASE WHEN EXISTS (SELECT 1 FROM "{table.name}" WHERE "{table.number}" = ?1) THEN NULL ELSE ?1 END'
     ordered = dict(sorted(row.items(), key=lambda item: item[0] != table.number))
     marks = [place if name == table.number else f"?{number}" for number, name in enumerate(ordered, 1)]
@@ -244,7 +246,8 @@ def _update(table: ZeroClawTable, row: JsonObject) -> tuple[str, Values]:
 def _rows(
     connection: sqlite3.Connection, table: ZeroClawTable, known: Mapping[str, SqliteColumn]
 ) -> dict[bytes, JsonObject]:
-    """Of messages only the keys: there may be very many, and each stands there or not."""
+    """Yield the present rows. For messages only the keys are read: there may be very many, and each one either exists
+    or not."""
     named = ", ".join(f'"{name}"' for name in known)
     query = f'SELECT {named} FROM "{table.name}"'
     every = (dict(zip(known, values, strict=True)) for values in connection.execute(query))
@@ -263,7 +266,7 @@ def _is_later(time: Any, than: Any) -> bool:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, JsonObject | None]]:
-    """The rows of a table with the numbers of their lines; None for a line that is none."""
+    """Yield the rows of a table with the numbers of their lines, None for a line that is no row."""
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             try:

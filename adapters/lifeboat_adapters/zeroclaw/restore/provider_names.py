@@ -1,4 +1,4 @@
-"""What ZeroClaw calls model providers: early releases by many names, later ones by a type and an alias."""
+"""Convert ZeroClaw's names of model providers: early releases have many names, later ones a type and an alias."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _NAMED = {
 
 
 def provider_name(named: str) -> tuple[str, str, str | None]:
-    """A provider as early releases name it: its type, its alias, and the address that is a part of its name."""
+    """Return the type and the alias of a provider that an early release names, and the address that is a part of its
+    name."""
     kind, _, address = named.partition(":")
     address = address if address.startswith(("http://", "https://")) else ""
     kind = kind if address else named

@@ -1,7 +1,7 @@
-"""Files of an archive as another installation can read them.
+"""Encrypt secrets in files of an archive for another installation.
 
-An archive holds what ZeroClaw reads from an encrypted value, and how it was spelled. Beside the key that it was
-encrypted with it comes back as it was spelled; elsewhere it is encrypted with the key that is there.
+An archive holds the decrypted value of a secret and its original spelling. With the key that it was encrypted with, the
+original spelling is restored. With another key it is encrypted again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LOCKED = Reason(CredentialRefusal.LOCKED, runtime="ZeroClaw", key=zeroclaw_paths
 
 
 def load_key_file(installation: Installation) -> EncryptionKeyFile | None:
-    """The key beside the configuration, a new one where there is none; None when values stand in clear there, or when
-    there is no such folder. Raises BadSecretKey."""
+    """Return the key beside the configuration, a new one when there is none, None when the installation does not
+    encrypt or has no such folder. Raises BadSecretKey."""
     folder = installation.state_dir
     if folder is None:
         return None
@@ -39,7 +39,7 @@ def load_key_file(installation: Installation) -> EncryptionKeyFile | None:
 
 
 def is_encryption_enabled(installation: Installation) -> bool:
-    """Whether an installation encrypts its secrets, as it does unless it is told not to."""
+    """Return whether an installation encrypts its secrets, which is the default."""
     if installation.state_dir is None:
         return False
     try:
@@ -60,7 +60,7 @@ def reencrypt_file(
     *,
     translated: bool = False,
 ) -> ReencryptedFile:
-    """See `contract.Adapter.recrypted`."""
+    """Implement `CredentialSupport.reencrypt`."""
     name = path.removeprefix(zeroclaw_paths.HOME)
     if name not in (zeroclaw_paths.CONFIG, zeroclaw_paths.AUTH_PROFILES):
         return ReencryptedFile(data)
@@ -82,7 +82,7 @@ def reencrypt_file(
 
 
 def string_literal(text: str) -> bytes:
-    """A string as JSON and TOML both spell it."""
+    """Return a string in a spelling that is valid in JSON and TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f").encode("utf-8", "replace")
 
 
@@ -96,8 +96,8 @@ def _leaves(name: str, data: bytes) -> list[ParsedLeaf]:
 def _spelled(
     leaf: ParsedLeaf, found: str, value: str | None, keys: tuple[bytes | None, bytes | None], *, translated: bool
 ) -> str | None:
-    """How a value is spelled in an installation; None for one that nobody can read there. Of the keys the first opens
-    what was encrypted there, the second is the same where it encrypts at all."""
+    """Return the spelling of a value in an installation, None for one that cannot be decrypted there. The first key
+    decrypts, the second one encrypts; it is None when the installation does not encrypt."""
     key, target = keys
     if not secret_encryption.is_encrypted_secret(found):
         is_secret = translated and (
@@ -122,7 +122,7 @@ def _opens(value: str, key: bytes | None) -> bool:
 
 
 def _member(value: str | None, leaf: ParsedLeaf) -> str | None:
-    """The part of a login that stands at a place; all of any other credential."""
+    """Return the part of a login at a place, or the whole value of another credential."""
     if value is None or leaf.path[2:] not in zeroclaw_auth_profiles.MEMBERS:
         return value
     try:

@@ -1,4 +1,4 @@
-"""Columns of a table that is there, and values as it keeps them."""
+"""Read the columns of an existing table, and convert values to what it keeps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class RowDoesNotFit(ValueError):
-    """A row that a table cannot hold, with why."""
+    """A row that a table cannot hold. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqliteColumn:
-    """`kind` is what SQLite makes of values: TEXT, INTEGER, REAL, or "" where it keeps them as they are."""
+    """A column of a table. `kind` is the type that SQLite converts values to: TEXT, INTEGER, REAL, or "" for none."""
 
     name: str
     kind: str
@@ -30,7 +30,7 @@ class SqliteColumn:
 
 
 def read_table_columns(connection: sqlite3.Connection, table: str) -> dict[str, SqliteColumn]:
-    """The columns of a table by name, in its order; {} when there is no such table."""
+    """Return the columns of a table by name, in its order, {} when there is no such table."""
     found = connection.execute(f'PRAGMA table_info("{table}")')
     return {
         name: SqliteColumn(name, _kind(declared), bool(needed), default)
@@ -39,7 +39,7 @@ def read_table_columns(connection: sqlite3.Connection, table: str) -> dict[str, 
 
 
 def _kind(declared: str) -> str:
-    """SQLite's own rule for the affinity of a declared type."""
+    """Apply SQLite's rule for the affinity of a declared type."""
     upper = declared.upper()
     if "INT" in upper:
         return "INTEGER"
@@ -49,8 +49,8 @@ def _kind(declared: str) -> str:
 
 
 def fit_row(row: Mapping[str, Any], known: Mapping[str, SqliteColumn]) -> JsonObject:
-    """A row as the table keeps it, in the table's order: other columns left out, so are values that are none where the
-    table has a default. Raises Unfit."""
+    """Return a row as the table keeps it, in the table's order. Unknown columns are left out, and so are NULL values of
+    columns with a default. Raises RowDoesNotFit."""
     found: JsonObject = {}
     for name, column in known.items():
         if name not in row:
@@ -109,5 +109,5 @@ def _real(value: str) -> float | str:
 
 
 def row_digest(values: Iterable[Any]) -> bytes:
-    """What tells rows apart by their values."""
+    """Return a digest that identifies rows by their values."""
     return hashlib.blake2b(repr(tuple(values)).encode("utf-8", "surrogatepass"), digest_size=16).digest()

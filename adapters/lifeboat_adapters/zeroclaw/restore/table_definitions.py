@@ -1,8 +1,8 @@
-"""The tables of ZeroClaw's databases as a new installation has them: their final shape, so that no migration of the
-runtime's own has anything left to do.
+"""The tables of ZeroClaw's databases in a new installation: their final shape, so that the runtime's own migrations
+have nothing to do.
 
-`memories` of the current layout says whose a memory is by a reference that is never null, and is unique by agent and
-key: ZeroClaw takes any other shape for an old one and makes the table anew, without the columns it learned later.
+In the current layout, `memories` refers to the owner of a memory with a column that is never NULL, and is unique by
+agent and key. ZeroClaw takes any other shape for an old one and rebuilds the table without its later columns.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from lifeboat_adapters.zeroclaw.zeroclaw_paths import EARLY
 
 JOURNAL = "PRAGMA journal_mode=WAL"
-"""How every database of ZeroClaw is kept."""
+"""The journal mode of every database of ZeroClaw."""
 
 MEMORIES_VERSION = 1
-"""What `schema_version` says of `memories` (component, version, applied_at)."""
+"""The row of `schema_version` for `memories` (component, version, applied_at)."""
 
 _MEMORY_INDEX = """
 CREATE INDEX idx_memories_category ON memories(category);
@@ -224,5 +224,6 @@ CREATE INDEX idx_edges_to ON edges(to_id);
 
 
 def brain_tables(layout: str) -> str:
-    """The tables of `memory/brain.db` of a new installation: the current shape, or the last one of the early layout."""
+    """Return the tables of `memory/brain.db` of a new installation: the current shape, or the last one of the early
+    layout."""
     return _EARLY_BRAIN if layout == EARLY else _CURRENT_BRAIN

@@ -1,7 +1,7 @@
-"""Changing single values in the text of a TOML document: comments and order stay as somebody wrote them.
+"""Edit single values in the text of a TOML document, and keep its comments and order.
 
-Where the text cannot be changed so that exactly these values change, the whole is written anew; that loses its
-comments, and is said.
+If the text cannot be edited so that exactly these values change, the whole document is written again. That loses its
+comments, and the result says so.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from lifeboat_alf.common.json_types import JsonObject
 
 
 class EditedToml(NamedTuple):
-    """`rewritten`: comments and order are lost."""
+    """An edited document. `rewritten` says that comments and order are lost."""
 
     data: bytes
     rewritten: bool = False
 
 
 def edit_toml(data: bytes, changes: Sequence[ValueChange]) -> EditedToml:
-    """A document with these changes. Raises ValueError when it is none, or when a path leads through a plain value."""
+    """Return a document with these changes. Raises ValueError when it is not TOML, or when a path leads through a plain
+    value."""
     if not changes:
         return EditedToml(data)
     wanted = zeroclaw_config.parse_zeroclaw_config(data)
@@ -41,7 +42,7 @@ def edit_toml(data: bytes, changes: Sequence[ValueChange]) -> EditedToml:
 
 
 def format_toml(values: JsonObject) -> bytes:
-    """A document from values, the same for the same ones."""
+    """Return a document from values. Equal values give equal bytes."""
     return tomlkit.dumps(values).encode("utf-8", "replace")
 
 
@@ -50,7 +51,8 @@ def _text(data: bytes) -> str:
 
 
 def _edited(text: str, changes: Sequence[ValueChange], wanted: JsonObject) -> str | None:
-    """The text with single values changed; None where that cannot be done, or gives anything else than `wanted`."""
+    """Return the text with single values changed, None when that is impossible, or does not give exactly the `wanted`
+    values."""
     try:
         document = tomlkit.parse(text)
         for each in changes:
@@ -62,7 +64,7 @@ def _edited(text: str, changes: Sequence[ValueChange], wanted: JsonObject) -> st
 
 
 def _spaced(edited: str, before: str) -> str:
-    """The text with an empty line before each table that it did not have before."""
+    """Return the text with an empty line before each table that is new in it."""
     known = set(before.splitlines())
     found: list[str] = []
     for line in edited.splitlines(keepends=True):
@@ -74,7 +76,7 @@ def _spaced(edited: str, before: str) -> str:
 
 
 def _apply(values: Any, change: ValueChange) -> None:
-    """Works alike on plain values and on a document, whose tables are dictionaries and lists, too."""
+    """Apply changes to plain values or to a document, whose tables are dictionaries and lists, too."""
     *above, last = change.path
     for step in above:
         if isinstance(values, dict):

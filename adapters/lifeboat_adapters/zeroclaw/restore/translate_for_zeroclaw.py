@@ -1,7 +1,7 @@
-"""Credentials of another runtime under ZeroClaw's names: a `zeroclaw_config.toml` and an `auth-profiles.json`, as if
+"""Translate credentials of another runtime to ZeroClaw's names: a `config.toml` and an `auth-profiles.json`, as if
 captured.
 
-Values stand in clear in what is made here: they are encrypted when the files are merged.
+The values are in plain text here. They are encrypted when the files are merged.
 """
 
 from __future__ import annotations
@@ -71,20 +71,20 @@ _MEMBERS = {
 def translate_for_zeroclaw_config(
     installation: Installation, credentials: Sequence[ForeignCredential], state: Any
 ) -> TranslatedCredentials:
-    """See `contract.Adapter.translate`."""
+    """Implement `CredentialSupport.translate`."""
     made = _ZeroClawTranslation(installation, _addresses(state))
     places, reasons = place_credentials(credentials, _order, made.put)
     return TranslatedCredentials(made.files(), places, reasons)
 
 
 def _order(each: tuple[CredentialUse, ForeignCredential]) -> tuple[bool, str, str, str]:
-    """The account that is the default one comes first: it gets the name that an agent refers to."""
+    """Sort the default account first, because it gets the name that an agent refers to."""
     use, credential = each
     return use.account != DEFAULT, use.name, use.account, credential.id
 
 
 class _ZeroClawTranslation:
-    """The files, as they grow."""
+    """The translated files while they are built."""
 
     def __init__(self, installation: Installation, addresses: Mapping[str, str]) -> None:
         self._alias = installation.native_id
@@ -145,7 +145,7 @@ class _ZeroClawTranslation:
         return place
 
     def _early_provider(self, name: str, address: str | None, value: str) -> Place:
-        """Early releases have one key, and settings of providers by their names."""
+        """Add a provider for an early release, which has one key, and settings of providers by their names."""
         named = f"custom:{address}" if address else name
         if "default_provider" not in self._config:
             self._config["default_provider"] = named
@@ -204,7 +204,7 @@ class _ZeroClawTranslation:
 
 
 def _channels_of_others(installation: Installation) -> set[str]:
-    """Channels that other agents of an installation listen on: a newcomer must not speak through them."""
+    """Return channels that other agents of an installation use. A new agent must not speak through them."""
     every = zeroclaw_config.list_zeroclaw_agents(zeroclaw_folders.config_values_of(installation))
     lists = (
         zeroclaw_config.get_nested(agent.values, "channels") for agent in every if agent.alias != installation.native_id
@@ -213,7 +213,7 @@ def _channels_of_others(installation: Installation) -> set[str]:
 
 
 def _addresses(state: Any) -> dict[str, str]:
-    """Where models of providers are that ZeroClaw does not know, as OpenClaw's configuration says."""
+    """Return the addresses of providers that ZeroClaw does not know, from OpenClaw's configuration."""
     try:
         leaves = json5_leaves.scan_json5(StateFiles(state).read(_OPENCLAW_CONFIG) or b"{}")
     except UnparsableSecrets:

@@ -1,7 +1,7 @@
-"""`zeroclaw_config.toml` and `auth-profiles.json` of an archive merged into an installation's: pure but for the key
-beside them.
+"""Merge `config.toml` and `auth-profiles.json` of an archive into those of an installation. All functions are pure,
+except that they read the key beside the files.
 
-Only paths that are missing are added. What another release says otherwise is said its way.
+Only missing paths are added. Settings of another release are converted first.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from lifeboat_adapters.additive_merging import (
 from lifeboat_adapters.contract import HomeFileMerge, Installation, MergedHomeFile
 from lifeboat_adapters.credential_types import CredentialRefusal, UnparsableSecrets
 from lifeboat_adapters.secrets import dotenv_leaves, json5_leaves, toml_leaves
-from lifeboat_adapters.secrets.cut_paths import paths_at_offsets
-from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path
+from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf, Path, paths_at_offsets
 from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.credentials import (
     secret_encryption,
@@ -48,7 +47,7 @@ _ANOTHER_FOLDER = "it names a folder of the other machine"
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawMergeTarget:
-    """What a file is merged for: the agent `alias` in `workspace`, in the folder `home` of a layout."""
+    """The agent that a file is merged for: `alias` in `workspace`, in the folder `home` of a layout."""
 
     layout: str
     alias: str
@@ -57,7 +56,7 @@ class ZeroClawMergeTarget:
 
     @property
     def names_workspace(self) -> bool:
-        """Whether a configuration has to say where the agent lives, because nobody would look there."""
+        """Return whether the configuration has to name the workspace, because it is not at the default place."""
         return self.layout != zeroclaw_paths.EARLY and self.workspace != self.home / "agents" / self.alias / "workspace"
 
 
@@ -105,19 +104,20 @@ def merge_zeroclaw_config(
     left_out: Mapping[Path, Reason],
     same: Same | None = None,
 ) -> MergedHomeFile:
-    """`zeroclaw_config.toml`. One that is not there (None) is taken over as it is, but for where the agent lives.
-    `left_out` says of paths why they must not be put in. Raises ValueError when either is no configuration."""
+    """Merge `config.toml`. If there is none (None), the one of the archive is used, with the place of the agent
+    changed. `left_out` gives reasons for paths that must not be added. Raises ValueError when either is no
+    configuration."""
     values = zeroclaw_config.parse_zeroclaw_config(wanted)
     there = {} if found is None else zeroclaw_config.parse_zeroclaw_config(found)
     before, schema = zeroclaw_config.schema_version_of(values), _schema(there, values, place)
     alias = source_alias(values, place.alias)
     if not there and before == schema and alias == place.alias:
-        # Of a list the last ones go first: the places of the others stay what they are.
+        # Remove the last items of a list first, so that the indexes of the others stay valid.
         out = sorted((path for path in left_out if has_value_at(values, path)), key=_index, reverse=True)
         changes = [ValueChange(path, remove=True) for path in out]
         changed = toml_editing.edit_toml(wanted, [*changes, *_settling(values, place)])
         return MergedHomeFile(changed.data, {(): None, **left_out}, rewritten=changed.rewritten)
-    # The archive's agent has its later name from the start: what it turns into refers to it by that name.
+    # The archive's agent gets its new name first, because the converted settings refer to it.
     mapped = config_schema.convert_to_schema(_renamed(values, alias, place.alias), schema, place.alias)
     decided: dict[Path, Reason | None] = dict(left_out)
 
@@ -150,9 +150,9 @@ def _index(path: Path) -> int:
 
 
 def _schema(there: JsonObject, values: JsonObject, place: ZeroClawMergeTarget) -> int:
-    """The schema that the target reads."""
+    """Return the schema that the target reads."""
     if there:
-        # A file that says 2 and is spelled like 1 is read by a release that knows 1.
+        # A file with version 2 in the spelling of 1 belongs to a release that reads schema 1.
         is_first = config_schema.is_spelled_as_first(there)
         return (
             1
@@ -166,7 +166,7 @@ def _schema(there: JsonObject, values: JsonObject, place: ZeroClawMergeTarget) -
 
 
 def source_alias(values: JsonObject, otherwise: str) -> str:
-    """What the agent of an archive was called in its configuration: an archive has one agent's share."""
+    """Return the name of the archive's agent in its configuration. An archive holds the share of one agent."""
     tables = config_table(values, "agents")
     if zeroclaw_config.schema_version_of(values) < zeroclaw_config.CURRENT_SCHEMA or not tables or otherwise in tables:
         return otherwise
@@ -174,7 +174,7 @@ def source_alias(values: JsonObject, otherwise: str) -> str:
 
 
 def _renamed(values: JsonObject, before: str, alias: str) -> JsonObject:
-    """A configuration in which the archive's agent has the name that it has here."""
+    """Return a configuration in which the archive's agent has its name of this installation."""
     if before == alias:
         return values
     done = copy.deepcopy(values)
@@ -189,7 +189,7 @@ def _renamed(values: JsonObject, before: str, alias: str) -> JsonObject:
 
 
 def _settling(values: JsonObject, place: ZeroClawMergeTarget) -> list[ValueChange]:
-    """What a configuration that is taken over has to say of where the agent lives."""
+    """Yield the changes that put the agent's present workspace into a configuration that is used as a whole."""
     if zeroclaw_config.schema_version_of(values) < zeroclaw_config.CURRENT_SCHEMA:
         return []
     path: Path = ("agents", place.alias, "workspace", "path")
@@ -202,7 +202,8 @@ def _settling(values: JsonObject, place: ZeroClawMergeTarget) -> list[ValueChang
 
 
 def _settle(values: JsonObject, there: JsonObject, place: ZeroClawMergeTarget) -> None:
-    """The same for one that is merged: what another machine's says of it does not count."""
+    """Put the agent's present workspace into a configuration that is merged. The one of the other machine does not
+    count."""
     agent = config_table(values, "agents", place.alias)
     workspace = config_table(agent, "workspace")
     workspace.pop("path", None)
@@ -221,9 +222,11 @@ def _is_workspace(named: str, place: ZeroClawMergeTarget) -> bool:
 def _of_others(
     values: JsonObject, there: JsonObject, place: ZeroClawMergeTarget, is_secret: Callable[[Path], bool]
 ) -> dict[Path, Reason]:
-    """Take out of an archive's configuration what says something about other agents here, and say why by path: their
-    own tables; and, for an agent that is new here, settings inside of what they use already. A provider that gets an
-    address from the archive would be sent everybody's key."""
+    """Remove settings of other agents here from an archive's configuration, and record a reason for each path.
+
+    These are their own tables and, for an agent that is new here, settings inside of tables that they already use.
+    Otherwise a provider with an address from the archive would receive the keys of all agents.
+    """
     if zeroclaw_config.schema_version_of(there) < zeroclaw_config.CURRENT_SCHEMA or not isinstance(
         there.get("agents"), dict
     ):
@@ -244,8 +247,8 @@ def _of_others(
 
 
 def _closed(wanted: Any, found: Any, path: Path, is_secret: Callable[[Path], bool]) -> list[Path]:
-    """Settings that are missing in a table that other agents use, taken out of `wanted`. A credential may be added: it
-    goes where the table says."""
+    """Remove from `wanted` the settings that are missing in a table that other agents use. A credential may be added,
+    because it is sent to the address in the table."""
     if not isinstance(wanted, dict) or not isinstance(found, dict):
         return []
     closed: list[Path] = []
@@ -264,7 +267,7 @@ def _equal(found: Any, wanted: Any) -> bool:
 
 
 def _same_for(folder: FilePath) -> Same:
-    """Whether two values say the same, to ZeroClaw with the key in a folder."""
+    """Return a function that compares two values as ZeroClaw does with the key in a folder."""
     try:
         key = secret_encryption.read_key(folder)
     except secret_encryption.BadSecretKey:
@@ -291,7 +294,7 @@ def _same_for(folder: FilePath) -> Same:
 def merge_zeroclaw_profiles(
     found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reason], now: str
 ) -> MergedHomeFile:
-    """`auth-profiles.json`, profile by profile: one that is there stays while it is usable. Raises ValueError."""
+    """Merge `auth-profiles.json` by profile. An existing profile stays while it is usable. Raises ValueError."""
     document = zeroclaw_auth_profiles.parse_profiles(wanted)
     if found is None and not left_out:
         return MergedHomeFile(wanted, {(): None})
@@ -327,7 +330,7 @@ def _reason(found: Any, wanted: Any, now: str) -> Reason | None:
 
 
 def is_usable_profile(values: JsonObject, now: str) -> bool:
-    """Whether a profile still serves: there is something in it, and it has not expired or can be refreshed."""
+    """Return whether a profile has a value, and has not expired or can be refreshed."""
     if values.get("refresh_token"):
         return True
     expired = (zeroclaw_auth_profiles.normalize_timestamp(values.get("expires_at")) or "9") <= times.to_text(

@@ -1,4 +1,4 @@
-"""Which installation an agent is restored into, and how files of one layout are called in the other."""
+"""Determine the installation that an agent is restored into, and the names of files in the other layout."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ _MOVED = (
     ("skills/", "shared/skills/"),
     ("playbooks/", "playbooks/"),
 )
-"""Folders of the early layout's workspace that the current one keeps in the home, as ZeroClaw's own migration does."""
+"""Folders of the early layout's workspace that the current layout keeps in the home, as ZeroClaw's own
+migration does."""
 
 
 def home_around(workspace: Path) -> Path:
-    """The home for a workspace that no home knows yet: the one around it that takes several agents; else a new one,
-    around it where the workspace stands as in either layout, and beside it where not."""
+    """Return the home for a workspace that no home knows yet: the one around it if it takes several agents. Otherwise a
+    new home: around the workspace if that stands as in either layout, else beside it."""
     standing = next((home.folder for home in zeroclaw_folders.homes_around(workspace) if _takes_several(home)), None)
     if standing is not None:
         return standing
@@ -42,7 +43,7 @@ def home_around(workspace: Path) -> Path:
 
 
 def _is_of_several(workspace: Path) -> bool:
-    """Whether a workspace stands as in the current layout: `<home>/agents/<alias>/workspace`."""
+    """Return whether a workspace stands as in the current layout: `<home>/agents/<alias>/workspace`."""
     return workspace.name == zeroclaw_folders.WORKSPACE and workspace.parent.parent.name == zeroclaw_folders.AGENTS
 
 
@@ -62,7 +63,7 @@ def zeroclaw_install_into(
     user_home: Path,
     version: str,
 ) -> Installation:
-    """The installation that a home, which may not exist yet, is for an agent restored into it.
+    """Return the installation in a home for an agent that is restored into it. The home may not exist yet.
 
     Raises RuntimeConfigError when its configuration cannot be read.
     """
@@ -90,8 +91,8 @@ def zeroclaw_install_into(
 
 
 def _layout(home: zeroclaw_folders.ZeroClawHome, values: JsonObject, state: State, version: str) -> str:
-    """The configuration decides, then where the workspace stands, then what else is there, then the program, then the
-    archive."""
+    """Return the layout by the configuration, then by the place of the workspace, then by other files, then by the
+    program, then by the archive."""
     if not values and home.workspace is not None and _stands_in(home.workspace, home.folder):
         return zeroclaw_paths.CURRENT
     if values or any(
@@ -108,12 +109,12 @@ def _layout(home: zeroclaw_folders.ZeroClawHome, values: JsonObject, state: Stat
 
 
 def _stands_in(workspace: Path, folder: Path) -> bool:
-    """Whether a workspace has the place that an agent has in a home of the current layout."""
+    """Return whether a workspace is at the default place of an agent in a home of the current layout."""
     return _is_of_several(workspace) and workspace.parent.parent.parent.resolve() == folder.resolve()
 
 
 def _archived_layout(state: State) -> str:
-    """How the installation of an archive was laid out; the current way where it was none of ZeroClaw's."""
+    """Return the layout of the archive's installation, the current one for an archive of another runtime."""
     if state.entry(_CONFIG) is None:
         return str(_hints(state).get("layout") or zeroclaw_paths.CURRENT)
     try:
@@ -131,7 +132,7 @@ def _archived_layout(state: State) -> str:
 
 
 def _lives(home: zeroclaw_folders.ZeroClawHome, values: JsonObject, user_home: Path) -> dict[str, Path]:
-    """Where each agent of a home lives, configured or only a folder."""
+    """Return the workspace of each agent of a home, including agents that have only a folder."""
     known = zeroclaw_config.list_zeroclaw_agents(values) if zeroclaw_config.get_nested(values, "agents") else []
     lives = {agent.alias: home.workspace_of(agent, values, user_home).resolve() for agent in known}
     for folder in sorted((home.folder / zeroclaw_folders.AGENTS).glob(f"*/{zeroclaw_folders.WORKSPACE}")):
@@ -140,8 +141,8 @@ def _lives(home: zeroclaw_folders.ZeroClawHome, values: JsonObject, user_home: P
 
 
 def _alias(lives: Mapping[str, Path], home: zeroclaw_folders.ZeroClawHome, workspace: Path, state: State) -> str:
-    """The agent that lives in the workspace; the one whose place it is; else the name it had, or one made of it where
-    another agent has that and lives elsewhere."""
+    """Return the agent that lives in the workspace, or whose default place it is. Otherwise return the former name, or
+    a variant of it when another agent has the name and lives elsewhere."""
     standing = workspace.resolve()
     here = next((alias for alias, place in lives.items() if place == standing), None)
     if here is not None:
@@ -154,7 +155,7 @@ def _alias(lives: Mapping[str, Path], home: zeroclaw_folders.ZeroClawHome, works
 
 
 def source_alias(state: State) -> str:
-    """What ZeroClaw called the agent of an archive; one of another runtime is called by its name."""
+    """Return ZeroClaw's name of the archive's agent. An agent of another runtime keeps its name."""
     named = _hints(state).get("alias")
     if isinstance(named, str) and named and "/" not in named and named not in (".", ".."):
         return named
@@ -162,7 +163,7 @@ def source_alias(state: State) -> str:
 
 
 def make_alias(name: str) -> str:
-    """A name as an alias: ASCII letters, digits, `_` and `-`."""
+    """Return a name as an alias: ASCII letters, digits, `_` and `-`."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return _UNFIT.sub("-", plain)[:_LONGEST_ALIAS].strip("-_")
 
@@ -188,8 +189,8 @@ def _name(state: State) -> str:
 
 
 def native_path(installation: Installation, path: str) -> str:
-    """The archive path at which a capture of this installation would find a file that an archive of either layout
-    holds: its skills stand in the workspace, or in the home."""
+    """Return the archive path at which a capture of this installation would find a file of an archive of either layout.
+    For example, skills are in the workspace or in the home."""
     if installation.layout == zeroclaw_paths.CURRENT:
         return _moved(path, ((zeroclaw_paths.RAW + early, zeroclaw_paths.HOME + current) for early, current in _MOVED))
     return _moved(path, ((zeroclaw_paths.HOME + current, zeroclaw_paths.RAW + early) for early, current in _MOVED))
@@ -200,7 +201,7 @@ def _moved(path: str, places: Iterable[tuple[str, str]]) -> str:
 
 
 def zeroclaw_home_name(installation: Installation, path: str) -> str | None:
-    """Where a file of an archive stands in the home of this installation; None where it has no place in it."""
+    """Return the path of a file of an archive in the home of this installation, None when it has no place there."""
     native = native_path(installation, path)
     if not native.startswith(zeroclaw_paths.HOME) or native.startswith(zeroclaw_paths.DATABASES):
         return None

@@ -1,4 +1,4 @@
-"""Commands of ZeroClaw that make a restore take effect."""
+"""List commands of ZeroClaw that make a restore take effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _REINDEX_SECONDS = 600.0
 
 
 def list_zeroclaw_next_steps(installation: Installation, state: State) -> list[NextStep]:
-    """In the order they should be run. Only the re-index is run unasked, where there are vectors to compute."""
+    """Return the steps in the order in which they should run. Only the re-index runs without being asked for, when
+    there are vectors to compute."""
     return list(_steps(installation, WriteOrder(state)))
 
 

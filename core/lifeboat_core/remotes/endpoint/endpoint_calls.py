@@ -1,5 +1,5 @@
-"""Requests to an endpoint as the remote makes them: JSON and files there and back, errors as errors of second copies,
-and another try where that can do no harm."""
+"""Requests to an endpoint: JSON and files in both directions, errors translated to errors of second copies, and retries
+where a retry is harmless."""
 
 from __future__ import annotations
 
@@ -35,20 +35,21 @@ Wait = Callable[[float], None]
 
 TRIES = 4
 PATIENCE = 20.0
-"""Seconds after which no other try is begun: who does not answer that long is away."""
+"""Seconds after which no other try begins: an endpoint without an answer for this long is away."""
 LONGEST_WAIT = 30.0
-"""Seconds between two tries. Who asks to wait for longer is asked again another time, by whoever planned the work."""
+"""The longest pause between two tries, in seconds. An endpoint that asks for a longer one is retried by the
+scheduler."""
 MOST_ITEMS = 5_000_000
-"""Of one list: far more than the states of a century at one each ten minutes."""
+"""Items of one list: far more than a century of states, one each ten minutes."""
 LARGEST_FILE = 64 * 1024**3
 SLOWEST = 1024 * 1024
-"""Bytes a second that an endpoint is given to work through what it was sent before it answers."""
+"""Bytes a second that an endpoint is expected to process before it answers."""
 FILE = "application/octet-stream"
 _JSON = "application/json"
 
 
 class EndpointCalls:
-    """See the module. Nobody is spoken to before the first call. Not for two threads at once."""
+    """Requests to one endpoint. Nothing is sent before the first call. Not for two threads at once."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class EndpointCalls:
         self._session: HttpSession | None = None
 
     def follow(self, progress: Progress) -> None:
-        """Tell `progress` how far a body is, from now on."""
+        """Report to `progress` from now on how much of a body was transferred."""
         self._progress = progress
         if self._session is not None:
             self._session.progress = progress
@@ -78,7 +79,7 @@ class EndpointCalls:
     # What is asked ----------------------------------------------------------------------------------------------
 
     def get(self, path: str, **query: str | int) -> Any:
-        """A JSON document. Raises RemoteError."""
+        """Return a JSON document. Raises RemoteError."""
         return shapes.parse_document(self.ask("GET", path, query=query).body)
 
     def send(
@@ -94,8 +95,11 @@ class EndpointCalls:
         patience: float = 0.0,
         token: str | None = None,
     ) -> Any:
-        """Send a JSON document; the answer's, None where there is none. `again`: whether another try does no harm when
-        nobody knows whether it arrived. `patience` and `token` as of `ask`. Raises RemoteError."""
+        """Send a JSON document and return that of the answer, None if it has none.
+
+        `again`: whether a retry is harmless if it is unknown whether the request arrived. `patience` and `token` are as
+        in `ask`. Raises RemoteError.
+        """
         content = json.dumps(document, separators=(",", ":")).encode()
         sent = {**(headers or {}), "Content-Type": _JSON}
         how: dict[str, Any] = {"again": again, "most": most, "patience": patience, "token": token}
@@ -103,7 +107,7 @@ class EndpointCalls:
         return shapes.parse_document(reply.body)
 
     def delete(self, path: str) -> None:
-        """What is gone already is no error here: whoever asks for that sees to it."""
+        """Delete something. That it is gone already is no error here: the caller takes care of it."""
         self.ask("DELETE", path)
 
     def ask(
@@ -119,9 +123,11 @@ class EndpointCalls:
         patience: float = 0.0,
         token: str | None = None,
     ) -> SessionReply:
-        """One request with an answer of at most `most` bytes. `patience`: seconds that it may take beyond the pace.
-        `token` stands in the place of the usual one. A file is sent from where it stands, at another try as well.
-        Raises RemoteError."""
+        """Make one request with an answer of at most `most` bytes.
+
+        `patience`: seconds that it may take in addition to the pace. `token` replaces the usual one. A file is sent
+        from its current position, also by a retry. Raises RemoteError.
+        """
         start = None if content is None or isinstance(content, bytes) else content.tell()
 
         def once() -> SessionReply:
@@ -134,7 +140,7 @@ class EndpointCalls:
         return self._patiently(once) if again else once()
 
     def fetch(self, path: str, *, query: Mapping[str, str | int] | None = None) -> tuple[BinaryIO, SessionReply]:
-        """A file without a name in the home, at its beginning, and the answer that brought it. Raises RemoteError."""
+        """Return an unnamed file of the home at its beginning, and the answer that brought it. Raises RemoteError."""
 
         def once() -> tuple[BinaryIO, SessionReply]:
             with contextlib.ExitStack() as undo:
@@ -148,7 +154,7 @@ class EndpointCalls:
         return self._patiently(once)
 
     def pages(self, path: str, name: str, *, limit: int, **query: str | int) -> Iterator[Any]:
-        """The items of a list that comes in pages. Raises RemoteError, RemoteDamaged when it does not end."""
+        """Yield the items of a list that comes in pages. Raises RemoteError, RemoteDamaged when it does not end."""
         following: str | int | None = None
         count = 0
         while True:
@@ -172,7 +178,7 @@ class EndpointCalls:
     # How it is asked --------------------------------------------------------------------------------------------
 
     def _call(self, method: str, path: str, *, token: str | None = None, **options: Any) -> SessionReply:
-        """One try; after a certificate that does not hold, one more with the authority's present one."""
+        """Try once, and once more with the current certificate of the authority if the known one does not hold."""
         if token is not None:
             options["headers"] = {**options["headers"], "Authorization": f"Bearer {token}"}
         try:
@@ -209,7 +215,7 @@ class EndpointCalls:
         return self._addressed(RemoteUnreachable(error.message))
 
     def _addressed(self, error: RemoteError) -> RemoteError:
-        """The command that helps, with this remote's name. One of the other side is never taken over."""
+        """Put this remote's name into the command that helps. A command from the server is never used."""
         if isinstance(error, RemoteDenied) and self._token is None:
             error.message = f"no token is kept for {self._config.name}"
         error.fix = None if error.fix is None else error.fix.replace("NAME", self._config.name)
@@ -229,7 +235,7 @@ class EndpointCalls:
 
 
 def _pause(error: RemoteError, tried: int) -> float | None:
-    """Seconds until the next try, None when another one is of no use."""
+    """Return the seconds until the next try, None if another one is useless."""
     if isinstance(error, RemoteFull | RemoteUntrusted) or not isinstance(error, RemoteUnreachable | RemoteBusy):
         return None
     asked = error.retry_after if isinstance(error, RemoteBusy) else None
@@ -239,24 +245,24 @@ def _pause(error: RemoteError, tried: int) -> float | None:
 
 
 def quote_segment(text: str) -> str:
-    """A text as one part of a path."""
+    """Return a text as one segment of a path."""
     return quote(text, safe="")
 
 
 def _leads_on(last: str | int | None, following: object) -> bool:
-    """Whether a page comes after the one before."""
+    """Return whether a page follows the one before it."""
     if isinstance(following, int) and not isinstance(following, bool):
         return last is None or (isinstance(last, int) and following > last)
     return isinstance(following, str) and (last is None or (isinstance(last, str) and following > last))
 
 
 def _following(query: Mapping[str, str | int]) -> str:
-    """The name under which the place of the next page is asked for."""
+    """Return the parameter that asks for the next page."""
     return "since" if "since" in query else "after"
 
 
 def _unnamed(context: Context) -> BinaryIO:
-    """A file that no other program can open, and that is gone with the process, however that ends."""
+    """Return a file that no other program can open, and that is gone with the process however that ends."""
     folder = context.home.restore_folder / "tmp"
     context.files.make_folders(folder, 0o700)
     return tempfile.TemporaryFile(dir=folder)

@@ -1,4 +1,4 @@
-"""Reading back from an endpoint what it keeps: large artifacts, and a sample of the newest state."""
+"""Read back what an endpoint keeps: large artifacts, and a sample of the newest state."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from lifeboat_vault.remote import read_back
 from lifeboat_vault.remote.remote_contract import RemoteSequence, RemoteVerification
 
 AT_ONCE = 64
-"""Files, and memories, that are asked for in one request."""
+"""How many files, and how many memories, one request asks for."""
 BYTES_AT_ONCE = 8 * 1024 * 1024
-"""Of these files, unless one alone has more: what comes back stands in memory, here and there."""
+"""The bytes of these files at most, unless one file alone has more: the answer is held in memory on both sides."""
 
 
 def fetch_object(calls: EndpointCalls, path: str, sha256: str) -> bytes:
-    """The bytes of a large artifact. Raises UnknownThere, RemoteDamaged (they are others)."""
+    """Return the bytes of a large artifact. Raises UnknownAtRemote, RemoteDamaged (they are other bytes)."""
     data = calls.ask("GET", f"{path}/objects/{quote(sha256, safe='')}", headers={"Accept": FILE}).body
     if hashlib.sha256(data).hexdigest() != sha256:
         raise RemoteDamaged("a large file there is not what its digest says")
@@ -34,8 +34,10 @@ def fetch_object(calls: EndpointCalls, path: str, sha256: str) -> bytes:
 def read_bodies(
     calls: EndpointCalls, path: str, number: int, entries: Sequence[str], records: Sequence[str], *, size: int = 0
 ) -> tuple[list[bytes | None], list[bytes | None]]:
-    """Bytes of entries (by path) and of records (by id) of a state there, None for what it has not. `size`: bytes that
-    the entries should have together."""
+    """Return the bytes of entries (by path) and of records (by id) of a state there, None for what it lacks.
+
+    `size` is how many bytes the entries should have together.
+    """
     asked = {"sequence": number, "entries": list(entries), "records": list(records)}
     answer = calls.send("POST", f"{path}/read", asked, most=LARGEST_BODY + 2 * size)
     files, lines = (shapes.read_items(answer, name, _bytes) for name in ("entries", "records"))
@@ -47,7 +49,7 @@ def read_bodies(
 def verify_endpoint_copy(
     calls: EndpointCalls, path: str, state: State, *, bodies: int, chance: random.Random
 ) -> RemoteVerification:
-    """Hold the head there, and bytes of up to `bodies` of its items read back from there, against a state here."""
+    """Compare the head there, and bytes of up to `bodies` of its items read back from there, with a state here."""
     head = shapes.parse_remote_agent(calls.get(path)).head
     result = read_back.compare_head(state.sequence, None if head is None else _listed(calls, path, head.number))
     if head is None or head.number != state.sequence.number:
@@ -60,7 +62,7 @@ def verify_endpoint_copy(
 
 
 def _listed(calls: EndpointCalls, path: str, number: int) -> RemoteSequence | None:
-    """A state there with its signature."""
+    """Return a state there with its signature."""
     answer = calls.get(f"{path}/sequences", since=number - 1, limit=1)
     return next(
         (each for each in shapes.read_items(answer, "sequences", shapes.parse_sequence) if each.number == number), None

@@ -1,4 +1,5 @@
-"""What an endpoint keeps for a sealed log: files that it cannot read, and one head per agent. See `sealed.files`."""
+"""The files of a sealed log at an endpoint, which it cannot read, and one head for each agent. See
+`sealed.log_files`."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _TAG = "etag"
 
 
 class EndpointFiles:
-    """See `Files`."""
+    """`SealedFiles` at an endpoint."""
 
     def __init__(self, calls: EndpointCalls) -> None:
         self._calls = calls
@@ -30,9 +31,9 @@ class EndpointFiles:
         return sorted(shapes.check_agent_id(each) for each in found if each.get("sealed"))
 
     def add_agent(self, agent_id: str) -> None:
-        """The endpoint learns the id alone: the name lies in the head, which it cannot read."""
+        """Make the id known to the endpoint. The name is in the head, which the endpoint cannot read."""
         asked = {"id": agent_id, "name": agent_id, "source_runtime": "sealed", "sealed": True}
-        with contextlib.suppress(StaleBase):  # it is there
+        with contextlib.suppress(StaleBase):  # the agent exists already
             self._calls.send("POST", "/agents", asked)
 
     def names(self, agent_id: str) -> list[StoredFile]:
@@ -60,7 +61,7 @@ class EndpointFiles:
             return
 
     def remove_unfinished(self, agent_id: str, is_wanted: Callable[[str], bool]) -> None:
-        """The endpoint shows none, and sweeps its own."""
+        """Do nothing: the endpoint shows no unfinished files, and removes its own."""
 
     def head(self, agent_id: str) -> tuple[bytes, str] | None:
         try:

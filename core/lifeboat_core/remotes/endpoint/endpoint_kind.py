@@ -1,4 +1,4 @@
-"""Sync endpoints over HTTP as a kind of second copies."""
+"""The kind of remotes that are sync endpoints over HTTP."""
 
 from __future__ import annotations
 

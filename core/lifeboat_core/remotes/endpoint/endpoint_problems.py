@@ -1,5 +1,5 @@
-"""Answers of an endpoint that say no, as the errors they were raised as there: by the `code` of the problem document
-(RFC 9457), else by status."""
+"""Translate refusals of an endpoint to the errors that were raised there: by the `code` of the problem document (RFC
+9457), otherwise by status."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LATEST = "x-latest-sequence"
 _LONGEST_WAIT = 10**6
 """Seconds."""
 _LONGEST = 600
-"""Characters of a text that somebody else wrote."""
+"""Characters of a text from the server."""
 _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     400: (RemoteRefused, "it does not understand what was asked"),
     401: (RemoteDenied, "it knows no such token, or no more"),
@@ -54,7 +54,7 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
 
 
 def make_remote_error(reply: SessionReply, *, secret: str | None = None) -> RemoteError:
-    """The error that an answer stands for. `secret` is in no message, whatever the other side writes."""
+    """Return the error for an answer. `secret` is in no message, whatever the server writes."""
     document = _document(reply)
     kind = _KINDS.get(str(document.get("code")))
     message = _text(document.get("detail") or document.get("title"), secret)
@@ -68,7 +68,8 @@ def make_remote_error(reply: SessionReply, *, secret: str | None = None) -> Remo
 
 
 def parse_retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """Seconds that the other side asks to wait, None when it does not say. `now` for dates; the present otherwise."""
+    """Return the seconds that the server asks to wait, None if it does not say. `now` is for dates (default: the
+    current time)."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return float(min(int(text[:12]), _LONGEST_WAIT))
@@ -89,9 +90,9 @@ def _kinds(root: type[RemoteError]) -> dict[str, type[RemoteError]]:
 
 
 _KEY_IS_AWAY = "on the machine of the endpoint: lifeboat endpoint verify"
-"""No other token opens anything there."""
+"""What helps while the key of a tenant is away: no other token opens anything there."""
 _KINDS: dict[str, type[RemoteError]] = {**_kinds(RemoteError), KeyRevoked.code: RemoteDenied}
-"""Every error of a second copy by its code. That the key of a tenant was taken away is, from here, a closed door."""
+"""Every error of a second copy by its code. A revoked key of a tenant is a denied access from here."""
 
 
 def _by_status(status: int) -> tuple[type[RemoteError], str]:
@@ -106,7 +107,7 @@ def _by_status(status: int) -> tuple[type[RemoteError], str]:
 
 
 def _document(reply: SessionReply) -> Mapping[str, Any]:
-    """The problem document of an answer, empty where there is none."""
+    """Return the problem document of an answer, empty if it has none."""
     if "json" not in reply.headers.get("content-type", ""):
         return {}
     try:
@@ -117,7 +118,7 @@ def _document(reply: SessionReply) -> Mapping[str, Any]:
 
 
 def _details(kind: type[RemoteError], document: Mapping[str, Any], reply: SessionReply) -> dict[str, Any]:
-    """What the error is made with, where the answer says it in the shape that it must have."""
+    """Return the arguments of the error, as far as the answer has them in the right shape."""
     wanted = {name for name in inspect.signature(kind.__init__).parameters if name not in ("self", "message", "fix")}
     found = {name: document[name] for name in wanted & set(document) if _is_plain(document[name])}
     if "redaction" in wanted:
@@ -134,7 +135,7 @@ def _details(kind: type[RemoteError], document: Mapping[str, Any], reply: Sessio
 
 
 def _seconds(value: object) -> float | None:
-    """Between now and some days; None for what is no time to wait."""
+    """Return a time between now and some days; None for what is no time to wait."""
     if not isinstance(value, int | float) or not value >= 0:
         return None
     return float(min(value, _LONGEST_WAIT))
@@ -145,14 +146,14 @@ def _is_plain(value: object) -> bool:
 
 
 def _fits(name: str, value: object) -> bool:
-    """Numbers are numbers, whoever answers."""
+    """Return whether a value has the type of its field."""
     if name in ("sequence", "epoch"):
         return (value is None and name == "sequence") or (isinstance(value, int) and 0 <= value <= LARGEST)
     return True
 
 
 def _text(value: object, secret: str | None) -> str:
-    """One line of a text that the other side wrote, without the token should it repeat it."""
+    """Return one line of a text from the server, without the token in case it repeats it."""
     if not isinstance(value, str):
         return ""
     line = " ".join(strip_control(value).split())

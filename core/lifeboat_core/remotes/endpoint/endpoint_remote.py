@@ -1,5 +1,4 @@
-"""A sync endpoint over HTTP: the routes of `lifeboat endpoint serve` as a `Remote`, one method one
-request or few."""
+"""A sync endpoint as a `Remote`: the routes of `lifeboat endpoint serve`, one or a few requests for each method."""
 
 from __future__ import annotations
 
@@ -29,16 +28,16 @@ from lifeboat_vault.remote.remote_contract import (
 MACHINE = "X-Lifeboat-Machine"
 SALT = "X-Lifeboat-Salt"
 DIRECT = 6_000_000
-"""Bytes that every endpoint takes in one request, should it say nothing."""
+"""Bytes that every endpoint accepts in one request, unless it says another number."""
 _PAGE = 200
 _CHECKING = 600.0
-"""Seconds that an endpoint may take to hold every state of an agent against its digest."""
+"""Seconds that an endpoint may take to verify every state of an agent."""
 _DIGESTS = 1000
-"""Digests that are asked for at once."""
+"""How many digests one request asks for."""
 
 
 class EndpointRemote:
-    """See `Remote`. Nobody is spoken to before something is asked."""
+    """See `Remote`. Nothing is sent before the first call."""
 
     def __init__(self, calls: EndpointCalls) -> None:
         self._calls = calls
@@ -62,12 +61,12 @@ class EndpointRemote:
         asked = {"id": agent_id, "name": name, "source_runtime": runtime}
         try:
             return shapes.parse_remote_agent(self._calls.send("POST", "/agents", asked))
-        except StaleBase:  # 409: it is there
+        except StaleBase:  # 409: the agent exists already
             return self.agent(agent_id)
 
     def remove_agent(self, agent_id: str) -> None:
-        """Have all that is kept of an agent destroyed: of one that was made up for a trial, or with a token of whoever
-        looks after the endpoint. Raises RemoteError."""
+        """Destroy everything that is kept of an agent: one that was made up for a test, or with the token of an
+        operator. Raises RemoteError."""
         self._calls.delete(_of(agent_id))
 
     # Sending ----------------------------------------------------------------------------------------------------
@@ -86,7 +85,7 @@ class EndpointRemote:
             query={**base, "sequence": bundle.number},
             headers={**headers, "Content-Type": FILE},
             content=bundle.file,
-            again=False,  # what came of it says the head
+            again=False,  # the head says whether it arrived
             patience=bundle.size / SLOWEST,
         )
         return shapes.parse_pushed(shapes.parse_document(reply.body))
@@ -99,7 +98,7 @@ class EndpointRemote:
             if read:
                 asked["read"] = True
             answer = self._calls.send("POST", f"{_of(agent_id)}/objects/missing", asked)
-            # One of an earlier release knows files by their SHA-256 alone.
+            # An endpoint of an earlier release knows files by their SHA-256 alone.
             if shapes.read_optional(answer, "leaves", list, None) is None:
                 lacking = {*shapes.select_asked(digests, answer, "missing")}
                 found += [file for file in some if file.sha256 in lacking]
@@ -112,7 +111,7 @@ class EndpointRemote:
         try:
             path, patience = f"{_of(agent_id)}/sequences/damaged", _CHECKING if read else 0.0
             answer = self._calls.send("POST", path, {"read": read}, patience=patience)
-        except NotAnEndpoint:  # one of an earlier release, which looks for nothing but lost bytes
+        except NotAnEndpoint:  # an endpoint of an earlier release looks for lost bytes only
             return []
         return shapes.read_items(answer, "sequences", shapes.check_number)
 
@@ -145,7 +144,7 @@ class EndpointRemote:
         return shapes.read_items(self._calls.get(f"{_of(agent_id)}/redactions"), "redactions", shapes.check_object)
 
     def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RemoteRedaction:
-        """The owner's token is used for this one request, and kept nowhere."""
+        """Tell of a purge. The owner's token is used for this one request and kept nowhere."""
         query = {} if owner is None else {"confirm": "true"}
         answer = self._calls.send("POST", f"{_of(agent_id)}/redactions", document, query=query, token=owner)
         state = shapes.parse_redaction_state(answer)
@@ -164,7 +163,7 @@ class EndpointRemote:
         return (shapes.parse_sequence(each) for each in self._calls.pages(path, "sequences", limit=_PAGE, since=-1))
 
     def follow(self, moved: Callable[[int, int], None]) -> None:
-        """See `pulling.Followed`."""
+        """See `pulling.TransferReporting`."""
         self._calls.follow(moved)
 
     def snapshot(self, agent_id: str, number: int | None = None) -> RemoteBundle:
@@ -192,13 +191,13 @@ class EndpointRemote:
     # Its token --------------------------------------------------------------------------------------------------
 
     def whoami(self) -> JsonObject:
-        """What the endpoint says of the token: {tenant, name, scopes, expires_at}. Raises RemoteError."""
+        """Return what the endpoint says of the token: {tenant, name, scopes, expires_at}. Raises RemoteError."""
         found = self._calls.get("/token")
         shapes.read_field(found, "scopes", list)
         return dict(found)
 
     def revoke_token(self) -> None:
-        """Have the token that is used here count no more. Raises RemoteError."""
+        """Revoke the token that is used here. Raises RemoteError."""
         self._calls.delete("/token")
 
     def close(self) -> None:

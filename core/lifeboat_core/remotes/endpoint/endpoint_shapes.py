@@ -1,5 +1,5 @@
-"""What an endpoint answers, as the contract has it. Whatever does not fit is RemoteDamaged: an answer is somebody
-else's data."""
+"""Parse what an endpoint answers, according to the contract. What does not fit is RemoteDamaged: an answer is untrusted
+data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
 
 
 def parse_document(body: bytes) -> Any:
-    """JSON, None for an empty body. Raises RemoteDamaged."""
+    """Return a JSON document, None for an empty body. Raises RemoteDamaged."""
     if not body:
         return None
     try:
@@ -43,7 +43,7 @@ def parse_document(body: bytes) -> Any:
 
 
 def read_field(found: Any, name: str, kind: type[Kind]) -> Kind:
-    """A field that has to be there. Raises RemoteDamaged."""
+    """Return a required field. Raises RemoteDamaged."""
     value = found.get(name) if isinstance(found, dict) else None
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise RemoteDamaged(f"its answer lacks {name!r}, or has it in another shape")
@@ -51,12 +51,12 @@ def read_field(found: Any, name: str, kind: type[Kind]) -> Kind:
 
 
 def read_optional(found: Any, name: str, kind: type[Kind], otherwise: Kind) -> Kind:
-    """A field that may be missing or null."""
+    """Return a field that may be missing or null."""
     return otherwise if not isinstance(found, dict) or found.get(name) is None else read_field(found, name, kind)
 
 
 def read_number(found: Any, name: str) -> int:
-    """A number of a state, an epoch or a size, where there has to be one: everything that is counted ends at 2^53."""
+    """Return a required number of a state, an epoch or a size. All numbers are below 2^53."""
     value = read_field(found, name, int)
     if not 0 <= value <= LARGEST:
         raise RemoteDamaged(f"its answer has a {name!r} that nothing can be")
@@ -64,27 +64,27 @@ def read_number(found: Any, name: str) -> int:
 
 
 def check_number(value: Any) -> int:
-    """A number that stands by itself."""
+    """Return a value if it is such a number."""
     return read_number({"number": value}, "number")
 
 
 def read_optional_number(found: Any, name: str) -> int:
-    """0 where there is none."""
+    """Return a number, 0 if it is missing."""
     return 0 if not isinstance(found, dict) or found.get(name) is None else read_number(found, name)
 
 
 def read_words(found: Any, name: str) -> str:
-    """What somebody else calls something: one line, of letters alone, "" where it says nothing."""
+    """Return a name that the server gives: one line of printable characters, "" if it is missing."""
     return strip_control(read_optional(found, name, str, ""))[:_LONGEST]
 
 
 def strip_control(text: str) -> str:
-    """A text without what steers a terminal, or cannot be written at all."""
+    """Return a text without control characters and what cannot be written."""
     return "".join(character if character.isprintable() else " " for character in text).strip()
 
 
 def read_time(found: Any, name: str) -> str:
-    """A timestamp, "" where there is none."""
+    """Return a timestamp, "" if it is missing."""
     text = read_optional(found, name, str, "")
     try:
         return text and times.to_text(times.parse_time(text)) and text
@@ -97,7 +97,7 @@ def read_items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]
 
 
 def select_asked(asked: Iterable[str], found: Any, name: str) -> list[str]:
-    """Return those of what was asked for that a list names, each one once. Raises RemoteDamaged for any other one."""
+    """Return what of the requested items a list names, each once. Raises RemoteDamaged for any other item."""
     named = set(read_items(found, name, str))
     if not named.issubset(asked):
         raise RemoteDamaged(f"its answer has {name!r} that it was not asked for")
@@ -105,7 +105,7 @@ def select_asked(asked: Iterable[str], found: Any, name: str) -> list[str]:
 
 
 def parse_about(found: Any) -> RemoteDescription:
-    """What an endpoint says of itself. Raises RemoteDamaged, and NotAnEndpoint for another service of ALF."""
+    """Return what an endpoint says of itself. Raises RemoteDamaged, and NotAnEndpoint for another service of ALF."""
     _refuse_other_service(found)
     return RemoteDescription(
         id=_id(found),
@@ -119,7 +119,7 @@ def parse_about(found: Any) -> RemoteDescription:
 
 
 def _refuse_other_service(found: Any) -> None:
-    """Say what answers, where it gives a version and no id, as a service of the reference client does."""
+    """Raise NotAnEndpoint for an answer with a version and no id, as a service of the reference client gives it."""
     if not isinstance(found, dict) or "id" in found:
         return
     if any(isinstance(found.get(name), str) for name in _VERSIONS_OF_OTHERS):
@@ -130,7 +130,7 @@ def _refuse_other_service(found: Any) -> None:
 
 
 def _signing_key(found: Any) -> str | None:
-    """None where the endpoint says none, being older."""
+    """Return the signing key, None for an endpoint of an earlier release."""
     text = read_optional(found, "signing_key", str, "")
     try:
         return to_base64(public_of(text)) if text else None
@@ -145,7 +145,7 @@ def check_object(found: Any) -> JsonObject:
 
 
 def parse_redaction_state(found: Any) -> RemoteRedaction:
-    """What the sending of a purge answers."""
+    """Return what an endpoint answers to a purge."""
     receipt = (
         None if not isinstance(found, dict) or found.get("receipt") is None else read_field(found, "receipt", dict)
     )
@@ -153,7 +153,7 @@ def parse_redaction_state(found: Any) -> RemoteRedaction:
 
 
 def _id(found: Any) -> str:
-    """An id is kept, shown and compared: it is one of few characters."""
+    """Return an id, which is kept, shown and compared: it consists of few characters."""
     value = read_field(found, "id", str)
     if not _ID.fullmatch(value):
         raise RemoteDamaged("the id that it says is none")
@@ -161,7 +161,7 @@ def _id(found: Any) -> str:
 
 
 def parse_head(found: Any) -> RemoteHead | None:
-    """None for an agent without history."""
+    """Return the head of an agent, None without history."""
     if not isinstance(found, dict) or found.get("sequence") is None:
         return None
     return RemoteHead(
@@ -176,7 +176,7 @@ def parse_head(found: Any) -> RemoteHead | None:
 
 
 def parse_pushed(found: Any) -> RemoteHead:
-    """What a push answers."""
+    """Return what an endpoint answers to a push."""
     made = parse_head(found.get("head") if isinstance(found, dict) else None)
     if made is None:
         raise RemoteDamaged("its answer to a push names no head")
@@ -184,7 +184,7 @@ def parse_pushed(found: Any) -> RemoteHead:
 
 
 def check_agent_id(found: Any) -> str:
-    """An agent's id is the name of files here."""
+    """Return an agent's id if it can name files here."""
     value = read_field(found, "id", str)
     if not ids.is_uuid(value) or value != value.lower():
         raise RemoteDamaged("its answer has the id of an agent that is none")

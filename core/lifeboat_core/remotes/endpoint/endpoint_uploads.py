@@ -1,5 +1,8 @@
-"""Bundles that are larger than an endpoint takes in one request: cut into parts that are named by their digest, of
-which only those travel that are not there yet. An upload that was interrupted goes on where it stood."""
+"""Bundles that are larger than one request to an endpoint may be.
+
+A bundle is cut into parts that are named by their digest, and only the missing ones are sent. So an interrupted upload
+continues where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from lifeboat_core.remotes.endpoint.endpoint_calls import FILE, SLOWEST, Endpoin
 from lifeboat_vault.remote.remote_contract import RemoteBundle
 
 PART = 4 * 1024 * 1024
-"""Bytes of a part; the last one has what is left."""
+"""Bytes of a part; the last part has the rest."""
 LEAST = 256 * 1024
-"""Whoever takes smaller parts only wants to be asked without end."""
+"""The smallest part size that is accepted from an endpoint: smaller ones would mean requests without end."""
 
 
 class BundleUploadPart(NamedTuple):
@@ -26,8 +29,10 @@ class BundleUploadPart(NamedTuple):
 def push_in_parts(
     calls: EndpointCalls, agent_id: str, bundle: RemoteBundle, headers: dict[str, str], *, part: int = PART
 ) -> Any:
-    """Send a bundle in parts; what the endpoint answers to the last step. Raises RemoteError; the last step is made
-    once: whether it arrived says the head."""
+    """Send a bundle in parts, and return the endpoint's answer to the last step.
+
+    Raises RemoteError. The last step is made once: the head says whether it arrived.
+    """
     parts = list(_parts(bundle, part))
     base = f"/agents/{quote_segment(agent_id)}/uploads"
     asked = {
@@ -48,7 +53,7 @@ def push_in_parts(
 
 
 def _parts(bundle: RemoteBundle, size: int) -> Iterator[BundleUploadPart]:
-    """The parts of a bundle, in order; the file stands at its beginning afterwards."""
+    """Return the parts of a bundle in order; the file is left at its beginning."""
     start = 0
     while data := bundle.file.read(size):
         yield BundleUploadPart(hashlib.sha256(data).hexdigest(), start, len(data))

@@ -1,5 +1,8 @@
-"""Whom a connection to an endpoint believes: the authority that its pin names, kept in the home beside the remote's
-file and checked against the pin whenever it is used, or what the system trusts."""
+"""Which authority a connection to an endpoint trusts: the one that its pin names, or those of the system.
+
+The certificate of a pinned authority is kept in the home beside the remote's file, and checked against the pin whenever
+it is used.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,12 @@ from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 
 _LARGEST = 64 * 1024
-"""Bytes of a certificate with what may stand around it."""
+"""Bytes of a certificate with what may surround it."""
 
 
 class PinnedAuthority:
-    """Of one remote. Its certificate is fetched when it is missing, is not the pinned one, or counts no more."""
+    """The authority of one remote. Its certificate is fetched when it is missing, differs from the pin, or has
+    expired."""
 
     def __init__(self, context: Context, config: RemoteConfig, pace: TransferPace) -> None:
         self._context = context
@@ -32,25 +36,27 @@ class PinnedAuthority:
         return bool(self._config.pin) and not http_addresses.is_plain_http(self._config.url)
 
     def tls(self) -> ssl.SSLContext | None:
-        """Whom to believe; None for what the system trusts. Raises Unreachable, NotTheOne."""
+        """Return what to trust; None for the authorities of the system. Raises NetworkUnreachable, NotTheOne."""
         if not self.is_own:
             return None
         kept = remote_registry.load_authority(self._context, self._config.name)
         if kept is not None:
-            with contextlib.suppress(NotTheOne):  # somebody else wrote it, or the pin is a new one
+            with contextlib.suppress(NotTheOne):  # another program wrote it, or the pin is new
                 return http_certificates.trust_only(http_certificates.choose_pinned(kept.encode(), self._config.pin))
         return http_certificates.trust_only(self._fetch())
 
     def renew(self) -> bool:
-        """Fetch the certificate again, unless that was just done: an authority may have renewed it with the same key.
-        Whether it is another one now. Raises Unreachable, NotTheOne."""
+        """Fetch the certificate again unless that just happened: an authority may have renewed it with the same key.
+
+        Return whether it changed. Raises NetworkUnreachable, NotTheOne.
+        """
         if not self.is_own or self._fetched:
             return False
         return remote_registry.load_authority(self._context, self._config.name) != self._fetch()
 
     def _fetch(self) -> str:
-        """The certificate that the pin names, from whoever answers: nothing that is secret is sent, and what comes is
-        held against the pin."""
+        """Return the certificate that the pin names, from any server that answers: nothing secret is sent, and the
+        answer is checked against the pin."""
         self._fetched = True
         session = HttpSession(self._config.url, tls=http_certificates.trust_anybody(), pace=self._pace)
         with contextlib.closing(session):

@@ -1,1 +1,1 @@
-"""Redactions on their way to remotes and back."""
+"""Redactions on their way to and from remotes."""

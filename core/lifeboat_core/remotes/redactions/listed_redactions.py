@@ -1,5 +1,8 @@
-"""The list of purges that a remote holds, taken for what it is: something that somebody else says. A redaction counts
-when it is of this agent and was signed by somebody trusted; whatever else is listed is refused, and said."""
+"""Judge the list of purges that a remote gives, which is untrusted.
+
+A redaction counts if it is of this agent and has the signature of a trusted key. Everything else is refused and
+reported.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,19 @@ from lifeboat_vault.errors import AgentErased, RemoteDamaged, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import Remote
 
 MOST_REDACTIONS = 10_000
-"""How many purges of one agent a remote may list: each is one decision of a person."""
+"""How many purges of one agent a remote may list: each one is a decision of a user."""
 MOST_LEAVES = 4_000_000
-"""How many leaves all of them may name together."""
+"""How many leaves all of them together may name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRedactions:
-    """What a remote lists of an agent. `counting` in its order, `ids` of them; `stale` are the ids of those of them
-    that this machine knows, and that stand there under a signature which counts no more; `refused` says of each of the
-    others why it does not count; `is_known`: whether the remote knows the agent at all."""
+    """What a remote lists of an agent.
+
+    `counting` are the redactions that count, in the order of the list; `ids` their ids. `stale` are the ids of those
+    that this machine knows and that have an outdated signature there. `refused` says of every other one why it does not
+    count; `is_known`: whether the remote knows the agent at all.
+    """
 
     counting: tuple[Redaction, ...] = ()
     stale: frozenset[str] = frozenset()
@@ -41,11 +47,12 @@ class ListedRedactions:
 def load_listed(
     remote: Remote, agent_id: str, trusted: TrustedKeys | None, known: Redactions = NONE
 ) -> ListedRedactions:
-    """What counts of a remote's list. Without `trusted` every redaction does that is whole in itself. One of the
-    `known` ones counts as it is known here, whoever signed it there.
+    """Return what counts of a remote's list.
 
-    Raises AgentErased when the agent was purged whole by somebody who counts, RemoteDamaged for a list that nobody can
-    have made, RemoteError.
+    Without `trusted` every intact redaction counts. A `known` one counts as it is known here, whoever signed it there.
+
+    Raises AgentErased when the agent was purged whole by a trusted signer, RemoteDamaged for an impossible list,
+    RemoteError.
     """
     try:
         documents = remote.redactions(agent_id)
@@ -60,7 +67,7 @@ def load_listed(
 def judge_redactions(
     documents: list[JsonObject], agent_id: str, trusted: TrustedKeys | None, known: Redactions = NONE
 ) -> ListedRedactions:
-    """The same of documents. Raises AgentErased, RemoteDamaged."""
+    """Judge the documents of a list. Raises AgentErased, RemoteDamaged."""
     if len(documents) > MOST_REDACTIONS:
         raise RemoteDamaged(f"it lists {len(documents)} purges of one agent, more than anybody asks for")
     counting: dict[str, Redaction] = {}
@@ -86,7 +93,7 @@ def judge_redactions(
 
 
 def _known(document: JsonObject, agent_id: str, trusted: TrustedKeys | None, known: Redactions) -> Redaction | None:
-    """The same redaction as it is known here, if it counts so."""
+    """Return the same redaction as it is known here, if it counts so."""
     with contextlib.suppress(RedactionInvalid, SignatureError, KeysError):
         found = redactions.from_json(document)
         own = next((each for each in known if (each.id, each.digest) == (found.id, found.digest)), None)
@@ -95,7 +102,7 @@ def _known(document: JsonObject, agent_id: str, trusted: TrustedKeys | None, kno
 
 
 def check_redaction(document: JsonObject, agent_id: str, trusted: TrustedKeys | None) -> Redaction:
-    """A redaction that counts. Raises RedactionInvalid, SignatureError, KeysError."""
+    """Return a redaction that counts. Raises RedactionInvalid, SignatureError, KeysError."""
     redaction = redactions.from_json(document)
     if redaction.agent_id != agent_id:
         raise RedactionInvalid(f"it is of the agent {redaction.agent_id}")
@@ -104,8 +111,8 @@ def check_redaction(document: JsonObject, agent_id: str, trusted: TrustedKeys | 
 
 
 def check_erasure(error: AgentErased, agent_id: str, trusted: TrustedKeys | None) -> Redaction:
-    """The redaction with which a remote says that an agent was purged whole. Raises RemoteDamaged when nobody who
-    counts signed that: then it is not so."""
+    """Return the redaction with which a remote says that an agent was purged whole. Raises RemoteDamaged if no trusted
+    key signed it: then the agent counts as not purged."""
     try:
         redaction = check_redaction(error.redaction or {}, agent_id, trusted)
     except (RedactionInvalid, SignatureError, KeysError) as reason:
@@ -118,6 +125,6 @@ def check_erasure(error: AgentErased, agent_id: str, trusted: TrustedKeys | None
 
 
 def describe_erasure(redaction: Redaction) -> str:
-    """What a purge of a whole agent means, for people."""
+    """Return for people what a purge of a whole agent means."""
     asked = f"{redaction.requested_by or 'somebody'} on {redaction.requested_at}"
     return f"the whole agent was purged, as {asked} asked for: nothing of it is kept any more, and nothing is taken"

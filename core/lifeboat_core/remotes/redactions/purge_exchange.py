@@ -1,8 +1,8 @@
-"""Purges and second copies: what was purged anywhere is learnt here, and what was purged here is told there, before
-anything else is said to a remote (see `lifeboat_alf.redaction.redactions`).
+"""Exchange purges with second copies, before anything else is sent to a remote (see
+`lifeboat_alf.redaction.redactions`).
 
-Nobody is believed: a redaction that a remote lists counts when somebody trusted signed it, and what a remote says it
-destroyed counts when its receipt holds.
+What was purged elsewhere is learnt here, and what was purged here is told there. The remote is not trusted: a redaction
+that it lists counts if a trusted key signed it, and what it says it destroyed counts if its receipt is valid.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ UNTRUSTED = (
     "lifeboat receipts confirm"
 )
 PATIENCE = 30.0
-"""Seconds that the lock of an agent is waited for: a capture is over by then, a restore may take longer."""
+"""Seconds to wait for the lock of an agent: a capture is over by then, a restore may take longer."""
 _LOOK_AGAIN = 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class PurgeExchangeResult:
-    """What came of an exchange. `learnt` were applied here; `told` are those that the remote was told of or asked
-    about, as they stand there; `doubts` say, for people, what it lists or says that does not count."""
+    """What an exchange did. `learnt` were applied here; `told` are those that the remote was told of or asked about,
+    with their state there; `doubts` say, for people, what it lists or says that does not count."""
 
     learnt: tuple[str, ...] = ()
     told: tuple[RemoteRedaction, ...] = ()
@@ -64,13 +64,15 @@ def exchange_purges(
     owners: Mapping[str, str] | None = None,
     anew: bool = False,
 ) -> PurgeExchangeResult:
-    """Fetch the purges that a remote holds of an agent, apply here those that are new and count, tell it of those that
-    it does not hold, in the order of their making, and ask again about those whose wait is over. A remote that has
+    """Exchange the purges of an agent with a remote.
+
+    The purges that the remote holds are fetched; those that are new and count are applied here. The remote is told, in
+    the order of their making, of those that it lacks, and asked about those whose wait is over. A remote that has
     nothing of the agent is told nothing.
 
-    `owners`: the token of whoever owns the data there, by the id of the redaction that it is for. `anew`: history there
-    was signed anew a moment ago, so purges that it has under the former key are sent again, and asked about is whatever
-    it refused of the new one.
+    `owners`: the token of the owner of the data there, by the id of the redaction. `anew`: the history there was signed
+    again a moment ago, so purges that it has under the former key are sent again, and every refused one is asked about.
+
     Raises NoKey, Busy (the agent's lock is held for long), AgentErased (see `heed_erasure`), RemoteError.
     """
     found = _listed(context, agent, config, vault, remote)
@@ -85,11 +87,12 @@ def exchange_purges(
 def send_redaction(
     context: Context, agent: Agent, config: RemoteConfig, redaction: Redaction, owner: str | None = None
 ) -> RemoteRedaction:
-    """Tell one remote of a purge now, with the token of the `owner` of the data there so that it does not wait; how it
-    stands is noted. Works for an agent that was purged whole, too, of which nothing is here any more.
+    """Tell one remote of a purge now, with the token of the `owner` of the data there so that it does not wait.
 
-    Raises UnknownThere (it has nothing of the agent), RemoteError, OtherVault, ConfigError, and what `exchange_purges`
-    raises.
+    Its state there is noted. Works also for an agent that was purged whole, of which nothing is left here.
+
+    Raises UnknownAtRemote (it has nothing of the agent), RemoteError, OtherVault, ConfigError, and what
+    `exchange_purges` raises.
     """
     with contextlib.ExitStack() as stack:
         vault = _vault(context, agent, stack)
@@ -111,10 +114,11 @@ def send_redaction(
 
 @contextmanager
 def heed_erasure(context: Context, agent: Agent) -> Iterator[None]:
-    """Around a contact with a remote, outside of the agent's open vault: where it says that the agent was purged
-    whole, and somebody trusted signed that, the agent is erased here too. The workspace is not touched.
+    """Erase an agent here if a remote says inside the block that it was purged whole, and a trusted key signed that.
 
-    Raises AgentErased then; RemoteDamaged where nobody trusted signed it, and nothing is done.
+    The agent's vault must not be open. The workspace is not touched.
+
+    Raises AgentErased then; RemoteDamaged where no trusted key signed it, and nothing is done.
     """
     try:
         yield
@@ -127,7 +131,7 @@ def heed_erasure(context: Context, agent: Agent) -> Iterator[None]:
 
 
 def retry_while_busy(work: Callable[[], T]) -> T:
-    """Work that needs an agent's lock, tried again while somebody else holds it. Raises Busy in the end."""
+    """Retry work that needs an agent's lock while another process holds it. Raises Busy in the end."""
     until = time.monotonic() + PATIENCE
     while True:
         try:
@@ -141,8 +145,10 @@ def retry_while_busy(work: Callable[[], T]) -> T:
 def _learn(
     context: Context, agent: Agent, vault: Vault, found: ListedRedactions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Apply what is new, in the order in which the remote lists it; before each one those that cut more of the same.
-    Ids of what was applied, and what is wrong with those that nobody can apply: they keep nothing else from going."""
+    """Apply the new redactions in the order of the list; before each one those that cut more of the same.
+
+    Return the ids of what was applied, and what is wrong with those that cannot be applied: they delay no other one.
+    """
     from lifeboat_core.purge import local_redaction
 
     known = vault.redactions
@@ -160,7 +166,7 @@ def _learn(
 def _listed(
     context: Context, agent: Agent, config: RemoteConfig, vault: Vault | None, remote: Remote
 ) -> ListedRedactions:
-    """What a remote lists. A list that is damaged is written again first, where this machine knows what stood in it."""
+    """Return what a remote lists. A damaged list is written again first if this machine knows its content."""
     known = NONE if vault is None else vault.redactions
     try:
         return load_listed(remote, agent.id, context.keys().trusted, known)
@@ -181,7 +187,7 @@ def _vault(context: Context, agent: Agent, stack: contextlib.ExitStack) -> Vault
 
 
 class _RedactionTeller:
-    """Redactions told to one remote, and what it says to that."""
+    """Tells one remote of redactions, and notes what it answers."""
 
     def __init__(
         self,
@@ -207,8 +213,11 @@ class _RedactionTeller:
         self.doubts: list[str] = []
 
     def all(self) -> Iterator[RemoteRedaction]:
-        """Of those of this vault the ones that the remote has to hear of now. Raises RemoteError for one that it does
-        not hold yet and may take later: what this machine sends would make no sense to it."""
+        """Tell the remote of the redactions of this vault that are due.
+
+        Raises RemoteError for one that it does not hold yet and may accept later: what this machine sends would not
+        fit.
+        """
         assert self._vault is not None
         redactions = order_redactions(row.redaction for row in self._vault.redaction_rows())
         if not self._has_something():
@@ -221,31 +230,33 @@ class _RedactionTeller:
                 yield self.one(redaction)
             except AgentErased:
                 raise
-            except RemoteError as error:  # it is said, and what was captured is sent all the same
+            except RemoteError as error:  # it is reported, and what was captured is sent all the same
                 if error.retryable and (redaction.id not in self._found.ids or self._is_signed_anew(redaction)):
                     raise
 
     def with_joint(self, redaction: Redaction) -> RemoteRedaction:
-        """One, after those that say what it leaves of bytes that another machine purged too. Whoever confirms the one
-        confirms no other: see `joining.confirmed`. Raises RemoteError."""
+        """Tell of a redaction after those that say what it leaves of bytes that another machine purged too.
+
+        A user who confirms one confirms no other (see `redaction_joining`). Raises RemoteError.
+        """
         for each in () if self._vault is None else find_overriding(self._vault.redactions, redaction):
             if each.id not in self._found.ids:
                 self.one(each)
         return self.one(redaction)
 
     def one(self, redaction: Redaction) -> RemoteRedaction:
-        """Raises RemoteError, after it was noted."""
+        """Tell of one redaction. Raises RemoteError after it was noted."""
         owner = self._owners.get(redaction.id)
         try:
             state = self._remote.redact(self._agent.id, redaction.to_json(), owner=owner)
         except AgentErased:
             raise
         except RemoteError as error:
-            if owner is not None and isinstance(error, RemoteDenied):  # a mistyped token changes nothing there
+            if owner is not None and isinstance(error, RemoteDenied):  # a wrong token changes nothing there
                 raise
             if not isinstance(error, UnknownAtRemote) or self._has_something():
                 is_held = redaction.id in self._found.ids
-                if self._is_signed_anew(redaction):  # what it did is done
+                if self._is_signed_anew(redaction):  # the purge has been carried out there
                     raise
                 self._notes.failed(redaction, error, soon=error.retryable and not is_held)
             raise
@@ -257,7 +268,8 @@ class _RedactionTeller:
         return state
 
     def _has_something(self) -> bool:
-        """Whether the remote has the agent, or had it: one that forgot it, or knows nothing of purges, is asked."""
+        """Return whether the remote has or had the agent: a remote that forgot it, or knows nothing of purges, is
+        asked."""
         if self._vault is None:
             return False
         known = self._known()
@@ -272,15 +284,17 @@ class _RedactionTeller:
             self.doubts.append(f"the purge {redaction.id} was missing in its list and was sent again")
             return True
         if noted.is_waiting or self._is_signed_anew(redaction):
-            return True  # the owner of the data there may have confirmed one that waits, at any moment
+            return True  # the owner of the data may have confirmed a waiting one at any time
         return not noted.is_done and (self._anew or not is_listed or noted.is_due(self._context.clock.now()))
 
     def _is_signed_anew(self, redaction: Redaction) -> bool:
         return self._anew and redaction.id in self._found.stale
 
     def _unsearched(self, redaction: Redaction, state: RemoteRedaction) -> list[int]:
-        """States that are kept there and were not looked through when the redaction was made. What this machine has
-        and was not, came after the purge."""
+        """Return the states that are kept there and were not searched when the redaction was made.
+
+        States that this machine has and that were not searched are newer than the purge.
+        """
         if state.receipt is None or redaction.scope == WHOLE_AGENT:
             return []
         searched, found = frozenset(redaction.searched), []
@@ -291,8 +305,10 @@ class _RedactionTeller:
         return found
 
     def _doubt_of_erased(self, redaction: Redaction) -> str:
-        """Of an agent that is purged whole there, but not as any machine of this user says now: nothing is left there
-        that tells an endpoint whose it was, so its owner has to say."""
+        """Return a doubt about an agent that is purged whole there according to no current machine of this user.
+
+        Nothing is left there that tells an endpoint who owned it, so its owner has to confirm.
+        """
         if redaction.scope != WHOLE_AGENT:
             return ""
         with contextlib.suppress(RemoteError):

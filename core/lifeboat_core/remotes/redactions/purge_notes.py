@@ -1,5 +1,5 @@
-"""How purges stand at one remote, noted where it is needed: in the agent's vault for whoever decides when the remote is
-asked again, and in the receipt of the purge as its proof."""
+"""Note the state of purges at one remote: in the agent's vault, for the next decision to ask, and in the receipt of the
+purge as its proof."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from lifeboat_vault.remote.remote_contract import RemoteRedaction
 from lifeboat_vault.vault import Vault
 
 ASK_AGAIN = timedelta(hours=1)
-"""After a remote refused a purge, or what it said of it does not hold."""
+"""When a remote is asked again that refused a purge, or whose answer was not valid."""
 SOONEST, LATEST = timedelta(minutes=1), timedelta(hours=1)
-"""When a remote with which a purge waits is asked again, whatever moment it names: its owner may decide sooner."""
+"""When a remote with a waiting purge is asked again, whatever time it names: its owner may decide earlier."""
 LONGEST = timedelta(days=30)
-"""No remote lets a purge wait for longer than this: then it does not say when."""
+"""A remote that names a longer wait for a purge has named no time."""
 MOST_NAMED = 12
 
 
 class PurgeNotes:
-    """Of one remote. `vault` is None for an agent of which nothing is here any more."""
+    """The purge notes of one remote. `vault` is None for an agent of which nothing is left here."""
 
     def __init__(self, context: Context, config: RemoteConfig, vault: Vault | None) -> None:
         self._context = context
@@ -39,8 +39,8 @@ class PurgeNotes:
     def stands(
         self, redaction: Redaction, state: RemoteRedaction, *, kind: str, unsearched: list[int], doubt: str
     ) -> None:
-        """What the remote answered, and a `doubt` to be said beside its proof. Raises RemoteDamaged when it answers
-        about another purge, OSError, NoKey."""
+        """Note what the remote answered, and a `doubt` to be shown beside its proof. Raises RemoteDamaged when it
+        answers about another purge, OSError, NoKey."""
         if state.id != redaction.id:
             raise RemoteDamaged(f"it was told of the purge {redaction.id} and answers with {state.id}")
         applies_at = _believable(state.applies_at, self._context.clock.now())
@@ -53,12 +53,12 @@ class PurgeNotes:
             self._note(redaction, kind, PENDING, message="it took the purge and does not say that it is done")
 
     def failed(self, redaction: Redaction, error: LifeboatError, *, soon: bool) -> None:
-        """It was not told, or would not hear it. `soon`: it is told at the next contact, whenever that is."""
+        """Note that the remote was not told, or refused. `soon`: it is told at the next contact."""
         refused, decided = isinstance(error, RemoteRefused), isinstance(error, PurgeRefused)
         self._note(redaction, "", PENDING, message=error.message, soon=soon, refused=refused, decided=decided)
 
     def nothing_there(self) -> None:
-        """It has nothing of the agent: no purge is missing there."""
+        """Note that the remote has nothing of the agent: no purge is missing there."""
         if (
             self._vault is not None
             and acknowledged_states.load_acknowledged(self._vault).get(self._config.id, AcknowledgedState()).purges
@@ -66,7 +66,7 @@ class PurgeNotes:
             acknowledged_states.note_acknowledged(self._vault, self._config.id, purges={})
 
     def doubt(self, doubts: tuple[str, ...]) -> None:
-        """What the remote lists that does not count: said until it lists it no more."""
+        """Note what the remote lists that does not count, until it lists it no longer."""
         if self._vault is None:
             return
         text = "; ".join(doubts[:3])
@@ -94,11 +94,11 @@ class PurgeNotes:
         )
         kept = receipt_signing.note_vault(context, redaction.id, note, refused=refused)
         noted = None if kept is None else kept.vault(config.id)
-        if noted is not None and receipt is not None:  # which may not hold
+        if noted is not None and receipt is not None:  # which may not be valid
             state, message = noted.state, noted.message
         if self._vault is not None:
             ask_at = None if soon else _ask_at(state, applies_at, context.clock.now())
-            if state == PENDING and not refused:  # it could not be asked, so what its owner decided stands
+            if state == PENDING and not refused:  # the remote could not be asked, so its owner's decision stays
                 decided = self._was_refused(redaction)
             made = RemotePurgeState(state, applies_at, "" if state == DONE else message, ask_at, refused=decided)
             acknowledged_states.note_purge(self._vault, config.id, config.name, redaction.id, made)
@@ -114,7 +114,7 @@ class PurgeNotes:
 
 
 def _ask_at(state: str, applies_at: str | None, now: datetime) -> str | None:
-    """When it is asked again. A remote may name any moment."""
+    """Return when the remote is asked again. A remote may name any time."""
     if state == DONE:
         return None
     if applies_at is None:
@@ -123,7 +123,7 @@ def _ask_at(state: str, applies_at: str | None, now: datetime) -> str | None:
 
 
 def _believable(applies_at: str | None, now: datetime) -> str | None:
-    """Until when a purge waits; None for what is no moment, or one that nobody would wait for."""
+    """Return until when a purge waits; None for what is no time, or an excessive one."""
     try:
         moment = None if applies_at is None else times.parse_time(applies_at)
     except (ValueError, OverflowError):

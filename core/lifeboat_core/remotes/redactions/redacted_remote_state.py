@@ -1,4 +1,4 @@
-"""A state as it reads after purges that whoever gave it has not applied yet: a remote where they still wait."""
+"""A state of a remote as it reads after purges that still wait there."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf,
 
 
 class RedactedRemoteState:
-    """A `State` of which named leaves hold what `known` redactions left of them. Digests stay as they are. A redaction
-    that came with the state and is known counts as it is known: it may have been signed anew."""
+    """A `State` of which named leaves hold what `known` redactions left of them. Digests stay the same.
+
+    A redaction that came with the state and is known counts as it is known: it may have been signed again.
+    """
 
     def __init__(self, state: State, known: Redactions) -> None:
         self._state = state
@@ -60,7 +62,7 @@ class RedactedRemoteState:
         return None if found is None else self._record(found)
 
     def _record(self, record: Record) -> Record | None:
-        """None for one that is gone."""
+        """Return a record, None for one that is gone."""
         if not self._is_named(record.leaf):
             return record
         line = self.redactions.settled(record.leaf, record.line)

@@ -1,4 +1,4 @@
-"""What a remote still keeps of an agent and this machine has let go: for finding a text over all history."""
+"""What a remote still keeps of an agent and this machine has thinned: for finding a text over all history."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from lifeboat_vault.vault import Vault
 
 
 def list_remote_only_items(context: Context, agent: Agent, config: RemoteConfig, vault: Vault) -> Iterator[PurgeItem]:
-    """Every object of the states that the remote keeps and the vault does not, each once. What is there is fetched into
-    a folder of its own, held against its digests and signatures (or it could have a purge name what it likes), and gone
-    when the iterator is at its end or closed; until then a body can be read at any time.
+    """Yield every object of the states that the remote keeps and the vault does not, each once.
 
-    Raises OtherVault, SignatureError, UnsignedState, RemoteError. A remote that has nothing of the agent gives nothing.
+    The states are fetched into a folder and verified, so that the remote cannot make a purge name other bytes. The
+    folder is removed when the iterator ends or is closed; until then a body can be read at any time.
+
+    Raises OtherVault, SignatureError, RestoreError.UNSIGNED_STATE, RemoteError. A remote that has nothing of the agent
+    yields nothing.
     """
     with contextlib.closing(open_remote(context, config)) as remote:
         check_identity(context, config, remote)
@@ -43,7 +45,7 @@ def list_remote_only_items(context: Context, agent: Agent, config: RemoteConfig,
 
 
 def list_remote_only_numbers(remote: Remote, agent_id: str, vault: Vault) -> list[int]:
-    """Numbers of the states that a remote keeps and a vault does not, or has otherwise, in order."""
+    """Return the numbers of the states that a remote keeps and a vault lacks or has with another digest, in order."""
     try:
         rows = list(remote.sequences(agent_id))
     except UnknownAtRemote:
@@ -53,10 +55,10 @@ def list_remote_only_numbers(remote: Remote, agent_id: str, vault: Vault) -> lis
 
 
 def _is_in(numbers: list[int], found: HistoryItem) -> bool:
-    """Whether any of the states has it."""
+    """Return whether any of the states has the object."""
     at = bisect_left(numbers, found.first)
     return at < len(numbers) and (found.last is None or numbers[at] < found.last)
 
 
 def _nobody(text: str, done: int, total: int | None) -> None:
-    """Nobody is told of the progress."""
+    """Report progress to no one."""

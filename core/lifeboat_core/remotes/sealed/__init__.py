@@ -1,1 +1,1 @@
-"""Remotes that read nothing: immutable encrypted files and one signed head, in a folder or at an endpoint."""
+"""Remotes that can read nothing: immutable encrypted files and one signed head, in a folder or at an endpoint."""

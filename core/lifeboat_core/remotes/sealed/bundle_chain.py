@@ -1,4 +1,4 @@
-"""Which states the files of a log make up: from a snapshot, delta after delta."""
+"""Which states the files of a log make up: a snapshot and the deltas after it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lifeboat_vault.errors import UnknownAtRemote
 
 
 class BundleChain:
-    """The rows of a log, looked at by number."""
+    """The rows of a log by number."""
 
     def __init__(self, rows: Iterable[LogRow]) -> None:
         every = list(rows)
@@ -19,17 +19,18 @@ class BundleChain:
 
     @property
     def numbers(self) -> list[int]:
-        """The states that can be had, oldest first."""
+        """The states that can be read, oldest first."""
         return sorted(self._reachable)
 
     def row(self, number: int) -> LogRow:
-        """What says which state it is. Raises UnknownThere."""
+        """Return the row that identifies a state. Raises UnknownAtRemote."""
         if number not in self._reachable:
             raise UnknownAtRemote(f"sequence {number} was never sent there, or was thinned")
         return self.deltas.get(number) or self.snapshots[number]
 
     def path_to(self, number: int) -> list[LogRow]:
-        """The files to read for a state: the nearest snapshot at or below, then deltas. Raises UnknownThere."""
+        """Return the files to read for a state: the nearest snapshot at or below it, then deltas. Raises
+        UnknownAtRemote."""
         self.row(number)
         path: list[LogRow] = []
         while number not in self.snapshots:
@@ -38,7 +39,7 @@ class BundleChain:
         return [self.snapshots[number], *reversed(path)]
 
     def path_between(self, since: int) -> list[LogRow]:
-        """The deltas from the state `since` to the newest."""
+        """Return the deltas from the state `since` to the newest."""
         return [row for number in self.numbers if (row := self.deltas.get(number)) and _below(row) >= since]
 
 

@@ -1,4 +1,4 @@
-"""Bundles as files: checked before they are written, encrypted on this machine, read back against their hash."""
+"""Bundles as files: verified before they are written, encrypted on this machine, read back against their hash."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CheckedBundle:
-    """What a bundle turned out to be. `large`: SHA-256 of the large artifacts that it names and does not hold; `keys`:
-    the agent's wrapped keys, where it carries them."""
+    """What is in a bundle. `large`: SHA-256 of the large artifacts that it names without their bytes; `keys`: the
+    agent's wrapped keys, if it carries them."""
 
     sequence: Sequence
     on: int | None
@@ -42,8 +42,8 @@ class CheckedBundle:
 
 
 def check_bundle(bundle: RemoteBundle, agent_id: str) -> CheckedBundle:
-    """Read a bundle to its end: it is whole, of this agent, of the state that it says, and its signature holds. Whose
-    it is, is for whoever restores.
+    """Read a bundle to its end, and verify that it is whole, of this agent and of the state that it names, and that its
+    signature is valid. A restore decides whose signature it accepts.
 
     Raises RemoteRefused.
     """
@@ -82,21 +82,21 @@ def _read_delta(bundle: RemoteBundle) -> CheckedBundle:
 
 
 def make_bundle_name(checked: CheckedBundle, generation: int) -> str:
-    """A new name for its file: it says no more than the head does."""
+    """Return a new name for its file: it tells no more than the head does."""
     kind = "alf" if checked.on is None else "alf-delta"
     return log_file_names.make_file_name(f"{checked.sequence.number:012d}", generation, kind)
 
 
 def measure_file(file: BinaryIO) -> int:
-    """Bytes of a file, which stands at its beginning afterwards."""
+    """Return the bytes of a file, which is left at its beginning."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     return size
 
 
 class BundleStore:
-    """Where bundles and artifacts of a log lie: `files`, encrypted for the owner unless the log is plain. `scratch` is
-    a folder of this home for files without a name."""
+    """The bundles and artifacts of a log in `files`, encrypted for the owner unless the log is plain. `scratch` is a
+    folder of this home for unnamed files."""
 
     def __init__(
         self, files: SealedFiles, owner: LogOwner, scratch: Path, operations: FileOperations, *, sealed: bool
@@ -108,7 +108,7 @@ class BundleStore:
         self._sealed = sealed
 
     def keep(self, agent_id: str, name: str, source: BinaryIO) -> FileReference:
-        """Write what `source` gives under a name; ".age" is added to it in a sealed log."""
+        """Write what `source` gives under a name; in a sealed log ".age" is added to it."""
         if not self._sealed:
             size, digest = _measured(source)
             source.seek(0)
@@ -124,8 +124,8 @@ class BundleStore:
         return FileReference(f"{name}.age", size, digest)
 
     def fetch(self, agent_id: str, stored: FileReference) -> BinaryIO:
-        """The content of a file, in one without a name, at its beginning; the caller closes it. Raises UnknownThere,
-        RemoteDamaged, NotForYourKey, and what the keys raise."""
+        """Return the content of a file in an unnamed one, at its beginning; the caller closes it. Raises
+        UnknownAtRemote, RemoteDamaged, NotForYourKey, and what the keys raise."""
         with self._files.read(agent_id, stored.file) as source:
             if _measured(source) != (stored.size, stored.sha256):
                 raise RemoteDamaged(f"{stored.file} is not the file that was written")
@@ -133,7 +133,7 @@ class BundleStore:
             return self.opened(stored.file, source)
 
     def opened(self, name: str, source: BinaryIO) -> BinaryIO:
-        """What a file holds, whose hash is known to hold or does not matter."""
+        """Return the content of a file whose hash was verified or does not matter."""
         target = self.unnamed()
         try:
             if self._sealed:
@@ -147,12 +147,12 @@ class BundleStore:
         return target
 
     def is_whole(self, agent_id: str, stored: FileReference) -> bool:
-        """Read a file back, still encrypted. Raises UnknownThere."""
+        """Read a file back, still encrypted, and return whether it is intact. Raises UnknownAtRemote."""
         with self._files.read(agent_id, stored.file) as source:
             return _measured(source) == (stored.size, stored.sha256)
 
     def unnamed(self) -> BinaryIO:
-        """A file of this home that is gone when it is closed."""
+        """Return a file of this home that is gone when it is closed."""
         self._operations.make_folders(self._scratch, 0o700)
         return cast(BinaryIO, tempfile.TemporaryFile(dir=self._scratch))
 
@@ -166,7 +166,7 @@ class BundleStore:
 
 
 def _measured(source: BinaryIO | IO[Any]) -> tuple[int, str]:
-    """(bytes, SHA-256) from where it stands to its end."""
+    """Return (bytes, SHA-256) from the current position to the end."""
     digest, size = hashlib.sha256(), 0
     while piece := source.read(_PIECE):
         digest.update(piece)

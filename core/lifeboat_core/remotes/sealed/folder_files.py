@@ -1,4 +1,4 @@
-"""`Files` in a folder: a share, a stick, a folder that something else carries away.
+"""`SealedFiles` in a folder: a share, a stick, a folder that another program synchronises.
 
     lifeboat.json                     which remote this is: {kind, version, id, created_at, sealed}
     readme.txt                        for people who find it
@@ -6,9 +6,9 @@
     agents/<agent id>/<name>          the files
     agents/<agent id>/head.lock       there only while a head is replaced
 
-Nothing here needs a database, locks of the system, links or capitals in names: FAT and SMB do. A file has its name
-once all of it is on the disk. A folder that is not mounted shows as an empty one, or as another remote: both mean that
-this one cannot be reached now, never that it is empty.
+The folder needs no database, no locks of the system, no links and no capitals in names: FAT and SMB are enough. A file
+gets its name once all of it is on the disk. A folder that is not mounted looks like an empty one, or like another
+remote. Both mean that this remote cannot be reached now, never that it is empty.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _OWN = frozenset((HEAD, NEXT, LOCK))
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _LARGEST_DOCUMENT = 16 << 20
-"""Bytes. Heads stay far below (see `index`)."""
+"""Bytes. Heads stay far below (see `row_index`)."""
 _ABANDONED = 86400.0
-"""Seconds after which a half-written file is nobody's any more."""
+"""Seconds after which a half-written file is abandoned."""
 _README_TEXT = """This folder is a second copy of AI agents, kept by Agent Lifeboat.
 Leave its files as they are. To bring an agent back: lifeboat remote add NAME file:///THIS/FOLDER, then
 lifeboat restore AGENT --from NAME. What ends with .age opens with the owner's key only.
@@ -66,8 +66,11 @@ class _RootDocument(msgspec.Struct, frozen=True):
 
 
 class FolderFiles:
-    """The folder `root`. `remote_id` is the one that is expected there; "" for a folder that is not known yet: one that
-    is none so far is made one when its id is asked for. `sealed` says how its files are kept."""
+    """The folder `root`.
+
+    `remote_id` is the id that is expected there; "" for a folder that is being added: one that is no remote yet becomes
+    one when its id is asked for. `sealed` says how its files are kept.
+    """
 
     def __init__(self, root: Path, remote_id: str, files: FileOperations, clock: Clock, *, sealed: bool) -> None:
         self._root = root
@@ -75,11 +78,11 @@ class FolderFiles:
         self._files = files
         self._clock = clock
         self._sealed = sealed
-        # What is encrypted may be read by whoever may read the share; what is in clear is for its owner alone.
+        # Encrypted files may be readable for other users of the share; files in clear are for their owner alone.
         self._mode, self._folder_mode = (0o666, 0o777) if sealed else (0o600, 0o700)
 
     def identity(self) -> str:
-        """Raises RemoteRefused too: it is kept the other way (sealed, plain), or by a newer release."""
+        """Also raises RemoteRefused: it is kept the other way (sealed, plain), or by a newer release."""
         with self._translated():
             found = self._read_root()
             if found is None:
@@ -174,7 +177,7 @@ class FolderFiles:
         return _tag(data)
 
     def remove_agent(self, agent_id: str) -> None:
-        """Its head first: from then on it is not there."""
+        """Remove an agent, its head first: from then on the agent does not exist there."""
         folder = self._folder(agent_id)
         with self._there(), contextlib.suppress(FileNotFoundError):
             with FolderLock(folder / LOCK, self._files, self._clock).held():
@@ -211,7 +214,7 @@ class FolderFiles:
         return found
 
     def _read_small(self, path: Path) -> bytes:
-        """A document, which stands in memory. Raises RemoteDamaged for what is none by its size alone."""
+        """Read a document into memory. Raises RemoteDamaged for one that is too large to be a document."""
         size = self._files.lstat(path).st_size
         if size > _LARGEST_DOCUMENT:
             raise errors.RemoteDamaged(f"{path} has {size} bytes: it is nothing that was written here")
@@ -234,7 +237,7 @@ class FolderFiles:
 
     @contextmanager
     def _there(self) -> Iterator[None]:
-        """Around whatever touches the folder: it is this remote's, now."""
+        """Check before each access that the folder is this remote, and translate errors."""
         self.identity()
         with self._translated():
             yield
@@ -273,7 +276,7 @@ class FolderFiles:
         return self._folder(agent_id) / name
 
     def _drop_abandoned(self, agent_id: str, found: dict[str, os.stat_result]) -> None:
-        """What writers that are gone left half-written, by the clock of the file system."""
+        """Remove half-written files of writers that ended, by the clock of the file system."""
         now = max((status.st_mtime for status in found.values()), default=0.0)
         for name, status in found.items():
             if name.startswith(".") and name.endswith(".tmp") and now - status.st_mtime > _ABANDONED:
@@ -283,7 +286,7 @@ class FolderFiles:
     # The head -------------------------------------------------------------------------------------------------------
 
     def _head(self, folder: Path) -> bytes | None:
-        """On FAT a power cut between may leave the next head without the old one."""
+        """Return the head. On FAT a power cut can leave the next head without the old one."""
         with contextlib.suppress(FileNotFoundError):
             return self._read_small(folder / HEAD)
         with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, RecursionError):

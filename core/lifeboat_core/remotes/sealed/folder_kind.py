@@ -1,4 +1,4 @@
-"""The kind of remotes that are a folder: `file:///media/you/stick/lifeboat`."""
+"""The kind of remotes that are folders: `file:///media/you/stick/lifeboat`."""
 
 from __future__ import annotations
 

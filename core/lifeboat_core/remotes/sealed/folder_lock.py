@@ -1,8 +1,8 @@
-"""A lock on a share or a stick: one file that is made only where there is none.
+"""A lock on a share or a stick: one file that is created only if it does not exist.
 
-Locks of the system do not hold there. A file that only one can make does, on FAT, SMB and NFS. It names its owner by a
-random word; its age is told by the clock of the file system it lies on, never by that of a machine. One that got old
-was left by a machine that is gone, and is taken over.
+Locks of the system do not work there; exclusive creation does, on FAT, SMB and NFS. The file names its owner by a
+random word. Its age is measured by the clock of its file system, never by that of a machine. An old lock was left by a
+machine that is gone, and is taken over.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_vault.errors import RemoteBusy
 
 STALE = 120.0
-"""Seconds. Whoever holds the lock replaces one small file under it."""
+"""Seconds. The owner of the lock replaces one small file under it."""
 PATIENCE = 20.0
-"""Seconds that a lock in use is waited for."""
+"""Seconds to wait for a lock in use."""
 _PAUSE = 0.05
 _SETTLING = 0.2
-"""Seconds after which whoever took a lock over looks whether somebody else did too."""
+"""Seconds after which a machine that took a lock over checks whether another one did too."""
 
 
 class FolderLock:
@@ -42,7 +42,7 @@ class FolderLock:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Raises RemoteBusy when others hold it all the time, and OSError."""
+        """Hold the lock. Raises RemoteBusy while others hold it, and OSError."""
         tries = int(PATIENCE / _PAUSE)
         while not self._take():
             tries -= 1
@@ -57,7 +57,7 @@ class FolderLock:
                     self._files.remove(self._path)
 
     def confirm(self) -> None:
-        """Right before the one write that the lock is for: a machine that slept meanwhile has lost it."""
+        """Check right before the one write under the lock: a machine that slept meanwhile has lost it."""
         if self._clock.since_boot() - self._since > STALE / 2 or not self._is_ours():
             raise RemoteBusy("another machine took over the lock of the folder meanwhile", retry_after=1.0)
 
@@ -73,13 +73,13 @@ class FolderLock:
         return True
 
     def _take_back(self) -> None:
-        """On a full disk the lock was made, and stands there without its word: nobody's until it is stale."""
+        """Remove a lock that a full disk left without its word. Otherwise it would block until it is stale."""
         with contextlib.suppress(OSError):
             if self._word.startswith(read_all(self._files, self._path)):
                 self._files.remove(self._path)
 
     def _is_stale(self) -> bool:
-        """The file system says what time it is through a file that is made now."""
+        """Return whether the lock is old. A new file shows the time of the file system."""
         probe = self._path.with_name(f".{secrets.token_hex(6)}.tmp")
         try:
             self._files.write_new(probe, b"", mode=0o600, sync=False)

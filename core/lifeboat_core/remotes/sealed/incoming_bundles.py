@@ -1,7 +1,7 @@
-"""Bundles on their way into a log that holds redactions: what they name does not get there, whoever sends it.
+"""Bundles on their way into a log that holds redactions: what these name is not written there, whoever sends it.
 
-A machine that has applied the purges makes bundles without it. What an old backup of one sends, or somebody who sends
-the same again, is written anew before it is encrypted: of the states of this machine, or of those of the log.
+A machine that has applied the purges makes bundles without it. A bundle from a machine that has not, such as an old
+backup, is made again before it is encrypted: from the states of this machine, or from those of the log.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from lifeboat_vault.remote.remote_contract import RemoteBundle
 
 
 class IncomingBundleFilter:
-    """At the logs of one remote."""
+    """Filters bundles for the logs of one remote."""
 
     def __init__(self, inside: LogContents, shelf: BundleStore, here: Here) -> None:
         self._inside = inside
@@ -45,10 +45,10 @@ class IncomingBundleFilter:
     def as_it_reads(
         self, loaded: LoadedHead, bundle: RemoteBundle, checked: CheckedBundle
     ) -> Iterator[tuple[BinaryIO, CheckedBundle]]:
-        """A bundle as it may lie there, and what it turned out to be: itself, where nothing in it was purged.
+        """Yield a bundle as it may be kept, and what is in it: the same bundle if nothing in it was purged.
 
-        Raises RemoteRefused for one that is against bytes which were purged, RemoteBusy while the user's key is needed
-        and away.
+        Raises RemoteRefused for a delta against bytes that were purged, RemoteBusy while the user's key is needed and
+        away.
         """
         known = self._inside.redactions(loaded.head)
         with ExitStack() as stack:
@@ -63,7 +63,7 @@ class IncomingBundleFilter:
     def _made(
         self, loaded: LoadedHead, bundle: RemoteBundle, checked: CheckedBundle, known: Redactions, stack: ExitStack
     ) -> BinaryIO | None:
-        """The bundle anew; None where nothing in it was purged."""
+        """Return the bundle without what was purged; None where nothing in it was purged."""
         leaves = {leaf for redaction in known for leaf in redaction.leaves}
         out = stack.enter_context(self._shelf.unnamed())
         bundle.file.seek(0)
@@ -104,7 +104,7 @@ class IncomingBundleFilter:
 
 
 def _has(material: BundleSource, head: LogHead, checked: CheckedBundle) -> bool:
-    """Whether this machine has the state that a delta leads to, and the one it goes on top of."""
+    """Return whether this machine has the state that a delta leads to, and its base."""
     digests, newest = material.digests(), head.newest
     if newest is None or checked.on != newest.number or digests.get(newest.number) != newest.digest:
         return False

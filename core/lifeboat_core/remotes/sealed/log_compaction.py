@@ -1,10 +1,10 @@
-"""How a log stays small although nobody but its writer can read it: which files it should consist of.
+"""Which files a log should consist of, so that it stays small although only its writer can read it.
 
-A log is one snapshot and the deltas on top of it, and now and then another snapshot. A new snapshot pays once the
-deltas since the last one are many and weigh an eighth of it, or weigh as much as it, or are very many: so what is sent
-stays within nine times what changed, and a restore reads few files. With it, states that were thinned here go there
-too: the deltas around them become one, made of the states of this machine. What this machine cannot make stays as it
-is, and so does all that something kept rests on.
+A log is one snapshot and the deltas on top of it, and from time to time another snapshot. A new snapshot pays when the
+deltas since the last one are many and have an eighth of its bytes, or have as many bytes, or are very many. So at most
+nine times the changed bytes are sent, and a restore reads few files. With a new snapshot, states that were thinned here
+are removed there: the deltas around them become one, made from the states of this machine. What this machine cannot
+make stays, and so does everything on which a kept state rests.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ MANY = 64
 VERY_MANY = 1024
 """Deltas since a snapshot."""
 LITTLE = 1 << 20
-"""Bytes of deltas that are not worth a snapshot while they are few."""
+"""Bytes of a few deltas that are not worth a snapshot."""
 _SHARE = 8
 
 
 def is_snapshot_due(grown: LogGrowth) -> bool:
-    """Whether a new snapshot pays."""
+    """Return whether a new snapshot pays."""
     heavy = grown.deltas >= MANY and grown.bytes * _SHARE >= grown.snapshot
     return heavy or grown.deltas >= VERY_MANY or (grown.deltas > 1 and grown.bytes >= max(grown.snapshot, LITTLE))
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedBundle:
-    """A file that is not there yet: the snapshot of a state (`on` None), or the delta to it."""
+    """A file that does not exist yet: the snapshot of a state (`on` None), or the delta to it."""
 
     number: int
     on: int | None
@@ -41,9 +41,10 @@ class PlannedBundle:
 def plan_compaction(
     rows: Sequence[LogRow], gone: Collection[int], here: Collection[int], *, with_snapshot: bool
 ) -> list[LogRow | PlannedBundle]:
-    """What the log should consist of, in its order: for each number its delta, then its snapshot.
+    """Return what the log should consist of, in order: for each number its delta, then its snapshot.
 
-    What is `gone` goes, but for the newest, and for what others need that this machine (which has `here`) cannot make.
+    States in `gone` are removed, except for the newest and those that others need and this machine (which has `here`)
+    cannot make.
     """
     chain = BundleChain(rows)
     if not chain.numbers:
@@ -60,7 +61,7 @@ def plan_compaction(
 
 
 def _wanted(chain: BundleChain, gone: set[int], here: set[int]) -> Iterator[tuple[int, LogRow | PlannedBundle]]:
-    """(number, its file), oldest first; of the first one its snapshot."""
+    """Yield (number, its file), oldest first; for the first one its snapshot."""
     numbers = _closed(chain, gone, here)
     for before, number in zip([None, *numbers], numbers, strict=False):
         known = chain.snapshots.get(number) if before is None else chain.deltas.get(number)
@@ -71,7 +72,7 @@ def _wanted(chain: BundleChain, gone: set[int], here: set[int]) -> Iterator[tupl
 
 
 def _closed(chain: BundleChain, gone: set[int], here: set[int]) -> list[int]:
-    """The kept numbers, with those between that are needed because nobody can make the file that would do without."""
+    """Return the kept numbers, and those between them without which a needed file could not be made."""
     every = chain.numbers
     kept = [number for number in every if number not in gone or number == every[-1]]
     first = kept[0]
@@ -94,7 +95,7 @@ def _snapshot(chain: BundleChain, number: int, here: set[int]) -> list[LogRow | 
 
 
 def _without_spare_snapshots(planned: list[LogRow | PlannedBundle]) -> list[LogRow | PlannedBundle]:
-    """Between the first snapshot and the newest, one stays that spares a reader as many bytes as it takes."""
+    """Keep between the first snapshot and the newest only one that saves a reader as many bytes as it takes."""
     snapshots = [each for each in planned if each.on is None]
     kept: list[LogRow | PlannedBundle] = []
     weight = 0
@@ -114,7 +115,7 @@ def _bytes(each: LogRow | PlannedBundle) -> int:
 
 
 def count_growth(rows: Sequence[LogRow]) -> LogGrowth:
-    """What came since the newest snapshot."""
+    """Return what came since the newest snapshot."""
     grown = LogGrowth()
     for row in rows:
         grown = add_growth(grown, row)
@@ -122,7 +123,7 @@ def count_growth(rows: Sequence[LogRow]) -> LogGrowth:
 
 
 def add_growth(grown: LogGrowth, row: LogRow) -> LogGrowth:
-    """With one more row."""
+    """Return the growth with one more row."""
     if row.is_snapshot:
         return LogGrowth(0, 0, row.stored.size)
     return LogGrowth(grown.deltas + 1, grown.bytes + row.stored.size, grown.snapshot)

@@ -1,4 +1,4 @@
-"""What is inside a log once its head is known: rows, small files, keys."""
+"""What is in a log once its head is known: rows, small files, keys."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WHO_MENDS = "the next sync of a machine that knows every purge of the agent wri
 
 
 class LogContents:
-    """Of the logs of one remote. Raises RemoteDamaged where something is not what the head says."""
+    """The contents of the logs of one remote. Raises RemoteDamaged where something differs from what the head says."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class LogContents:
         return self._log_keys.get(head) if self._sealed else PlainLogKey()
 
     def known_key(self, head: LogHead) -> LogCipher | None:
-        """Nobody is asked for the user's key."""
+        """Return the log's key without asking for the user's key."""
         return self._log_keys.known(head) if self._sealed else PlainLogKey()
 
     def key_if_there(self, head: LogHead) -> LogCipher | None:
@@ -65,25 +65,25 @@ class LogContents:
     # Rows and files ---------------------------------------------------------------------------------------------
 
     def rows(self, head: LogHead) -> list[LogRow]:
-        """All of them, oldest first."""
+        """Return all rows, oldest first."""
         return row_index.load_rows(head, lambda stored: self._small(head, stored))
 
     def with_rows(self, head: LogHead, rows: list[LogRow], signers: dict[str, JsonObject]) -> LogHead:
-        """The head with these rows instead, and of the signers those that they name."""
+        """Return the head with these rows instead, and with the signers that they name."""
         made = row_index.replace_rows(head, rows, lambda stored: self._small(head, stored), self._keeping(head))
         used = {row.signer for row in rows}
         return msgspec.structs.replace(made, signers={name: rest for name, rest in signers.items() if name in used})
 
     def with_row(self, head: LogHead, row: LogRow) -> LogHead:
-        """The head with one more row."""
+        """Return the head with one more row."""
         return row_index.append_row(head, row, self._keeping(head))
 
     def large(self, head: LogHead) -> set[str]:
-        """The large artifacts that its states name."""
+        """Return the large artifacts that its states name."""
         return {name for row in self.rows(head) for name in row.large}
 
     def named(self, head: LogHead) -> set[str]:
-        """Every file that belongs to the log."""
+        """Return every file that belongs to the log."""
         rows = self.rows(head)
         every = {row.stored.file for row in rows} | {segment.stored.file for segment in head.segments}
         purges = {head.purges.stored.file} if head.purges else set()
@@ -92,8 +92,8 @@ class LogContents:
         )
 
     def bundle(self, loaded: LoadedHead, row: LogRow) -> BinaryIO:
-        """The content of a row's file, which the caller closes. Raises RemoteBusy when it was let go meanwhile, and
-        what the keys raise."""
+        """Return the content of a row's file, which the caller closes. Raises RemoteBusy when it was removed meanwhile,
+        and what the keys raise."""
         try:
             return self.opened(loaded.head, lambda: self._shelf.fetch(loaded.head.agent, row.stored))
         except UnknownAtRemote:
@@ -102,7 +102,7 @@ class LogContents:
             raise RemoteDamaged(f"{row.stored.file} is gone") from None
 
     def opened(self, head: LogHead, fetch: Callable[[], BinaryIO]) -> BinaryIO:
-        """What a fetch gives; it may be encrypted for a former key of the user, which the head brings along."""
+        """Return what a fetch gives; it may be encrypted for a former key of the user, which the head carries."""
         try:
             return fetch()
         except NotForYourKey:
@@ -114,7 +114,7 @@ class LogContents:
     # Wrapped keys -----------------------------------------------------------------------------------------------
 
     def keys(self, head: LogHead) -> JsonObject | None:
-        """The agent's wrapped keys."""
+        """Return the agent's wrapped keys."""
         if head.keys is None:
             return None
         data = self.key(head).open(log_file_names.KEYS, self._small(head, head.keys))
@@ -127,7 +127,8 @@ class LogContents:
         return found
 
     def with_keys(self, head: LogHead, document: JsonObject) -> LogHead:
-        """The same head where it has them already. What was lost or changed there gives way."""
+        """Return the head with these keys, or the same head if it has them. Keys that were lost or changed there are
+        replaced."""
         try:
             if self.keys(head) == document:
                 return head
@@ -140,8 +141,10 @@ class LogContents:
     # Purges -----------------------------------------------------------------------------------------------------
 
     def redactions(self, head: LogHead) -> Redactions:
-        """Those that the log holds, in the order in which they came. Raises PurgesDamaged, and what the keys raise,
-        where this machine has not seen the log's key yet."""
+        """Return the redactions that the log holds, in the order in which they came.
+
+        Raises PurgesDamaged, and what the keys raise if this machine has not seen the log's key yet.
+        """
         if head.purges is None:
             return NONE
         key = self.key(head)
@@ -160,8 +163,8 @@ class LogContents:
         return found
 
     def with_mended_purges(self, head: LogHead, candidates: Iterable[Sequence[Redaction]]) -> LogHead | None:
-        """The head with its list of purges written again, from the first of these lists that can be it; None where the
-        list is whole, or none can be."""
+        """Return the head with its list of purges written again, from the first of these lists that matches; None if
+        the list is whole, or none matches."""
         try:
             self.redactions(head)
             return None
@@ -173,13 +176,13 @@ class LogContents:
         return None
 
     def with_redaction(self, head: LogHead, redaction: Redaction) -> LogHead:
-        """The head with one more, which is pending."""
+        """Return the head with one more redaction, which is pending."""
         pending = (*head.purges.pending, redaction.id) if head.purges else (redaction.id,)
         return self._with_purges(head, [*self.redactions(head), redaction], pending)
 
     def signed_again(self, head: LogHead, redaction: Redaction) -> LogHead | None:
-        """The head with another signature of one that it holds, if that is of the user who signed the newest state
-        there is now; None where nothing changes."""
+        """Return the head with another signature of a redaction that it holds, if the user who signed the newest state
+        made that; None where nothing changes."""
         known = self.redactions(head)
         made = adopt_signatures(known, [redaction])
         if head.purges is None or made is known or not _is_of_writer(head, redaction):
@@ -216,7 +219,7 @@ class LogContents:
 
 
 def _is_of_writer(head: LogHead, redaction: Redaction) -> bool:
-    """Whether it was signed under the same key of the user as the newest state there, or on the same device."""
+    """Return whether it was signed under the same key of the user as the newest state there, or on the same device."""
     signature = None if head.newest is None else build_signature(head.newest, head.signers)
     made = redaction.signature or {}
     return signature is None or any(signature.get(name) == made.get(name) for name in ("user", "device"))

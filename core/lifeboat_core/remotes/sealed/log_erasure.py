@@ -1,5 +1,7 @@
-"""The end of an agent at a log: everything of it goes, and a signed head says so, which nobody replaces any more but by
-the same under a newer key of the user."""
+"""The end of an agent in a log: all its files are removed, and a signed head says so.
+
+Nothing replaces that head except the same one under a newer key of the user.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from lifeboat_vault.errors import AgentErased, RemoteBusy
 
 
 class LogEraser:
-    """Of the agents at one remote."""
+    """Erases agents at one remote."""
 
     def __init__(
         self, files: SealedFiles, heads: LogHeads, log_keys: LogKeys, owner: LogOwner, *, sealed: bool
@@ -31,13 +33,16 @@ class LogEraser:
         self._sealed = sealed
 
     def erase(self, agent_id: str, redaction: Redaction) -> int:
-        """How many files were removed. The head goes first: from then on nothing of the agent is there. Again is no
-        error. Raises UnknownThere, AgentErased (by another redaction), RemoteBusy."""
+        """Erase an agent, and return how many files were removed.
+
+        The head is replaced first: from then on nothing of the agent exists there. Repeating it is no error. Raises
+        UnknownAtRemote, AgentErased (by another redaction), RemoteBusy.
+        """
         self._mark(agent_id, redaction)
         return self.finish(agent_id)
 
     def finish(self, agent_id: str) -> int:
-        """Remove what lies there of an agent that was erased; how many files."""
+        """Remove what is left of an erased agent; return how many files."""
         found = self._files.names(agent_id)
         if found:
             reach_crash_point(CrashPoint.SEALED_SWEPT)
@@ -48,14 +53,14 @@ class LogEraser:
         return len(found)
 
     def _sign_again(self, agent_id: str, redaction: Redaction) -> None:
-        """The head that stays, under the user's key of now, where the one it is signed under counts no more."""
+        """Sign the remaining head under the current key of the user, if its key does not count any more."""
         found = self._heads.of_erased(agent_id)
         if found is None or found.head.erased is None:
             return
         held = redactions.from_json(found.head.erased)
         if held.digest != redaction.digest or self._owner.counts(held):
             return
-        with contextlib.suppress(HeadMoved):  # by another machine that does the same
+        with contextlib.suppress(HeadMoved):  # another machine did the same
             self._heads.replace(found, msgspec.structs.replace(found.head, erased=redaction.to_json()))
 
     def _mark(self, agent_id: str, redaction: Redaction) -> None:

@@ -1,12 +1,12 @@
-"""The head document of an agent's log: what is there, signed by whoever wrote last.
+"""The head document of an agent's log: what is in the log, signed by the machine that wrote last.
 
     {"kind": "lifeboat sealed log", "version": 1 | 2, "head": Head, "signature": testimony}
 
-It is version 2 as soon as something was purged: releases that know of no purges must not write on.
+It is version 2 as soon as something was purged: releases that know of no purges must not write any more.
 
-The signature (see `lifeboat_keys.pairs.device_key`) covers the remote, the agent and the bytes of `head` as they stand.
-So files can be neither exchanged nor left out, nor a head of one remote or agent pass for that of another. An older
-head that is put back holds: whoever remembers a newer one sees it.
+The signature (see `lifeboat_keys.pairs.device_key`) covers the remote, the agent and the bytes of `head`. So files can
+neither be exchanged nor left out, and a head of one remote or agent cannot stand in for another. An older head that is
+put back is valid: a machine that remembers a newer one notices.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SIGNATURE = "signature"
 
 
 class FileReference(msgspec.Struct, frozen=True):
-    """A file as it is kept: `size` in bytes, `sha256` (hex) of what is kept."""
+    """A kept file: `size` in bytes and `sha256` (hex) of the file as it is kept."""
 
     file: str
     size: int
@@ -42,9 +42,12 @@ class FileReference(msgspec.Struct, frozen=True):
 
 
 class LogRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One bundle. `on` is the number of the state it goes on top of, None for a snapshot; `base` the one that is
-    signed. `digest` (hex) is the state's. `signer` names the unvarying part of the signature document, "" for an
-    unsigned state. `large` names the large artifacts that came with it (see `log_key`)."""
+    """One bundle.
+
+    `on` is the number of its base, None for a snapshot; `base` the one that is signed. `digest` (hex) is that of the
+    state. `signer` names the constant part of the signature document, "" for an unsigned state. `large` names the large
+    artifacts that came with it (see `log_key`).
+    """
 
     number: int
     on: int | None
@@ -92,8 +95,8 @@ class WrappedLogKey(msgspec.Struct, frozen=True):
 
 
 class LogRedactions(msgspec.Struct, frozen=True):
-    """The file of the redactions that the log holds (see `inside`), how many they are, and the ids of those of which
-    bytes may still be there: they are rewritten at the next contact."""
+    """The file of the redactions that the log holds (see `log_contents`), their count, and the ids of those of which
+    bytes may still be there: the affected files are rewritten at the next contact."""
 
     stored: FileReference
     count: int
@@ -101,10 +104,13 @@ class LogRedactions(msgspec.Struct, frozen=True):
 
 
 class LogHead(msgspec.Struct, frozen=True):
-    """`number` counts versions of this document; it was written at `written_at`, its newest row at `newest_at`. `bytes`
-    are those of all bundles. `names` holds name, runtime and machine, sealed in base64 (in clear as
-    an object in a plain log). The last row is the newest state. `erased` is the redaction of the whole agent, of which
-    nothing else is left."""
+    """The newest version of what an agent's log contains.
+
+    `number` counts versions of this document; it was written at `written_at`, its newest row at `newest_at`. `bytes`
+    are those of all bundles. `names` holds name, runtime and machine, sealed in base64 (in clear as an object in a
+    plain log). The last row is the newest state. `erased` is the redaction of the whole agent, of which nothing else is
+    left.
+    """
 
     remote: str
     agent: str
@@ -132,7 +138,7 @@ class LogHead(msgspec.Struct, frozen=True):
 
     @property
     def generation(self) -> int:
-        """How many redactions whoever writes a file now knows of (see `file_names`)."""
+        """How many redactions a machine that writes a file now knows (see `log_file_names`)."""
         return 0 if self.purges is None else self.purges.count
 
 
@@ -144,7 +150,7 @@ class _HeadDocument(msgspec.Struct, frozen=True):
 
 
 def encode_head(head: LogHead, device: DeviceKey) -> bytes:
-    """The document, signed."""
+    """Return the signed document."""
     body = json_codec.encode_json(head)
     signature = device.testify(_CONTEXT, _statement(head.remote, head.agent, body))
     version = BEFORE_PURGES if head.purges is None and head.erased is None else VERSION
@@ -152,8 +158,8 @@ def encode_head(head: LogHead, device: DeviceKey) -> bytes:
 
 
 def decode_head(data: bytes, remote: str, agent: str, trusted: TrustedKeys) -> tuple[LogHead, str]:
-    """The head, and why its signature is to be doubted: "" when it is not; of a key or a machine that counts no more it
-    says so. Raises RemoteDamaged, RemoteRefused."""
+    """Return the head, and a reason to doubt its signature: "" for none, or that its key or machine does not count any
+    more. Raises RemoteDamaged, RemoteRefused."""
     try:
         document = msgspec.json.decode(data, type=_HeadDocument)
         if document.kind == KIND and document.version > VERSION:
@@ -192,7 +198,7 @@ def _statement(remote: str, agent: str, body: bytes) -> JsonObject:
 
 
 def make_row(sequence: Sequence, on: int | None, writer: str, stored: FileReference, large: Many[str]) -> LogRow:
-    """The row of a bundle, without its signature (see `put_signature`)."""
+    """Return the row of a bundle, without its signature (see `put_signature`)."""
     digest = sequence.digest.hex()
     place = (sequence.number, on, sequence.base, sequence.epoch, sequence.time)
     return LogRow(*place, digest, stored, writer, large=tuple(large))
@@ -201,7 +207,8 @@ def make_row(sequence: Sequence, on: int | None, writer: str, stored: FileRefere
 def put_signature(
     row: LogRow, signature: JsonObject | None, signers: dict[str, JsonObject]
 ) -> tuple[LogRow, JsonObject]:
-    """The row with a signature document; what does not vary between states stands once, in the signers given back."""
+    """Return the row with a signature document, and the signers, in which the constant parts of signatures stand
+    once."""
     if signature is None:
         return msgspec.structs.replace(row, signer="", signature=""), signers
     rest = {key: value for key, value in signature.items() if key != _SIGNATURE}

@@ -1,4 +1,4 @@
-"""Heads of logs, read and replaced over `SealedFiles`."""
+"""Heads of logs: read and replaced over `SealedFiles`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class LoadedHead:
-    """A head as it stands there. `doubt`: why its signature counts no more, "" when it does."""
+    """A head as it was read. `doubt`: why its signature does not count any more, "" if it does."""
 
     head: LogHead
     tag: str
@@ -30,7 +30,7 @@ class LoadedHead:
 
 
 class LogHeads:
-    """`sealed` says whether logs made here are."""
+    """The heads at one remote. `sealed` says whether new logs are sealed."""
 
     def __init__(self, files: SealedFiles, owner: LogOwner, log_keys: LogKeys, clock: Clock, *, sealed: bool) -> None:
         self._files = files
@@ -52,7 +52,8 @@ class LogHeads:
         return found
 
     def of_erased(self, agent_id: str) -> LoadedHead | None:
-        """The head of an agent that was purged whole; None where it was not. Raises RemoteDamaged, RemoteRefused."""
+        """Return the head of an agent that was purged whole; None if it was not. Raises RemoteDamaged,
+        RemoteRefused."""
         found = self._read(agent_id)
         return None if found is None or found.head.erased is None else found
 
@@ -67,14 +68,14 @@ class LogHeads:
         return LoadedHead(head, found[1], doubt)
 
     def load(self, agent_id: str) -> LoadedHead:
-        """As `find`; raises UnknownThere too."""
+        """Load a head as `find` does; also raises UnknownAtRemote."""
         found = self.find(agent_id)
         if found is None:
             raise UnknownAtRemote(f"there is no agent {agent_id}")
         return found
 
     def create(self, head: LogHead) -> bool:
-        """False when somebody else did meanwhile."""
+        """Create a head; return False if another machine did meanwhile."""
         try:
             self._files.set_head(head.agent, self._encoded(head), None)
         except HeadMoved:
@@ -82,13 +83,13 @@ class LogHeads:
         return True
 
     def replace(self, loaded: LoadedHead, head: LogHead) -> LoadedHead:
-        """Put `head` in the place of what was loaded. Raises HeadMoved."""
+        """Replace a loaded head by `head`. Raises HeadMoved."""
         made = self._following(loaded.head, head)
         reach_crash_point(CrashPoint.SEALED_HEAD_REPLACED)
         return LoadedHead(made, self._files.set_head(made.agent, self._encoded(made), loaded.tag))
 
     def change(self, agent_id: str, edit: Callable[[LogHead], LogHead | None]) -> LoadedHead:
-        """Replace the head by what `edit` makes of it, again when another machine was quicker; None changes nothing.
+        """Replace the head by what `edit` makes of it, again if another machine was faster; None changes nothing.
         Raises what `edit` raises, and RemoteBusy."""
         for _ in range(TRIES):
             loaded = self.load(agent_id)
@@ -106,11 +107,11 @@ class LogHeads:
         return found is not None and found[1] == loaded.tag
 
     def is_for_a_former_key(self, head: LogHead) -> bool:
-        """Whether the user's key was replaced since the log's key was wrapped for it."""
+        """Return whether the user's key was replaced since the log's key was wrapped for it."""
         return head.log_key is not None and head.log_key.key_id != self._owner.public.key_id
 
     def _following(self, before: LogHead, head: LogHead) -> LogHead:
-        """The log's key follows the user's when that was replaced."""
+        """Wrap the log's key for the new key of the user if that was replaced."""
         wrapped = head.log_key
         if wrapped is not None and self.is_for_a_former_key(head):
             found = find_log_key(lambda: self._log_keys.get(head))

@@ -1,11 +1,11 @@
-"""The key of one agent's log: it seals the small things of a log and names its large artifacts.
+"""The key of one agent's log: it seals the small documents of a log and names its large artifacts.
 
-Every machine of the user that writes there keeps it (0600, beside its remotes), so that nothing it does needs the
-user's key: names of agents and machines, the document of the agent's wrapped keys (it names machines too), and which
-large artifacts are there. It opens no bundle. In the head it is wrapped for the user's key: the words bring it back.
+Every machine of the user that writes there keeps it (0600, beside its remotes), so that it does not need the user's key
+for: names of agents and machines, the document of the agent's wrapped keys (it names machines too), and which large
+artifacts are there. It opens no bundle. In the head it is wrapped for the user's key: the recovery words restore it.
 
-A large artifact is named by a digest that is keyed with it: whoever keeps the files cannot tell by a guess which known
-file somebody has, and every machine finds again what another one sent.
+A large artifact is named by a digest that is keyed with it. So the keeper of the files cannot find out by guessing
+which known file a user has, and every machine finds again what another one sent.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class LogKey:
 
     @property
     def check(self) -> str:
-        """Tells one key from another; 16 hexadecimal digits."""
+        """Identifies the key; 16 hexadecimal digits."""
         return self._keyed(_CHECK, 8)
 
     def name_of(self, sha256: str) -> str:
-        """The file of a large artifact."""
+        """Return the file name of a large artifact."""
         return f"{LARGE}{self._keyed(f'large {self._place} {sha256}'.encode(), 16)}.age"
 
     def seal(self, kind: str, data: bytes) -> bytes:
@@ -71,7 +71,7 @@ class LogKey:
             raise RemoteDamaged(f"what is kept as {kind} of the log is not what was written") from None
 
     def wrapped_for(self, user: UserPublic, former: Sequence[FormerKey] = ()) -> WrappedLogKey:
-        """With the keys that the user's key replaced."""
+        """Return the key wrapped for the user, with the keys that the user's key replaced. Raises AgeMissing."""
         target = io.BytesIO()
         with age_encryption.encrypt_stream(target, [age_encryption.age_recipient_of(user)]) as stream:
             stream.write(self._secret)
@@ -79,12 +79,12 @@ class LogKey:
         return WrappedLogKey(self.check, user.key_id, to_base64(target.getvalue()), to_base64(sealed))
 
     def former(self, wrapped: WrappedLogKey) -> list[JsonObject]:
-        """The documents of the former keys. Raises RemoteDamaged."""
+        """Return the documents of the former keys. Raises RemoteDamaged."""
         if not wrapped.former:
             return []
         try:
             return msgspec.json.decode(self.open(_FORMER, from_base64(wrapped.former)), type=list[JsonObject])
-        except ValueError:  # msgspec's errors are among them
+        except ValueError:  # errors of msgspec are ValueErrors
             raise RemoteDamaged("the former keys in the head of the log cannot be read") from None
 
     def _bound(self, kind: str) -> bytes:
@@ -98,7 +98,7 @@ class LogKey:
 
 
 class PlainLogKey:
-    """Of a log in clear: nothing is sealed, artifacts have the names of their content."""
+    """The key of a log in clear: nothing is sealed, and artifacts are named by their content."""
 
     def name_of(self, sha256: str) -> str:
         return f"{LARGE}{sha256}"
@@ -111,7 +111,7 @@ class PlainLogKey:
 
 
 class LogCipher(Protocol):
-    """What a log does with small things: `LogKey` or `PlainLogKey`."""
+    """What a log needs to handle small documents: `LogKey` or `PlainLogKey`."""
 
     def name_of(self, sha256: str) -> str: ...
 
@@ -121,7 +121,7 @@ class LogCipher(Protocol):
 
 
 class LogKeys:
-    """The keys of logs that this machine has seen, in `folder`; `identities` opens what is wrapped for the user."""
+    """The log keys that this machine has seen, in `folder`; `identities` opens what is wrapped for the user."""
 
     def __init__(self, folder: Path, files: FileOperations, identities: Callable[[], list[str]]) -> None:
         self._folder = folder
@@ -129,13 +129,13 @@ class LogKeys:
         self._identities = identities
 
     def make(self, remote: str, agent: str) -> LogKey:
-        """A new one, kept here."""
+        """Make and keep a new key."""
         made = LogKey(os.urandom(KEY_BYTES), remote, agent)
         self._keep(made, remote, agent)
         return made
 
     def known(self, head: LogHead) -> LogKey | None:
-        """The key where this machine has it."""
+        """Return the key if this machine has it."""
         with suppress(FileNotFoundError, ValueError):
             secret = from_base64(read_all(self._files, self._path(head.remote, head.agent)).decode(), KEY_BYTES)
             found = LogKey(secret, head.remote, head.agent)
@@ -144,8 +144,8 @@ class LogKeys:
         return None
 
     def get(self, head: LogHead) -> LogKey:
-        """The key; where this machine has not seen it, the user's key opens it. Raises RemoteDamaged, and what the keys
-        raise."""
+        """Return the key; if this machine has not seen it, the user's key opens it. Raises RemoteDamaged, and what the
+        keys raise."""
         found = self.known(head)
         if found is None:
             found = self._opened(head)
@@ -153,7 +153,7 @@ class LogKeys:
         return found
 
     def forget(self, remote: str, agent: str) -> None:
-        """The log is no more."""
+        """Remove the key of a log that does not exist any more."""
         with suppress(FileNotFoundError):
             self._files.remove(self._path(remote, agent))
 
@@ -180,7 +180,7 @@ class LogKeys:
 
 
 def find_log_key(get: Callable[[], LogKey]) -> LogKey | None:
-    """None where the user's key is away: names are not worth stopping for."""
+    """Return the key, None while the user's key is away: names alone do not justify an error."""
     with suppress(LifeboatError):
         return get()
     return None

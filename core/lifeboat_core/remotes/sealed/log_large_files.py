@@ -1,4 +1,4 @@
-"""Large artifacts of a log: each is a file of its own, which a digest of its content names."""
+"""Large artifacts of a log: each is a file of its own, named by a digest of its content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lifeboat_vault.remote.remote_contract import RemoteVerification
 
 
 class LogLargeFiles:
-    """Of the logs of one remote."""
+    """The large artifacts of the logs of one remote."""
 
     def __init__(
         self, files: SealedFiles, heads: LogHeads, inside: LogContents, shelf: BundleStore, *, sealed: bool
@@ -34,8 +34,10 @@ class LogLargeFiles:
         self._sealed = sealed
 
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool) -> list[str]:
-        """Return those of some SHA-256 that the log names without having their file (see `Remote.missing`). It was this
-        user's machine that named them, in a signed head. A file is read as far as its key is at hand."""
+        """Return those of some SHA-256 that the log names without having their file (see `Remote.missing`).
+
+        A machine of this user named them in a signed head. A file is read as far as its key is available.
+        """
         if not digests:
             return []
         head = self._heads.load(agent_id).head
@@ -51,7 +53,7 @@ class LogLargeFiles:
         ]
 
     def put(self, agent_id: str, sha256: str, data: bytes) -> None:
-        """See `Remote.put_object`. A file that is there and is not what it was gives way."""
+        """See `Remote.put_object`. A damaged file is replaced."""
         loaded = self._heads.load(agent_id)
         if hashlib.sha256(data).hexdigest() != sha256:
             raise RemoteRefused("the bytes have another digest")
@@ -80,8 +82,8 @@ class LogLargeFiles:
     def verify(
         self, head: LogHead, state: State, bodies: int, chance: random.Random, found: RemoteVerification
     ) -> None:
-        """Add to `found` which files of a state that are there cannot be what was sent: by the size of each, and, in a
-        log in clear, by the content of up to `bodies` of them. Asks nobody for the user's key."""
+        """Add to `found` the files of a state that are there and cannot be what was sent: by their size, and in a log
+        in clear by the content of up to `bodies` of them. Does not need the user's key."""
         key = self._inside.known_key(head)
         if key is None:
             return
@@ -113,8 +115,8 @@ class LogLargeFiles:
         return age_header.may_have_size(size, content) if self._sealed else size == content
 
     def _is_whole(self, head: LogHead, name: str, sha256: str) -> bool:
-        """Return whether a file is what was sent. Without the user's key nobody can tell of an encrypted one: then it
-        counts as whole."""
+        """Return whether a file is what was sent. An encrypted one cannot be checked without the user's key, and counts
+        as whole."""
         try:
             with self._content(head, name) as file:
                 return hashlib.file_digest(file, "sha256").hexdigest() == sha256  # type: ignore[arg-type]
@@ -124,8 +126,8 @@ class LogLargeFiles:
             return True
 
     def _content(self, head: LogHead, name: str) -> BinaryIO:
-        """Return what a file holds, which the caller closes. Raises UnknownThere, RemoteDamaged, and what the keys
-        raise."""
+        """Return the content of a file, which the caller closes. Raises UnknownAtRemote, RemoteDamaged, and what the
+        keys raise."""
 
         def fetched() -> BinaryIO:
             with self._files.read(head.agent, name) as source:

@@ -1,4 +1,4 @@
-"""Names that stand in a head: of the agent, its runtime, and the machine that wrote last. Sealed with the log's key."""
+"""Names in a head: of the agent, its runtime, and the machine that wrote last. They are sealed with the log's key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KIND = "names"
 
 
 class LogNames(msgspec.Struct, frozen=True):
-    """`machine` is what its user calls the machine `machine_of` (the id of a device)."""
+    """`machine` is the user's name for the machine `machine_of` (the id of a device)."""
 
     name: str = ""
     runtime: str = ""
@@ -29,12 +29,12 @@ def seal_names(names: LogNames, key: LogCipher, *, plain: bool) -> str | JsonObj
 
 
 def open_names(head: LogHead, key: LogCipher | None) -> LogNames:
-    """No names where the key is away. Raises RemoteDamaged."""
+    """Return the names, empty ones while the key is away. Raises RemoteDamaged."""
     try:
         if isinstance(head.names, dict):
             return msgspec.convert(head.names, LogNames)
         if key is None:
             return LogNames()
         return msgspec.json.decode(key.open(_KIND, from_base64(head.names)), type=LogNames)
-    except ValueError as error:  # msgspec's errors are among them
+    except ValueError as error:  # errors of msgspec are ValueErrors
         raise RemoteDamaged(f"the names in the head of the log cannot be read: {error}") from None

@@ -1,4 +1,4 @@
-"""Whose log it is: what a sealed log needs of the keys of this home."""
+"""The owner of a log: what a sealed log needs of the keys of this home."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from lifeboat_keys.signed import redaction_signatures
 
 
 class LogOwner:
-    """Everything but `identities` works while the user's key is away. Raises NoKey where this home has none yet."""
+    """The user of this home. All but `identities` works while the user's key is away. Raises NoKey if this home has
+    none yet."""
 
     def __init__(self, keys: HomeKeys) -> None:
         self._keys = keys
@@ -29,7 +30,7 @@ class LogOwner:
         return self._keys.trusted
 
     def counts(self, redaction: Redaction) -> bool:
-        """Whether its signature is one that counts in this home."""
+        """Return whether the signature of a redaction counts in this home."""
         try:
             redaction_signatures.verify_redaction(redaction, self.trusted)
         except SignatureError:
@@ -52,8 +53,8 @@ class LogOwner:
         return self._keys.former
 
     def identities(self) -> list[str]:
-        """What opens files of the user's: the key, and the keys it replaced. Asked for once. Raises what the key's
-        store raises."""
+        """Return what opens the user's files: the key, and the keys that it replaced. Asked for once. Raises what the
+        key's store raises."""
         if not self._identities:
             self._check()
             own = self._keys.user_key()
@@ -63,8 +64,10 @@ class LogOwner:
         return self._identities
 
     def learn(self, documents: list[JsonObject]) -> None:
-        """Keys that the user's key replaced, which this home may not have met. Raises KeyDamaged, SignatureError when
-        the user's key did not sign that they are, and what its store raises."""
+        """Take in keys that the user's key replaced and this home may not know.
+
+        Raises KeyDamaged, SignatureError if the user's key did not sign that, and what its store raises.
+        """
         found = former_keys.read_former_keys(documents, self.public)
         own = self._keys.user_key()
         known = self.identities()

@@ -1,4 +1,4 @@
-"""What whoever replicates to a log asks about purges (see `Remote.redactions`, `Remote.redact`)."""
+"""What a machine that replicates to a log asks about purges (see `Remote.redactions`, `Remote.redact`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from lifeboat_vault.remote.remote_contract import RemoteRedaction
 
 
 class LogPurges:
-    """Of the logs of one remote. Nobody but this user keeps them, so nothing waits there but for the user's key."""
+    """The purges of the logs of one remote. Only this user keeps them, so a purge waits there for the user's key at
+    most."""
 
     def __init__(
         self,
@@ -41,8 +42,8 @@ class LogPurges:
         self._listed: dict[str, frozenset[str]] = {}
 
     def held(self, agent_id: str) -> list[JsonObject]:
-        """What was cut off before is done now if it can be. Raises UnknownThere, and what the keys raise where this
-        machine has not seen the log's key."""
+        """Finish what was interrupted, if possible, and return the redactions. Raises UnknownAtRemote, and what the
+        keys raise if this machine has not seen the log's key."""
         try:
             head = self._heads.load(agent_id).head
         except AgentErased as error:
@@ -50,14 +51,15 @@ class LogPurges:
                 self._erasing.finish(agent_id)
             return [] if error.redaction is None else [error.redaction]
         if head.purges is not None and head.purges.pending:
-            with contextlib.suppress(LifeboatError):  # whoever wants a receipt is told why
+            with contextlib.suppress(LifeboatError):  # the caller that wants a receipt is told why
                 head = self._redacting.settle(agent_id).head
         every = self._inside.redactions(head)
         self._listed[agent_id] = frozenset(each.id for each in every)
         return [each.to_json() for each in every]
 
     def redact(self, agent_id: str, document: JsonObject) -> RemoteRedaction:
-        """Raises UnknownThere, AgentErased, RemoteRefused, RemoteBusy (it is held, and waits for the user's key)."""
+        """Raises UnknownAtRemote, AgentErased, RemoteRefused, RemoteBusy (the redaction is held, and waits for the
+        user's key)."""
         redaction = self._checked(agent_id, document)
         if redaction.scope == WHOLE_AGENT:
             removed = self._erasing.erase(agent_id, redaction)
@@ -66,7 +68,7 @@ class LogPurges:
         return RemoteRedaction(redaction.id, None, self._receipts.of(self._redacting.settle(agent_id), redaction))
 
     def mend(self, agent_id: str, candidates: Iterable[Sequence[Redaction]]) -> None:
-        """Write the list of purges again where it is damaged and one of these lists can be it."""
+        """Write the list of purges again if it is damaged and one of these lists matches."""
         self._heads.change(agent_id, lambda head: self._inside.with_mended_purges(head, candidates))
 
     def _checked(self, agent_id: str, document: JsonObject) -> Redaction:

@@ -1,4 +1,4 @@
-"""Bundles that come out of a log: as they were sent, or made anew where signatures or keys are newer than they are."""
+"""Bundles that are read from a log: as they were sent, or made again if signatures or keys are newer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lifeboat_vault.remote.remote_contract import RemoteBundle, RemoteSequence
 
 
 class LogReader:
-    """One log, as it stood when its head was loaded."""
+    """One log as it was when its head was loaded."""
 
     def __init__(self, inside: LogContents, shelf: BundleStore, loaded: LoadedHead) -> None:
         self._inside = inside
@@ -51,7 +51,8 @@ class LogReader:
         return RemoteBundle("snapshot", path[-1].number, None, file, measure_file(file))
 
     def _as_sent(self, path: list[LogRow]) -> BinaryIO | None:
-        """The file of a snapshot, unless the state or a purge was signed anew since, or its keys wrapped anew."""
+        """Return the file of a snapshot, unless the state or a purge was signed again since, or its keys were wrapped
+        again."""
         if len(path) > 1:
             return None
         file = self._inside.bundle(self._loaded, path[0])
@@ -63,7 +64,7 @@ class LogReader:
         return None
 
     def _is_signed_so(self, reader: SnapshotReader | DeltaReader, row: LogRow) -> bool:
-        """Whether the signatures in a file are those that the log has."""
+        """Return whether the signatures in a file are those that the log has."""
         known = reader.redactions
         is_listed_so = not len(known) or adopt_signatures(known, self._redactions()) is known
         return is_listed_so and reader.sequence == build_sequence(row, self._head)
@@ -98,7 +99,7 @@ class LogReader:
             yield RemoteBundle("delta", row.number, row.on, file, measure_file(file))
 
     def _made_delta(self, row: LogRow) -> BinaryIO:
-        """Of a state that was signed anew since it was sent, or that a purge explains which was."""
+        """Make the delta to a state that was signed again since it was sent, or whose purge was."""
         made = self._shelf.unnamed()
         before = self._chain.path_to(row.on or 0)
         with self._state(before) as old, self._state([*before, row]) as new:

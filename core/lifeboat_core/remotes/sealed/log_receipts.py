@@ -1,4 +1,4 @@
-"""What this machine says, signed, about a purge of a log when nothing of it is left to do there."""
+"""The signed receipt of this machine for a purge of a log, once nothing of it is left to do there."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ from lifeboat_keys.signed.vault_receipts import ReceiptHead, VaultReceipt
 
 @dataclass(slots=True)
 class _ReadBackCounts:
-    """What was read back: files of the log, those of them that were read, named leaves that were met, and items that
-    still are what was purged."""
+    """What was read back: files of the log, those of them that were read, and items that still are what was purged."""
 
     files: int = 0
     read: int = 0
@@ -35,7 +34,7 @@ class _ReadBackCounts:
 
 
 class LogReceipts:
-    """Of the logs of one remote. `kind` and `name` say which: one word, and what its user calls it."""
+    """Makes receipts for the logs of one remote. `kind` is one word for it, and `name` the user's name for it."""
 
     def __init__(
         self,
@@ -59,7 +58,8 @@ class LogReceipts:
         self._name = name
 
     def of(self, loaded: LoadedHead, redaction: Redaction) -> JsonObject:
-        """Every file of the log is read back, as far as the user's key is there. Raises RemoteDamaged, RemoteBusy."""
+        """Read back every file of the log, as far as the user's key is there, and sign what was found. Raises
+        RemoteDamaged, RemoteBusy."""
         search, met = _ReadBackCounts(), set[bytes]()
         self._look(loaded, redaction, search, met)
         met |= self._standing(loaded, redaction)
@@ -74,7 +74,7 @@ class LogReceipts:
         )
 
     def of_erased(self, redaction: Redaction, removed: int) -> JsonObject:
-        """For an agent of which so many files were removed, and nothing is left."""
+        """Sign that so many files of an agent were removed and nothing is left."""
         return self._signed(redaction, applied=1, leaves=0, objects=removed, head=None, search=_ReadBackCounts())
 
     def _look(self, loaded: LoadedHead, redaction: Redaction, search: _ReadBackCounts, met: set[bytes]) -> None:
@@ -87,12 +87,14 @@ class LogReceipts:
                 search.read += 1
                 search.hits += log_search.count_old_items(read, redaction.leaves)
                 met.update(log_search.find_mentioned(read, redaction.leaves))
-        except KeysError:  # it says how many were read
+        except KeysError:  # the receipt says how many files were read
             return
 
     def _read(self, loaded: LoadedHead, rows: list[LogRow]) -> Iterator[ReadLogFile]:
-        """Every file, beside the states of this machine where it has them all: a log of a thousand deltas, laid over
-        each other, takes a minute."""
+        """Yield every file.
+
+        If this machine has all states, they are used: applying a thousand deltas to each other takes a minute.
+        """
 
         def fetch(row: LogRow) -> BinaryIO:
             return self._inside.bundle(loaded, row)
@@ -105,7 +107,7 @@ class LogReceipts:
         yield from log_search.walk_log_files(rows, fetch, self._shelf.unnamed)
 
     def _standing(self, loaded: LoadedHead, redaction: Redaction) -> set[bytes]:
-        """The named leaves that stand in states which are there and here."""
+        """Return the named leaves that stand in states which exist both there and here."""
         with self._here(loaded.head.agent, None) as material:
             if material is None:
                 return set()

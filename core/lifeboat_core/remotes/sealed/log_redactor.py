@@ -1,9 +1,9 @@
-"""Purges of a log: the log holds the redactions, and every file that has to do with what they name is written anew.
+"""Purges of a log: the log holds the redactions, and every file that contains what they name is written again.
 
-First the redaction is held (`LogHead.purges`), and from then on everybody who writes there writes nothing that it
-names. Then come the new files, then one head that names them instead, then the old files go, and then the redaction is
-no longer pending. Whoever dies in between leaves it pending: the next contact does the rest. Where this machine has the
-states, it makes the files of them, and needs no key for it; what only the log has is read back with the user's key.
+First the redaction is held (`LogHead.purges`): from then on no machine writes there what it names. Then the new files
+are written, then one head that names them, then the old files are removed, and then the redaction is no longer pending.
+After an interruption it stays pending, and the next contact does the rest. If this machine has the states, it makes the
+files from them and needs no key; what only the log has is read back with the user's key.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from lifeboat_keys.errors import KeysError
 from lifeboat_vault.errors import RemoteBusy, RemoteRefused
 
 Here = Callable[[str, JsonObject | None], AbstractContextManager[BundleSource | None]]
-"""The states of an agent that this machine has, for bundles that carry these wrapped keys."""
+"""Opens the states of an agent that this machine has, for bundles that carry these wrapped keys."""
 _KEY_AWAY = 3600.0
 """Seconds until it is worth asking again whether the user's key is there."""
 
 
 class LogRedactor:
-    """Of the logs of one remote."""
+    """Purges the logs of one remote."""
 
     def __init__(
         self, heads: LogHeads, inside: LogContents, shelf: BundleStore, rewriting: LogRewriter, here: Here
@@ -56,10 +56,13 @@ class LogRedactor:
         self._here = here
 
     def hold(self, agent_id: str, redaction: Redaction, listed: Collection[str] = ()) -> None:
-        """`listed`: ids of those that were told here. One that contradicts another that was held since is not held: its
-        machine has to hear of that first, and to say what both leave.
+        """Hold a redaction. `listed` are the ids of those that this machine was told of.
 
-        Raises UnknownThere, AgentErased, RemoteRefused (another one has its id), RemoteBusy."""
+        A redaction that contradicts one that was held since is not held: its machine has to learn of that one first,
+        and to say what both leave.
+
+        Raises UnknownAtRemote, AgentErased, RemoteRefused (another one has its id), RemoteBusy.
+        """
 
         def edit(head: LogHead) -> LogHead | None:
             every = self._inside.redactions(head)
@@ -76,8 +79,11 @@ class LogRedactor:
         self._heads.change(agent_id, edit)
 
     def settle(self, agent_id: str) -> LoadedHead:
-        """Do what is pending; the head under which nothing is. Raises RemoteBusy, also while the user's key is needed
-        and away: then every file is as it was; RemoteRefused where a redaction does not fit the bytes."""
+        """Carry out what is pending, and return the head under which nothing is.
+
+        Raises RemoteBusy, also while the user's key is needed and away (then no file has changed); RemoteRefused if a
+        redaction does not fit the bytes.
+        """
         for _ in range(TRIES):
             loaded = self._heads.load(agent_id)
             if loaded.head.purges is None or not loaded.head.purges.pending:
@@ -96,7 +102,7 @@ class LogRedactor:
     # Writing anew -----------------------------------------------------------------------------------------------
 
     def _rewritten(self, loaded: LoadedHead) -> LoadedHead:
-        """The log under a head whose files hold nothing that is named. Raises HeadMoved."""
+        """Return the log under a head whose files hold nothing that is named. Raises HeadMoved."""
         head, rows = loaded.head, self._inside.rows(loaded.head)
         made: dict[str, LogRow] = {}
         try:
@@ -118,7 +124,7 @@ class LogRedactor:
             raise
 
     def _make(self, loaded: LoadedHead, rows: list[LogRow], made: dict[str, LogRow]) -> Signers:
-        """Fill `made` with the new row of each file that has to be another one, by the name of the old one."""
+        """Fill `made` with the new row of each file that has to change, by the name of the old file."""
         head, purge = loaded.head, _PendingPurge(loaded.head, self._inside.redactions(loaded.head))
         with self._here(head.agent, self._inside.keys(head)) as found:
             material = found if found is not None and has_applied_purges(found, purge.known) else None
@@ -151,7 +157,7 @@ class LogRedactor:
         return signers
 
     def _read(self, loaded: LoadedHead, rows: list[LogRow], wanted: list[LogRow]) -> Iterator[ReadLogFile]:
-        """The files that only the log has, with the user's key. Raises RemoteBusy."""
+        """Yield the files that only the log has, with the user's key. Raises RemoteBusy."""
         if not wanted:
             return
         names = {row.stored.file for row in wanted}
@@ -181,7 +187,8 @@ class LogRedactor:
 
 
 class _PendingPurge:
-    """What is pending in a log, and which of it a file may hold: one that was written when it was known holds none."""
+    """What is pending in a log, and which of it a file may contain: a file that was written when it was known contains
+    none."""
 
     def __init__(self, head: LogHead, known: Redactions) -> None:
         pending = () if head.purges is None else head.purges.pending
@@ -201,11 +208,11 @@ class _PendingPurge:
         return self._by_generation[generation]
 
     def stand_in(self, places: list[LeafPlace]) -> None:
-        """Where what is pending stands in the states of this machine."""
+        """Note where what is pending stands in the states of this machine."""
         self._places = places
 
     def placed(self, row: LogRow) -> PlacedLeaves:
-        """The places of those leaves that a file may hold."""
+        """Return the places of the leaves that a file may contain."""
         generation, leaves = log_file_names.parse_generation(row.stored.file), self.leaves(row)
         if generation not in self._placed:
             self._placed[generation] = PlacedLeaves(place for place in self._places if place.leaf in leaves)
@@ -223,7 +230,7 @@ class _LocalStates:
 
 
 def make_key_away_error(error: KeysError, why: str) -> RemoteBusy:
-    """What waits for the user's key, and waits there."""
+    """Return the error for a purge that waits for the user's key."""
     return RemoteBusy(
         f"a purge is held there and waits for your key: {why} ({error.message})", retry_after=_KEY_AWAY, fix=error.fix
     )

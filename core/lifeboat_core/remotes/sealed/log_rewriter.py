@@ -1,4 +1,4 @@
-"""Changes of what a log holds already: files that take the place of others, new signatures, what nobody names."""
+"""Changes of what a log holds already: replaced files, new signatures, removed orphans."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from lifeboat_vault.errors import RemoteBusy, RemoteRefused, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import BundleKind, RemoteBundle
 
 _ORPHANED = 86400.0
-"""Seconds after which a file that no head names is nobody's."""
+"""Seconds after which a file that no head names is an orphan."""
 
 Signers = dict[str, JsonObject]
 Write = Callable[[int, int | None, BinaryIO], None]
-"""See `Material.write`."""
+"""See `BundleSource.write`."""
 
 
 class LogRewriter:
-    """Of the logs of one remote."""
+    """Rewrites the logs of one remote."""
 
     def __init__(self, files: SealedFiles, heads: LogHeads, inside: LogContents, shelf: BundleStore) -> None:
         self._files = files
@@ -66,7 +66,7 @@ class LogRewriter:
         return True
 
     def _mended(self, agent_id: str, row: LogRow | PlannedBundle, material: BundleSource) -> LogRow | PlannedBundle:
-        """A new file for one that is not as it was written; the same row where this machine has not the states."""
+        """Return the row of a new file for a damaged one; the same row if this machine lacks the states."""
         if isinstance(row, PlannedBundle) or not {row.number, *({row.on} - {None})} <= {*material.numbers()}:
             return row
         try:
@@ -90,8 +90,8 @@ class LogRewriter:
     def made_row(
         self, head: LogHead, wanted: PlannedBundle, write: Write, known: LogRow, signers: Signers
     ) -> tuple[LogRow, Signers]:
-        """A new file for a state that is there, and its row; `write` makes the bundle. Raises RemoteRefused where it is
-        of another state."""
+        """Write a new file for a state, and return its row; `write` makes the bundle. Raises RemoteRefused if it is of
+        another state."""
         with self._shelf.unnamed() as file:
             write(wanted.number, wanted.on, file)
             kind: BundleKind = "snapshot" if wanted.on is None else "delta"
@@ -128,9 +128,11 @@ class LogRewriter:
         return len(taken)
 
     def take_back(self, head: LogHead, written: Iterable[FileReference]) -> None:
-        """Remove files that were written and that the head does not name; a sweep takes them otherwise. A head that
-        counts as moved may be the writer's own: what replaced it can arrive twice, and only the second answer be
-        heard."""
+        """Remove files that were written and that the head does not name; otherwise a sweep removes them.
+
+        The head may be the writer's own even if it counts as moved: a replacement can arrive twice, and only the second
+        answer may have been received.
+        """
         with contextlib.suppress(Exception):
             named = self._inside.named(head)
             for stored in written:
@@ -138,15 +140,15 @@ class LogRewriter:
                     self._files.remove(head.agent, stored.file)
 
     def sweep(self, agent_id: str) -> int:
-        """Remove files that no head has named for a day, and superseded ones; how many. What other machines are writing
-        is younger."""
+        """Remove superseded files, and files that no head has named for a day; return how many. Files that other
+        machines are writing are younger."""
         try:
             return self.swept(self._heads.load(agent_id))
         except HeadMoved:
             return 0
 
     def swept(self, loaded: LoadedHead) -> int:
-        """The same under a head that is loaded. Raises HeadMoved when it was replaced: then nothing is removed."""
+        """Do the same under a loaded head. Raises HeadMoved if it was replaced: then nothing is removed."""
         reach_crash_point(CrashPoint.SEALED_SWEPT)
         agent_id, generation = loaded.head.agent, loaded.head.generation
         named = self._inside.named(loaded.head)
@@ -161,7 +163,7 @@ class LogRewriter:
 
 
 def has_applied_purges(material: BundleSource, known: Redactions) -> bool:
-    """Whether nothing that this machine makes holds what was purged."""
+    """Return whether nothing that this machine makes contains what was purged."""
     here = material.redactions() if len(known) else known
     return all(redaction.id in here for redaction in known)
 

@@ -1,4 +1,4 @@
-"""Which files of a log hold, or are patches against, what a purge names."""
+"""Which files of a log contain, or are patches against, what a purge names."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from lifeboat_vault.errors import RemoteDamaged
 
 
 class ReadLogFile(NamedTuple):
-    """One file of a log: what it makes, and of a delta what it goes on top of and what it carries. Open until the next
-    one is asked for."""
+    """One file of a log: the state that it makes, and for a delta its base and its content. Open until the next one is
+    asked for."""
 
     row: LogRow
     state: State
@@ -32,7 +32,7 @@ class ReadLogFile(NamedTuple):
 def walk_log_files(
     rows: Sequence[LogRow], fetch: Callable[[LogRow], BinaryIO], unnamed: Callable[[], BinaryIO]
 ) -> Iterator[ReadLogFile]:
-    """Every file of a run of rows that begins with a snapshot, in order. Raises RemoteDamaged."""
+    """Yield every file of a run of rows that begins with a snapshot, in order. Raises RemoteDamaged."""
     with LayeredStates(unnamed) as layers, raise_as_damaged():
         for row in rows:
             if row.is_snapshot:
@@ -47,8 +47,8 @@ def walk_log_files(
 def walk_with_states(
     rows: Sequence[LogRow], fetch: Callable[[LogRow], BinaryIO], state_of: Callable[[int], State]
 ) -> Iterator[ReadLogFile]:
-    """The same of rows whose states are here too (`state_of`, by number): each file is read, and none has to be laid on
-    another one. Raises RemoteDamaged."""
+    """Yield the same for rows whose states are here too (`state_of`, by number): no delta has to be applied. Raises
+    RemoteDamaged."""
     with raise_as_damaged():
         for row in rows:
             with fetch(row) as file:
@@ -65,14 +65,15 @@ def walk_with_states(
 
 
 class PlacedLeaves:
-    """Leaves by the places where they stand: which files have to do with them can be told without reading one."""
+    """Leaves by where they stand: they tell which files contain them without reading a file."""
 
     def __init__(self, places: Iterable[LeafPlace]) -> None:
         self._places = list(places)
         self._turns = sorted({turn for place in self._places for turn in (place.first, place.last) if turn is not None})
 
     def concerns(self, row: LogRow) -> bool:
-        """A snapshot of a state in which one stands, a delta over whose span one comes or goes."""
+        """Return whether a snapshot is of a state with one of the leaves, or one appears or disappears within a
+        delta."""
         if row.on is None:
             return any(place.holds(row.number) for place in self._places)
         after = bisect.bisect_right(self._turns, row.on)
@@ -80,12 +81,12 @@ class PlacedLeaves:
 
 
 def has_mention(read: ReadLogFile, leaves: Collection[bytes]) -> bool:
-    """Whether a file has to do with leaves."""
+    """Return whether a file contains or mentions one of the leaves."""
     return next(find_mentioned(read, leaves), None) is not None
 
 
 def find_mentioned(read: ReadLogFile, leaves: Collection[bytes]) -> Iterator[bytes]:
-    """Those of some leaves that a file has to do with, some of them more than once."""
+    """Yield the leaves that a file contains or mentions, some of them more than once."""
     if read.delta is None or read.below is None:
         yield from _standing(read.state, leaves)
         return
@@ -100,12 +101,12 @@ def find_mentioned(read: ReadLogFile, leaves: Collection[bytes]) -> Iterator[byt
 
 
 def has_any_leaf(state: State, leaves: Collection[bytes]) -> bool:
-    """Whether a state has any of some leaves, whatever is left of it."""
+    """Return whether a state has any of the leaves, whatever is left of it."""
     return next(_standing(state, leaves), None) is not None
 
 
 def has_named_bytes(delta: DeltaReader, below: State, state: State, leaves: Collection[bytes]) -> bool:
-    """Whether a delta brings, or is a patch against, what leaves commit to; `state` may be one that has lost it."""
+    """Return whether a delta carries, or is a patch against, what leaves commit to; `state` may have lost it."""
     entries = [each.entry(path) for path in _paths(delta) for each in (below, state)]
     if any(entry is not None and _is_of(entry, leaves) for entry in entries):
         return True
@@ -114,7 +115,7 @@ def has_named_bytes(delta: DeltaReader, below: State, state: State, leaves: Coll
 
 
 def count_old_items(read: ReadLogFile, leaves: Collection[bytes]) -> int:
-    """How many items of a file still are, or tell the hash or the salt of, what leaves commit to."""
+    """Return how many items of a file still are what leaves commit to, or tell its hash or salt."""
     if read.delta is None or read.below is None:
         count = sum(_is_of(entry, leaves) and bool(entry.leaf.salt) for entry in read.state.entries())
         return count + sum(_is_of(record, leaves) and bool(record.leaf.salt) for record in read.state.records())
@@ -126,8 +127,8 @@ def count_old_items(read: ReadLogFile, leaves: Collection[bytes]) -> int:
 
 
 def _brought(delta: DeltaReader, state: State) -> Iterator[tuple[bytes | None, bool]]:
-    """What a delta brings as it stands in the file, whatever its state makes of it: the leaf (None: a line without a
-    record), and whether its salt is there. The rows stand in the order of the items."""
+    """Yield what a delta carries as it stands in the file, whatever its state makes of it: the leaf (None: a line
+    without a record), and whether its salt is there. The rows stand in the order of the items."""
     table = LeafRows(delta.read(archive_layout.LEAVES))
     salted = (bool(table[number][0]) for number in range(len(table)))
     kept = {item.path for item in delta.items if item.keeps_leaf or item.operation == "remove"}
@@ -140,7 +141,7 @@ def _brought(delta: DeltaReader, state: State) -> Iterator[tuple[bytes | None, b
 
 
 def _tells(state: State, path: str, sha256: str | None, leaves: Collection[bytes]) -> bool:
-    """Whether a hash is one of bytes that leaves commit to: it is not of those that stand there now."""
+    """Return whether a hash is of bytes that leaves commit to, and not of those that stand there now."""
     entry = state.entry(path)
     if sha256 is None or entry is None or not _is_of(entry, leaves):
         return False

@@ -1,4 +1,4 @@
-"""States read out of a log: a snapshot and the deltas on top of it, as one state."""
+"""States that are read from a log: a snapshot and the deltas on top of it, as one state."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lifeboat_keys.signed.redaction_signatures import adopt_signatures
 from lifeboat_vault.errors import RemoteDamaged
 
 DEPTH = 32
-"""Deltas that are laid over each other before they are made one snapshot."""
+"""How many deltas are applied on top of each other before they become one snapshot."""
 
 
 class LogState:
-    """A state under the sequence that its log has for it, and with the redactions as it lists them: signatures may be
-    newer, nothing else differs."""
+    """A state with the sequence and the redactions that its log has for it: signatures may be newer, nothing else
+    differs."""
 
     def __init__(self, state: State, sequence: Sequence, listed: Redactions) -> None:
         self._state = state
@@ -57,8 +57,10 @@ class LogState:
 
 
 class LayeredStates:
-    """States of a log one after the other, each a delta on top of the one before. A context manager; a state is open
-    until the next but one is asked for. `unnamed` makes files that are gone when they are closed."""
+    """States of a log one after the other, each a delta on top of the one before. A context manager.
+
+    A state is open until the next but one is asked for. `unnamed` makes files that are gone when they are closed.
+    """
 
     def __init__(self, unnamed: Callable[[], BinaryIO]) -> None:
         self._unnamed = unnamed
@@ -76,12 +78,12 @@ class LayeredStates:
 
     @property
     def state(self) -> State:
-        """The one on top."""
+        """The newest state."""
         assert self._state is not None
         return self._state
 
     def begin(self, file: BinaryIO) -> SnapshotReader:
-        """A snapshot, which is closed with everything else; what came before it goes."""
+        """Start with a snapshot, which is closed with everything else; earlier states are closed."""
         self._former.close()
         self._former, self._open, self._depth = self._open, ExitStack(), 0
         found = self._open.enter_context(SnapshotReader(self._open.enter_context(file)))
@@ -89,7 +91,7 @@ class LayeredStates:
         return found
 
     def put(self, file: BinaryIO) -> tuple[State, AppliedState, DeltaReader]:
-        """A delta on top: the state below it, the one that it makes, and the delta."""
+        """Apply a delta; return its base, the state that it makes, and the delta."""
         if self._depth == DEPTH:
             self._flatten()
         below = self.state
@@ -114,7 +116,7 @@ class LayeredStates:
 def lay_states(
     path: list[LogRow], fetch: Callable[[LogRow], BinaryIO], unnamed: Callable[[], BinaryIO]
 ) -> Iterator[State]:
-    """The state that a path (see `chain`) leads to, open as long as the `with` lasts. Raises RemoteDamaged."""
+    """Open the state that a path (see `bundle_chain`) leads to inside the `with`. Raises RemoteDamaged."""
     with LayeredStates(unnamed) as layers, raise_as_damaged():
         layers.begin(fetch(path[0]))
         for row in path[1:]:
@@ -124,7 +126,7 @@ def lay_states(
 
 
 def check_state(state: State, row: LogRow) -> None:
-    """Raises RemoteDamaged for one that is not what its row says."""
+    """Raises RemoteDamaged for a state that differs from its row."""
     if (state.sequence.number, state.sequence.digest.hex()) != (row.number, row.digest):
         raise RemoteDamaged(f"the files of sequence {row.number} make another state")
 

@@ -1,4 +1,4 @@
-"""A log held against the state that is here, with the user's key away: what there is read stays encrypted."""
+"""Compare a log with the state that is here while the user's key is away: what is read there stays encrypted."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def verify_log(
     bodies: int,
     chance: random.Random,
 ) -> RemoteVerification:
-    """The head's signature held when it was loaded. Every file is there in its size; the newest one and up to `bodies`
-    others, chosen by `chance`, are the bytes that were written."""
+    """Check that every file has its size, and that the newest one and up to `bodies` others, chosen at random, have the
+    bytes that were written. The head's signature was verified when it was loaded."""
     head = loaded.head
     newest = head.newest
     found = RemoteVerification(None if newest is None else newest.number)

@@ -1,6 +1,6 @@
-"""The rows of a log, of which the head holds the newest: older ones are moved into files of their own.
+"""The rows of a log: the head holds the newest, older ones are moved into files of their own.
 
-A head has at most twice `SEGMENT` rows (some 350 bytes each), however long the history.
+A head has at most twice `SEGMENT` rows (about 350 bytes each), however long the history is.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Fetch = Callable[[FileReference], bytes]
 
 
 def load_rows(head: LogHead, fetch: Fetch) -> list[LogRow]:
-    """All of them, oldest first. Raises RemoteDamaged."""
+    """Return all rows, oldest first. Raises RemoteDamaged."""
     moved = [row for segment in head.segments for row in _read(segment, fetch)]
     return [*moved, *head.rows]
 
 
 def replace_rows(head: LogHead, rows: Sequence[LogRow], fetch: Fetch, keep: Keep) -> LogHead:
-    """The head with these rows instead. Segments at the beginning that stay as they are stay; others are written."""
+    """Return the head with these rows instead. Unchanged segments at the beginning stay; others are written."""
     segments, count = [], 0
     for segment in head.segments:
         if len(rows) <= count + segment.rows or list(rows[count : count + segment.rows]) != _read(segment, fetch):
@@ -45,7 +45,7 @@ def replace_rows(head: LogHead, rows: Sequence[LogRow], fetch: Fetch, keep: Keep
 
 
 def append_row(head: LogHead, row: LogRow, keep: Keep) -> LogHead:
-    """The head with one more row."""
+    """Return the head with one more row."""
     rest, segments = [*head.rows, row], list(head.segments)
     if len(rest) >= 2 * SEGMENT:
         segments.append(_write(rest[:SEGMENT], head.generation, keep))

@@ -1,6 +1,6 @@
 """A remote that can read nothing: a log of immutable bundles, encrypted on this machine, under one signed head.
 
-See `head` for what stands there in clear, `log_key` for what does not, `log_compaction` for how it stays small.
+See `log_head` for what stands there in clear, `log_key` for what does not, `log_compaction` for how it stays small.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ FIRST_EPOCH = 1
 
 
 class SealedLog:
-    """The log of every agent at one remote (a `Remote`). `kind` is what its files are kept in.
+    """The logs of all agents at one remote (a `Remote`). `kind` is the kind of place that keeps its files.
 
-    Pushing needs no secret of the user. Reading states of a sealed log needs the user's key: then the errors of the
-    keys say what is missing.
+    Pushing needs no secret of the user. Reading states of a sealed log needs the user's key: otherwise the errors of
+    the keys say what is missing.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class SealedLog:
         return RemoteDescription(self._files.identity(), self._kind, read_release(), self._sealed)
 
     def agents(self) -> list[RemoteAgent]:
-        """Those of other users are left out."""
+        """Return the agents of this user; those of other users are left out."""
         found = []
         for agent_id in self._files.agents():
             try:
@@ -183,7 +183,7 @@ class SealedLog:
     def _written(
         self, loaded: LoadedHead, bundle: RemoteBundle, checked: CheckedBundle, before: _WrittenBundle | None
     ) -> _WrittenBundle:
-        """The bundle as a file; another one where a purge came to be held since it was written."""
+        """Write the bundle as a file; write it again if a purge came to be held meanwhile."""
         head = loaded.head
         if before is not None:
             if log_file_names.parse_generation(before.stored.file) == head.generation:
@@ -235,7 +235,7 @@ class SealedLog:
         self._large.put(agent_id, file.sha256, data)
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
-        """None: bundles that were lost or changed are written again by `compact`."""
+        """Return None: `compact` writes lost or changed bundles again."""
         return []
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
@@ -262,8 +262,10 @@ class SealedLog:
         return self._purges.held(agent_id)
 
     def redact(self, agent_id: str, document: JsonObject, *, owner: str | None = None) -> RemoteRedaction:
-        """Done at once, by this machine; nobody has to confirm it. Raises RemoteBusy too, while the user's key is
-        needed and away: then it is held, and every file is as it was."""
+        """Carry out a purge at once: no other confirmation is needed.
+
+        Also raises RemoteBusy while the user's key is needed and away: then the purge is held, and no file has changed.
+        """
         return self._purges.redact(agent_id, document)
 
     def mend_purges(self, agent_id: str, candidates: Sequence[Sequence[Redaction]]) -> None:
@@ -302,17 +304,20 @@ class SealedLog:
     # Staying small ----------------------------------------------------------------------------------------------
 
     def needs_compaction(self, agent_id: str) -> bool:
-        """Whether so much came since the newest snapshot that a new one pays."""
+        """Return whether a new snapshot pays."""
         return log_compaction.is_snapshot_due(self._heads.load(agent_id).head.grown)
 
     def compact(self, agent_id: str, material: BundleSource, *, renewed: bool = False, mended: bool = False) -> bool:
-        """Write a snapshot of the newest state if one pays, or is to be `renewed`, and drop the states that this
-        machine dropped; what others need to be restored stays. With `mended`, write files again that are not as they
-        were written. False when another machine wrote meanwhile: then nothing changed."""
+        """Write a snapshot of the newest state if one pays or is to be `renewed`, and drop the states that this machine
+        dropped.
+
+        What other states need stays. With `mended`, damaged files are written again. Return False if another machine
+        wrote meanwhile: then nothing changed.
+        """
         return self._rewriting.compact(agent_id, material, renewed=renewed, mended=mended)
 
     def sweep(self, agent_id: str) -> int:
-        """Remove files that no head has named for a day; how many."""
+        """Remove files that no head has named for a day; return how many."""
         return self._rewriting.sweep(agent_id)
 
     def close(self) -> None:
@@ -320,7 +325,7 @@ class SealedLog:
 
 
 class _WrittenBundle(NamedTuple):
-    """A bundle that lies there, and what it holds."""
+    """A written bundle, and what is in it."""
 
     checked: CheckedBundle
     stored: FileReference
@@ -346,5 +351,5 @@ def _check_fit(head: LogHead, checked: CheckedBundle) -> None:
 
 
 def _writer(sequence: Signed) -> str:
-    """The device that signed, by its testimony, which is known to hold."""
+    """Return the device that signed, by its testimony, which was verified."""
     return "" if sequence.signature is None else device_id(from_base64(sequence.signature["device"]))

@@ -1,4 +1,4 @@
-"""A sealed log as a remote of this home."""
+"""Open a sealed log as a remote of this home."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from lifeboat_core.remotes.sealed.sealed_log import SealedLog
 from lifeboat_vault.errors import AgentErased
 
 LOG_KEYS = "log-keys"
-"""The folder, beside the remotes, of the keys of logs that this home has seen."""
+"""The folder, beside the remotes, with the keys of logs that this home has seen."""
 
 
 def open_log(context: Context, files: SealedFiles, *, kind: str, sealed: bool, name: str = "") -> SealedLog:
-    """The log that lies in `files`; `sealed` says how it is kept, `name` what its user calls it. Nothing is asked
+    """Return the log in `files`; `sealed` says how it is kept, `name` is the user's name for it. Nothing is asked
     before it is used."""
     owner, log_keys, shelf = _parts(context, files, sealed)
     here = partial(_here, context)
@@ -31,7 +31,7 @@ def open_log(context: Context, files: SealedFiles, *, kind: str, sealed: bool, n
 
 
 class FolderLog(SealedLog):
-    """A log in a folder: whoever writes there can remove agents, too."""
+    """A log in a folder: a machine that writes there can remove agents, too."""
 
     def __init__(self, context: Context, files: FolderFiles, *, sealed: bool, name: str = "") -> None:
         owner, log_keys, shelf = _parts(context, files, sealed)
@@ -40,8 +40,8 @@ class FolderLog(SealedLog):
         self._folder = files
 
     def remove_agent(self, agent_id: str) -> None:
-        """All that is kept of an agent of this user, also the last word of one that was purged whole: what was made up
-        to try the folder out leaves nothing. Raises UnknownThere, RemoteDamaged (it is not of this user)."""
+        """Remove everything of an agent of this user, also the last head of one that was purged whole: agents that were
+        made up for a test leave nothing. Raises UnknownAtRemote, RemoteDamaged (it is not of this user)."""
         try:
             head = self._heads.load(agent_id).head
         except AgentErased:
@@ -53,7 +53,7 @@ class FolderLog(SealedLog):
 
 @contextmanager
 def _here(context: Context, agent_id: str, keys: JsonObject | None) -> Iterator[BundleSource | None]:
-    """What this home has of an agent; None where it has nothing."""
+    """Open what this home has of an agent; None where it has nothing."""
     if not context.home.vault_folder(agent_id).exists():
         yield None
         return

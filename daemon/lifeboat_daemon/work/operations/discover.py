@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from lifeboat_adapters.adapter_registry import find_refused_adapters
 from lifeboat_adapters.contract import Adapter
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import describe_refusal
@@ -34,7 +35,8 @@ def run(work: RunningJob) -> JsonObject:
 
 def look_for_agents(context: Context) -> JsonObject:
     """Return the document of `run`; commands use it too. Raises ConfigError."""
-    adapters, problems = context.adapters(), []
+    adapters = context.adapters()
+    problems = [refused.message for refused in find_refused_adapters().values()]
     found: list[AgentOffer] = []
     for adapter in adapters:
         try:

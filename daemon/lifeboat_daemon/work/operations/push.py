@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """Run the operation; see the module. Raises BadRequest, UnknownRemote, ConfigError, Cancelled, and errors of this
-    machine."""
+    """Run the operation; see the module. Raises BadRequest, SecondCopyError.UNKNOWN_REMOTE, ConfigError, Cancelled, and
+    errors of this machine."""
     from lifeboat_core.remotes import conditional_replication
 
     context, agent, config = work.context, work.needed_agent(), find_named_remote(work)
@@ -44,7 +44,7 @@ def run(work: RunningJob) -> JsonObject:
 
 
 def find_named_remote(work: RunningJob) -> RemoteConfig:
-    """Return the remote of the job. Raises BadRequest, UnknownRemote, ConfigError."""
+    """Return the remote of the job. Raises BadRequest, SecondCopyError.UNKNOWN_REMOTE, ConfigError."""
     name = work.parameters.get("remote")
     if not isinstance(name, str):
         raise BadRequest("remote: the name of a second copy is expected")

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def run(work: RunningJob) -> JsonObject:
-    """Run the operation; see the module. Raises BadRequest, UnknownRemote, ConfigError, and errors that prevent the
-    verification."""
+    """Run the operation; see the module. Raises BadRequest, SecondCopyError.UNKNOWN_REMOTE, ConfigError, and errors
+    that prevent the verification."""
     from lifeboat_core.remotes import remote_drill, remote_kinds
 
     context, agent, config = work.context, work.needed_agent(), find_named_remote(work)

@@ -55,6 +55,7 @@ def sweep_bucket(
     for batch in _batches(each for each in bucket.list(prefix) if each.modified < before):
         seen += len(batch)
         loose += find_unnamed(batch, named([each.key for each in batch]))
+        # The next run finds the others.
         if len(loose) >= MOST:
             break
     if is_suspicious(seen, len(loose)) and not even_most:

@@ -18,6 +18,7 @@ def claim_place(bucket: Bucket, endpoint_id: str) -> None:
     found = find_owner(bucket)
     if found is None:
         bucket.put(MARKER, json_codec.encode_pretty({"kind": KIND, "endpoint": endpoint_id}) + b"\n")
+        # Read it again: another endpoint may have claimed the place at the same time.
         found = find_owner(bucket)
     _refuse_other(found, endpoint_id)
 

@@ -74,6 +74,7 @@ def prepare_schema(database: Database, *, api_role: str, worker_role: str) -> li
     connection = open_connection(database)
     try:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK,))
+        # A migration of large tables may take long.
         connection.execute("set statement_timeout = 0")
         _check_server(connection, (database.role, api_role, worker_role))
         roles = {"{owner}": database.role, "{api}": api_role, "{worker}": worker_role}

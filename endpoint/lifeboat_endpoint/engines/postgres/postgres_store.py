@@ -148,6 +148,7 @@ class PostgresStore:
         """Return a connection to the pool. Anything uncommitted is rolled back."""
         try:
             status = connection.pgconn.transaction_status
+            # An exchange was interrupted, so the state of the connection is unknown.
             if connection.pgconn.pipeline_status != _NO_PIPELINE:
                 connection.close()
             elif status in (_Status.INTRANS, _Status.INERROR):
@@ -183,6 +184,7 @@ class PostgresStore:
         if not is_query(statement):  # a statement that changes rows and returns them
             return iter(self._written(number_placeholders(statement), parameters)[1])
         statement, parameters = widen_list(statement, parameters)
+        # Small results come with the first answer. Remember statements with large ones.
         if statement not in self._long:
             found = self._asked(limit_statement(statement), parameters)
             if len(found) <= FIRST_FETCH:
@@ -228,6 +230,7 @@ class PostgresStore:
             raise self._failed(error) from None
 
     def _failed(self, error: psycopg.Error) -> errors.VaultError:
+        # Without a row of the place, policies refuse every write.
         if self._kind == "vault" and not self._has_place and error.sqlstate == postgres_failures.NO_RIGHT:
             return errors.VaultMissing("the vault was removed meanwhile")
         return postgres_failures.translate_error(error)

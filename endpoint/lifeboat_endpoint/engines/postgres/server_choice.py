@@ -76,6 +76,7 @@ class PostgresServers:
         failed: list[Exception] = []
         try:
             for one in each:
+                # One server is found. Ask the others only periodically, and never a slow one.
                 if best is not None and (not looks or self._is_slow(one)):
                     break
                 limit = {} if best is None else {"connect_timeout": LOOK_SECONDS}
@@ -161,6 +162,7 @@ def identify_server(make: Callable[..., PostgresConnection], parameters: Mapping
         connection.patience = ANSWER_SECONDS
         process, segment, system = _said(connection)
         connection.patience = None
+        # A pooler reports another process than the one that answers.
         if process != connection.info.backend_pid:
             raise postgres_failures.make_pooler_error()
     except BaseException:

@@ -110,6 +110,7 @@ class FileRates:
         for way, (known, level, at) in enumerate(_BUCKET.iter_unpack(group)):
             if known == digest and math.isfinite(level) and at <= now + _AHEAD:
                 return way, level, at
+            # A free place, or the key's own invalid bucket, is best.
             room = math.inf if known in (_NONE, digest) else level + (now - at) * self._rate
             if room > most:
                 fullest, most = way, room

@@ -48,6 +48,7 @@ class SharedRates:
         self._away = 0.0
 
     def take(self, key: str, now: float) -> float:
+        # The process grants its share without asking.
         if not self._share.take(key, now):
             return 0.0
         found = self._known(key, now)
@@ -69,6 +70,7 @@ class SharedRates:
         if now < self._away:
             return self._alone.take(key, now)
         with self._guard:
+            # Only one thread at a time takes tokens in advance.
             wanted = 1 if self._asking[key] else self._ahead
             self._asking[key] += 1
         try:

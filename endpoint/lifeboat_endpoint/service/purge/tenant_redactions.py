@@ -29,22 +29,13 @@ from lifeboat_vault.vault.vault_purging import audit_record
 class TenantRedactions(TenantService):
     """The redactions of one tenant. Belongs to one thread."""
 
-    def __init__(
-        self,
-        resources: TenantResources,
-        uploads: Uploads,
-        holding: WaitingRedactions,
-        whole_agents: WholeAgentPurge,
-        receipts: EndpointReceipts,
-        shredding: CryptoShredding | None,
-    ) -> None:
-        """`shredding` is set if deleted rows leave remains."""
+    def __init__(self, resources: TenantResources, uploads: Uploads, whole_agents: WholeAgentPurge) -> None:
         super().__init__(resources)
         self._uploads = uploads
-        self._holding = holding
         self._whole_agents = whole_agents
-        self._receipts = receipts
-        self._shredding = shredding
+        self._waiting = WaitingRedactions(resources)
+        self._receipts = EndpointReceipts(resources)
+        self._shredding = CryptoShredding(resources) if resources.place.leaves_remains else None
 
     # Requests of machines ---------------------------------------------------------------------------------------
 
@@ -73,6 +64,7 @@ class TenantRedactions(TenantService):
 
     def _take(self, row: AgentRow, vault: Vault, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
         known = waiting_redactions.find_redaction(vault, redaction.id)
+        # Unknown: its signer must have written the agent.
         if known is None:
             waiting_redactions.check_signer(vault, redaction, confirmed=confirmed)
         elif known.redaction.digest != redaction.digest:
@@ -81,14 +73,16 @@ class TenantRedactions(TenantService):
             waiting_redactions.sign_again(vault, known.redaction, redaction, confirmed=confirmed)
         if known is not None and known.applied:
             return self._applied_before(row, vault, redaction)
+        # Only the owner may apply a redaction that was refused.
         if known is not None and known.refused and not confirmed:
             raise PurgeRefused("whoever owns the endpoint refused this purge")
+        # Even a confirmed redaction waits if it contradicts another one, because nothing would remain of the bytes.
         if known is None and waiting_redactions.is_contested(vault, redaction):
             confirmed = False
         if confirmed or row.facts.runtime == TRIAL or waiting_redactions.is_nothing_there(vault, redaction):
             return self._apply(row, vault, redaction)
         if known is None:
-            return RemoteRedaction(redaction.id, self._holding.wait(row, vault, redaction))
+            return RemoteRedaction(redaction.id, self._waiting.wait(row, vault, redaction))
         return RemoteRedaction(redaction.id, known.waits_until)
 
     def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
@@ -198,10 +192,12 @@ class TenantRedactions(TenantService):
         except RedactionInvalid as error:
             raise RemoteRefused(error.message) from error
         self._uploads.drop_of(row.id)
+        # Another process still reads old bytes. The next contact or the maintenance continues.
         if not report.swept and not vault.settle():
             return RemoteRedaction(redaction.id, times.to_text(self._clock.now()))
         if self._shredding is not None:
             self._shredding.shred(row)
+            # The key has changed, so the vault is opened again.
             vault = self._vault(row)
         receipt = self._receipts.sign(
             redaction, vault, leaves=leaves, objects=report.objects or leaves, remaining=vault.remaining(redaction)

@@ -136,6 +136,7 @@ class WaitingRedactions(TenantService):
 
         Raises RemoteRefused for one that `writer` did not sign; with None, for any unknown one.
         """
+        # A bundle without redactions needs no look at the vault's rows.
         there = {each.redaction.id: each.redaction.digest for each in vault.redaction_rows()} if len(found) else {}
         for redaction in found:
             if there.get(redaction.id) == redaction.digest:

@@ -26,13 +26,11 @@ from lifeboat_vault.vault.vault_purging import audit_record
 class WholeAgentPurge(TenantService):
     """Purges whole agents of one tenant. Belongs to one thread."""
 
-    def __init__(
-        self, resources: TenantResources, uploads: Uploads, sealed_files: SealedFileStore, receipts: EndpointReceipts
-    ) -> None:
+    def __init__(self, resources: TenantResources, uploads: Uploads, sealed_files: SealedFileStore) -> None:
         super().__init__(resources)
         self._uploads = uploads
         self._sealed_files = sealed_files
-        self._receipts = receipts
+        self._receipts = EndpointReceipts(resources)
 
     def purge(self, row: AgentRow, redaction: Redaction) -> JsonObject:
         """Purge an agent and return the receipt. Raises AgentErased if another redaction was first.
@@ -76,6 +74,7 @@ class WholeAgentPurge(TenantService):
 
     def _destroy(self, agent_id: str) -> int:
         """Destroy the data of an agent; return how many objects, sealed files and bodies of uploads there were."""
+        # Wait for the last writer before anything is destroyed.
         objects = self._vaults.end(agent_id)
         objects += self._uploads.drop_of(agent_id)
         with self._metadata.transaction():

@@ -117,12 +117,13 @@ def _as_it_came(state: State, known: RememberedMemories) -> _UncleanedFile | Non
     left = [record for record in _saying(known) if str(record["id"]) not in ids]
     documents = {
         section: document
-        for section, document in _documents(state).items()
+        for section, document in remembered_state.find_documents(state).items()
         if identity_layers.read_stated_documents(patch.text).get(section) != document
         and not identity_layers.is_placeholder({section: document})
     }
     text = patch.text
     if left or documents:
+        # Older dialects cannot take sections of version 3.1 behind them.
         if not workspace_rendering.can_append(text):
             return None
         made = file_writing.compose_file(left, documents, with_version=False)
@@ -163,7 +164,7 @@ def _written(state: State, known: RememberedMemories, wish: AicfExportOptions) -
     if wish.dialect in (COMPILED, BLOCKS):
         make = older_dialects.write_compiled if wish.dialect == COMPILED else older_dialects.write_blocks
         return _UncleanedFile(make(held), wish.dialect, held, {})
-    documents = {} if wish.pseudonymise else _documents(state)
+    documents = {} if wish.pseudonymise else remembered_state.find_documents(state)
     attachments = [
         _attachment(entry.path, entry.size, entry.sha256) for entry in state.entries(archive_layout.ARTIFACTS)
     ]
@@ -176,12 +177,6 @@ def _written(state: State, known: RememberedMemories, wish: AicfExportOptions) -
 
 def _attachment(path: str, size: int, sha256: str | None) -> JsonObject:
     return {"filename": path[len(archive_layout.ARTIFACTS) :], "size": size, **({"sha256": sha256} if sha256 else {})}
-
-
-def _documents(state: State) -> dict[str, JsonObject]:
-    paths = ((extension.IDENTITY, archive_layout.IDENTITY), (extension.PRINCIPALS, archive_layout.PRINCIPALS))
-    found = {section: identity_layers.strip_stamps(persona.decode_document(state, path)) for section, path in paths}
-    return {section: document for section, document in found.items() if document}
 
 
 def _clean(body: _UncleanedFile, wish: AicfExportOptions) -> str | None:

@@ -41,6 +41,7 @@ def patch_file(found: FileMemories, now: Mapping[int, JsonObject | None]) -> Pat
         return PatchedFile(_whole(found.document))
     spans = {place: _span(found, place, record) for place, record in wanted.items()}
     if not _comes_out(found, spans, wanted):
+        # Together the changes do not read back. Keep those that do alone, and move the others out of their place.
         spans = {place: span if _is_fine(found, place, span, wanted) else None for place, span in spans.items()}
         if not _comes_out(found, spans, wanted):
             spans = dict.fromkeys(spans)
@@ -62,6 +63,7 @@ def is_memory_changed(found: FileMemories, place: int, record: JsonObject | None
     read = found.records[place]
     if record["content"] != read["content"]:
         return True
+    # Differences besides the content may come from the reader itself: only a changed record counts.
     if is_unchanged(record, OWN):
         return False
     return any((record.get(name) or None) != (read.get(name) or None) for name in _TOLD_BESIDE)
@@ -173,6 +175,7 @@ def rejoin_file(text: str, record_ids: Sequence[str], now: Mapping[str, str]) ->
     wanted: dict[int, JsonObject | None] = {}
     for place, name in zip(places, record_ids, strict=True):
         wanted[place] = {**found.records[place], "id": name, "content": now[name]} if name in now else None
+    # `is_changed` compares with the record that was read, so unchanged texts leave their spans alone.
     patch = patch_file(found, wanted)
     if not patch.left:
         return patch.text

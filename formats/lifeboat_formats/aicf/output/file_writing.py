@@ -38,6 +38,7 @@ def compose_file(
     planned = section_plan.plan_sections(records)
     body = list(_body(planned, with_version=with_version))
     found = _again(body, planned)
+    # The special forms do not read back as they are: write every memory as an insight.
     if found is None:
         planned = section_plan.assign_names([section_plan.plan_plain_row(record) for record in records])
         body = list(_body(planned, with_version=with_version))

@@ -31,6 +31,7 @@ def find_purged_spans(text: str, file: str, record_ids: Sequence[str], gone: Col
         for piece in found.pieces
         if piece.section.name in _ABOUT and (piece.section.name, piece.section.ident) in names
     ]
+    # The document has no byte order mark, the text may have one.
     shift = len(text) - len(found.document.text)
     spans = [*(_span(found, piece) for piece in chosen), *((piece.start, piece.end) for piece in about)]
     return [(start + shift, end + shift) for start, end in sorted(spans)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from lifeboat_alf.common.json_shapes import as_list, as_text
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aicf.aicf_mapping import OWN
 from lifeboat_formats.aicf.output import file_patching
@@ -34,6 +35,7 @@ def rebuild_file(file: str, memories: Sequence[JsonObject]) -> PatchedFile | Non
     file."""
     text = _stood([memory[OWN] for memory in memories])
     first = memories[0][OWN]
+    # Some memories or lines are missing, so stored line numbers would have gaps.
     if len(memories) < _number(first, "of", 1) or any(memory[OWN].get("cut") for memory in memories):
         text = file_patching.renumber_lines(text) if first.get("dialect") in _COUNTED else text
     if first.get("bom"):
@@ -57,8 +59,8 @@ def _stood(own: Sequence[JsonObject]) -> str:
         at = _number(each, "at", 0)
         here = [piece for piece in about if piece[0] <= at]
         about = about[len(here) :]
-        parts += [_with(_text(each, "lead"), here, at), _text(each, "span")]
-    return "".join([*parts, _with(_text(own[-1], "tail"), about, _number(own[-1], "of", len(own)))])
+        parts += [_with(as_text(each.get("lead")), here, at), as_text(each.get("span"))]
+    return "".join([*parts, _with(as_text(own[-1].get("tail")), about, _number(own[-1], "of", len(own)))])
 
 
 def _with(between: str, about: Sequence[About], number: int) -> str:
@@ -73,16 +75,10 @@ def _with(between: str, about: Sequence[About], number: int) -> str:
 
 def _about(own: Sequence[JsonObject]) -> Iterator[About]:
     for each in own:
-        said = each.get("about")
-        for piece in said if isinstance(said, list) else ():
+        for piece in as_list(each.get("about")):
             match piece:
                 case [int(number), int(offset), str(text)]:
                     yield number, offset, text
-
-
-def _text(own: JsonObject, name: str) -> str:
-    value = own.get(name)
-    return value if isinstance(value, str) else ""
 
 
 def _place(record: JsonObject) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from lifeboat_adapters.persona import persona_files as persona
+from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory.effective_view import effective_records
 from lifeboat_alf.memory.memory_records import is_visible
@@ -13,7 +15,7 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, State
 from lifeboat_formats.aicf.aicf_mapping import RAW
 from lifeboat_formats.aicf.aicf_workspace import PACKED
-from lifeboat_formats.aicf.records import file_memories
+from lifeboat_formats.aicf.records import extension, file_memories, identity_layers
 from lifeboat_formats.aicf.records.file_memories import FileMemories
 from lifeboat_formats.interchange.errors import SourceRefused
 
@@ -86,8 +88,8 @@ def _may_be_one(name: str) -> bool:
     return (".aicf" in lower and not lower.endswith((*PACKED, ".meta", ".lock"))) or lower.endswith((".json", ".xml"))
 
 
-def find_documents(state: State, paths: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the documents of a state by section name."""
-    for section, path in paths.items():
-        if state.entry(path) is not None:
-            yield section, state.body(path)
+def find_documents(state: State) -> dict[str, JsonObject]:
+    """Return the identity and principals documents of a state by section name, without stamps and empty ones."""
+    paths = ((extension.IDENTITY, archive_layout.IDENTITY), (extension.PRINCIPALS, archive_layout.PRINCIPALS))
+    found = {section: identity_layers.strip_stamps(persona.decode_document(state, path)) for section, path in paths}
+    return {section: document for section, document in found.items() if document}

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Sequence
 
+from lifeboat_alf.common.json_shapes import as_list
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aicf import aicf_mapping
 from lifeboat_formats.aicf.records import file_pieces, memory_drafts
@@ -17,6 +18,7 @@ from lifeboat_formats.aicf.syntax.aicf_times import normalize_time
 from lifeboat_formats.aicf.syntax.cell_values import Escaping, escape_cell
 from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfItem, AicfSection, Dialect, ItemKind
 from lifeboat_formats.aicf.syntax.xml_files import XmlPart
+from lifeboat_formats.interchange.text_edits import replace_spans
 
 TAGGED = {"category": 1, "priority": 2, "impact": 1}
 """Cells that are tags of the record, and their positions."""
@@ -55,15 +57,6 @@ def remove_piece(document: AicfDocument, piece: FilePiece) -> str:
     return document.text[first.start : first.end] if is_shared else ""
 
 
-def _replaced(document: AicfDocument, start: int, end: int, changes: Sequence[tuple[int, int, str]]) -> str:
-    """Return a span with some of its parts replaced."""
-    out, at = [], start
-    for begin, finish, text in sorted(changes):
-        out += [document.text[at:begin], text]
-        at = finish
-    return "".join([*out, document.text[at:end]])
-
-
 def _with_value(document: AicfDocument, item: AicfItem, raw: str) -> tuple[int, int, str]:
     if item.is_triple:
         return item.value_start - 3, item.value_end + 3, raw
@@ -77,11 +70,13 @@ def _row(document: AicfDocument, piece: FilePiece, item: AicfItem, record: JsonO
     text = str(record["content"])
     if escaping is Escaping.NONE:
         fits = text.strip() == text and text[:1] not in "@#\\" and not _LINE_END.search(text)
-        return _replaced(document, piece.start, piece.end, [_with_value(document, item, text)]) if fits else None
+        return (
+            replace_spans(document.text, [_with_value(document, item, text)], piece.start, piece.end) if fits else None
+        )
     cells = list(item.cells)
     if document.dialect is Dialect.WATCHER and made.own.get("line"):
         line = f"{cells[0]}|{escape_cell(text, escaping)}"
-        return _replaced(document, piece.start, piece.end, [_with_value(document, item, line)])
+        return replace_spans(document.text, [_with_value(document, item, line)], piece.start, piece.end)
     if made.kind == aicf_mapping.INSIGHT:
         cells = _insight_cells(cells, record, escaping)
     elif made.kind == aicf_mapping.DECISION:
@@ -101,7 +96,7 @@ def _row(document: AicfDocument, piece: FilePiece, item: AicfItem, record: JsonO
         cells = [*cells[:5], *[""] * (5 - len(cells)), *rest, escape_cell(text, escaping)]
     else:
         return None
-    return _replaced(document, piece.start, piece.end, [_with_value(document, item, "|".join(cells))])
+    return replace_spans(document.text, [_with_value(document, item, "|".join(cells))], piece.start, piece.end)
 
 
 def _column_cells(cells: list[str], columns: Sequence[Sequence[str]], text: str, escaping: Escaping) -> list[str]:
@@ -166,8 +161,7 @@ def _with_tags(
 
 def tag_of(tags: object, name: str) -> str:
     """Return the value of a tag `name:value`, or ""."""
-    listed = tags if isinstance(tags, list) else []
-    return next((str(tag)[len(name) + 1 :] for tag in listed if str(tag).startswith(f"{name}:")), "")
+    return next((str(tag)[len(name) + 1 :] for tag in as_list(tags) if str(tag).startswith(f"{name}:")), "")
 
 
 def _with_confidence(cells: list[str], place: int, known: JsonObject, record: JsonObject) -> list[str]:
@@ -186,7 +180,7 @@ def _key(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
         return None
     value = memory_drafts.value_of(str(made.own["scope"]), str(made.own["key"]), text)
     changed = [_with_value(document, item, escape_cell(value, item.escaping))]
-    return _replaced(document, piece.start, piece.end, changed)
+    return replace_spans(document.text, changed, piece.start, piece.end)
 
 
 def _block(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
@@ -199,10 +193,11 @@ def _block(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
         changes = [_with_value(document, pairs["rationale"], escape_cell(rationale, pairs["rationale"].escaping))]
     else:
         changes = []
+    # The field that the reader took as the text, if the block has one.
     name = next((name for name in _TEXTS.get(made.kind, ("content",)) if name in pairs and pairs[name].value), None)
     if name is not None:
         changes.append(_with_value(document, pairs[name], escape_cell(text, pairs[name].escaping)))
-        return _replaced(document, piece.start, piece.end, changes)
+        return replace_spans(document.text, changes, piece.start, piece.end)
     before = [item for item in piece.items if item.kind in (ItemKind.PAIR, ItemKind.HEADER)]
     if not before:
         return None
@@ -210,7 +205,7 @@ def _block(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
     changes.append(
         (at, at, new_lines(document, piece.section, [f"content={escape_cell(text, before[-1].escaping)}"], at))
     )
-    return _replaced(document, piece.start, piece.end, changes)
+    return replace_spans(document.text, changes, piece.start, piece.end)
 
 
 _TEXTS = {
@@ -238,11 +233,7 @@ def line_end(document: AicfDocument) -> str:
 
 def _lines(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
     """Write a block of plain lines."""
-    body = [item for item in piece.items if item.kind not in (ItemKind.HEADER, ItemKind.END)]
-    while body and body[0].kind in file_pieces.NOTHING:
-        body = body[1:]
-    while body and body[-1].kind in file_pieces.NOTHING:
-        body = body[:-1]
+    body = file_pieces.trim_items(piece.items)
     if not body or "\r" in text:
         return None
     lines = [
@@ -251,7 +242,7 @@ def _lines(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
     new = new_lines(document, piece.section, lines, body[0].start)
     if not _LINE_END.search(document.text[body[-1].end - 1 : body[-1].end]):
         new = new.removesuffix(line_end(document))
-    return _replaced(document, piece.start, piece.end, [(body[0].start, body[-1].end, new)])
+    return replace_spans(document.text, [(body[0].start, body[-1].end, new)], piece.start, piece.end)
 
 
 def _json(document: AicfDocument, piece: FilePiece, text: str) -> str:
@@ -276,4 +267,4 @@ def _xml(document: AicfDocument, piece: FilePiece, text: str) -> str | None:
     if not isinstance(item.data, XmlPart) or not item.data.is_plain:
         return None
     changed = [_with_value(document, item, html.escape(text, quote=False))]
-    return _replaced(document, piece.start, piece.end, changed)
+    return replace_spans(document.text, changed, piece.start, piece.end)

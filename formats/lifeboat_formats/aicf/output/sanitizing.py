@@ -17,6 +17,7 @@ from lifeboat_formats.aicf.syntax.cell_values import Escaping, escape_cell, join
 from lifeboat_formats.aicf.syntax.document import parse_document
 from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfItem, AicfSection, Dialect, ItemKind
 from lifeboat_formats.interchange.cleaning import Cleaner
+from lifeboat_formats.interchange.text_edits import replace_spans
 
 _RESPELLABLE = frozenset(Dialect) - {Dialect.JSON, Dialect.XML, Dialect.ESCAPED_BLOCKS}
 _TAG = re.compile(r"<[^<>]*>")
@@ -41,7 +42,9 @@ class Sanitizer:
         changes = list(self._changes(document, where))
         if not changes:
             return text
-        return _replaced(text, document, changes) if document.dialect in _RESPELLABLE else None
+        if document.dialect not in _RESPELLABLE:
+            return None
+        return text[: len(text) - len(document.text)] + replace_spans(document.text, changes)
 
     def _json(self, text: str, document: AicfDocument, where: str) -> str:
         made = self._value(document.json, where)
@@ -79,6 +82,7 @@ class Sanitizer:
             if texts != item.as_list:
                 yield item.value_start, item.value_end, join_cells([self._text(text, where) for text in texts])
                 return
+        # The numbers of a vector are no text to search.
         if item.key == "vector" and cell_values.parse_vector(item.raw).is_whole:
             return
         texts = [item.value] if item.is_triple or item.escaping is Escaping.NONE else item.values
@@ -98,6 +102,7 @@ class Sanitizer:
         fields = [item for item in section.items if item.kind is ItemKind.PAIR and item.key.partition(".")[0] == "json"]
         text = json.dumps(made, ensure_ascii=False, separators=(",", ":"))
         parts = [part for _, part in long_values.spell_long_field("json", text)]
+        # The cleaned document may need fewer fields or more: empty the rest, or put the surplus into the last one.
         parts += [""] * (len(fields) - len(parts))
         parts[len(fields) - 1 :] = ["".join(parts[len(fields) - 1 :])]
         for item, part in zip(fields, parts, strict=True):
@@ -119,14 +124,6 @@ class Sanitizer:
         if isinstance(value, dict):
             return {name: self._renamed(each) for name, each in value.items()}
         return value
-
-
-def _replaced(text: str, document: AicfDocument, changes: list[tuple[int, int, str]]) -> str:
-    out, at = [text[: len(text) - len(document.text)]], 0
-    for start, end, new in sorted(changes):
-        out += [document.text[at:start], new]
-        at = end
-    return "".join([*out, document.text[at:]])
 
 
 def choose_pseudonyms(text: str) -> dict[str, str]:

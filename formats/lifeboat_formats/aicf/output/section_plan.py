@@ -63,6 +63,7 @@ def plan_sections(records: Sequence[JsonObject]) -> list[PlannedMemory]:
     made = [_planned(record) for record in records]
     keys: set[str] = set()
     for number, each in enumerate(made):
+        # A state key can stand in a file once. Further memories with the same key become insights.
         if each.kind in (aicf_mapping.USER_STATE, aicf_mapping.APP_STATE):
             key = each.fields[0][0]
             if key in keys:
@@ -221,6 +222,7 @@ def _with_states(made: list[PlannedMemory]) -> list[PlannedMemory]:
     left = []
     for state in states:
         owner = conversations.get(_interaction(state.record))
+        # A conversation holds one @STATE.
         if owner is None or owner.states:
             left.append(plan_plain_row(state.record))
         else:

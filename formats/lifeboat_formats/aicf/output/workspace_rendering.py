@@ -3,19 +3,18 @@ more file for memories of other runtimes."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lifeboat_adapters.contract import RenderedFile
-from lifeboat_adapters.persona import persona_files as persona
-from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
 from lifeboat_formats.aicf import aicf_workspace
 from lifeboat_formats.aicf.aicf_mapping import RAW
 from lifeboat_formats.aicf.output import file_patching, file_writing, rebuilding, remembered_state
 from lifeboat_formats.aicf.output.remembered_state import RememberedMemories
-from lifeboat_formats.aicf.records import extension, identity_layers
+from lifeboat_formats.aicf.records import identity_layers
 from lifeboat_formats.aicf.syntax.document_parts import Dialect
 
 OTHERS = "memory.aicf"
@@ -87,19 +86,12 @@ def _others(files: _RenderedFiles) -> None:
     """Append the memories without a file to the file for them."""
     if not files.left:
         return
-    name = next(name for name in _names() if name not in files.texts or can_append(files.texts[name]))
+    names = (f"memory-{number}.aicf" if number > 1 else OTHERS for number in itertools.count(1))
+    name = next(name for name in names if name not in files.texts or can_append(files.texts[name]))
     before = files.texts.get(name, "")
     made = file_writing.compose_file(list(files.left.values()), {}, with_version=not before)
     text = file_patching.append_lines(before, made.lines) if before else file_writing.number_lines(made.lines)
     files.put(name, text, MERGED if before else STRUCTURED)
-
-
-def _names() -> Iterator[str]:
-    yield OTHERS
-    number = 2
-    while True:
-        yield f"memory-{number}.aicf"
-        number += 1
 
 
 def can_append(text: str) -> bool:
@@ -109,14 +101,7 @@ def can_append(text: str) -> bool:
 
 def _documents(state: State, files: _RenderedFiles) -> None:
     """Write identity and principals into a file of their own."""
-    said: dict[str, JsonObject] = {}
-    for section, path in (
-        (extension.IDENTITY, archive_layout.IDENTITY),
-        (extension.PRINCIPALS, archive_layout.PRINCIPALS),
-    ):
-        document = identity_layers.strip_stamps(persona.decode_document(state, path))
-        if document:
-            said[section] = document
+    said = remembered_state.find_documents(state)
     stands = identity_layers.read_stated_documents(files.texts.get(identity_layers.FILE, ""))
     if not said or said == stands or identity_layers.is_placeholder(said):
         return

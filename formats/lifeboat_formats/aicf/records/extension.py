@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from lifeboat_alf.common import ids
-from lifeboat_alf.common.json_shapes import as_text
+from lifeboat_alf.common.json_shapes import as_object, as_text, texts_in
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aicf.records.file_pieces import FilePiece
 from lifeboat_formats.aicf.syntax import long_values
@@ -57,6 +57,7 @@ def apply_extensions(document: AicfDocument, pieces: Sequence[FilePiece]) -> Non
     by_id = {piece.made.own[ID]: piece for piece in pieces if piece.made is not None and ID in piece.made.own}
     taken: set[str] = set()
     owners: dict[int, FilePiece] = {}
+    # Ids in rows are assigned before those in extension sections, and none twice.
     for record_id, piece in by_id.items():
         if ids.is_uuid(record_id):
             _name(piece, record_id, taken)
@@ -91,6 +92,7 @@ def overlay_record(record: JsonObject, overlay: JsonObject | None) -> JsonObject
     if "temporal" in said and normalize_time(as_text(said["temporal"].get("created_at"))) is None:
         said["temporal"] = {**said["temporal"], "created_at": record["temporal"]["created_at"]}
     whole = {**{name: value for name, value in record.items() if name not in gone}, **said}
+    # The extension repeats the content only to restore white space at its ends.
     spaced = overlay.get("content")
     if isinstance(spaced, str) and spaced.strip() == str(record["content"]).strip():
         whole["content"] = spaced
@@ -103,13 +105,11 @@ def is_field_stated(name: str, overlay: JsonObject | None) -> bool:
 
 
 def _absent(overlay: JsonObject) -> list[str]:
-    found = overlay.get(ABSENT)
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+    return texts_in(overlay.get(ABSENT))
 
 
 def _fields_in(overlay: JsonObject) -> JsonObject:
-    found = overlay.get("fields")
-    return found if isinstance(found, dict) else {}
+    return as_object(overlay.get("fields"))
 
 
 def compare_records(record: JsonObject, read: JsonObject, ignored: Collection[str] = ()) -> JsonObject:

@@ -15,7 +15,7 @@ from lifeboat_formats.aicf.records import extension, file_pieces, piece_relation
 from lifeboat_formats.aicf.records.file_pieces import FilePiece
 from lifeboat_formats.aicf.records.piece_relations import FileRelations
 from lifeboat_formats.aicf.syntax import document as documents
-from lifeboat_formats.aicf.syntax.aicf_times import creation_time_of, to_milliseconds
+from lifeboat_formats.aicf.syntax.aicf_times import START, to_milliseconds
 from lifeboat_formats.aicf.syntax.document_parts import AicfDocument
 from lifeboat_formats.aicf.syntax.long_values import drop_none
 from lifeboat_formats.interchange.change_marks import mark_record
@@ -50,6 +50,7 @@ def read_document_memories(document: AicfDocument, file: str) -> FileMemories:
     extension.apply_extensions(document, found)
     first = min((piece.made.event for piece in found if piece.made is not None and piece.made.event), default=None)
     for piece in found:
+        # Memories without an id of their own get one that depends on the file, their handle and their time only.
         if piece.made is not None and not piece.record_id:
             key = "\0".join((RUNTIME, file, *piece.handle.split(":", 1)))
             piece.record_id = ids.derive_id(to_milliseconds(_time(piece, first)), key)
@@ -147,7 +148,7 @@ def _record(document: AicfDocument, piece: FilePiece, file: str, stands: JsonObj
             **({"session_id": piece.session} if piece.session else {}),
             **source,
         },
-        "temporal": {"created_at": creation_time_of(when), **temporal},
+        "temporal": {"created_at": when or START, **temporal},
         "status": "active",
         "namespace": _namespace(piece),
         "category": aicf_mapping.category_of(made.kind, detail),
@@ -158,6 +159,7 @@ def _record(document: AicfDocument, piece: FilePiece, file: str, stands: JsonObj
         record["related_records"] = list(piece.related.values())
     if piece.embeddings:
         record["embeddings"] = list(piece.embeddings)
+    # The time comes from the conversation or the file, not from the memory itself.
     inferred = {"observed": "inferred"} if when and made.event is None else {}
     literal = drop_none({**made.own, **piece.own, **inferred})
     literal.pop(extension.ID, None)

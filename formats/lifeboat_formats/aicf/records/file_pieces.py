@@ -68,20 +68,13 @@ class FilePiece:
     overlay: JsonObject | None = None
     about: FilePiece | None = None
 
-    @property
-    def is_memory(self) -> bool:
-        return self.made is not None
-
-    @property
-    def line(self) -> int:
-        return self.items[0].line if self.items else self.section.line
-
 
 def split_pieces(document: AicfDocument) -> list[FilePiece]:
     """Return all pieces of a file in order. Their spans cover the text."""
     found: list[FilePiece] = []
     for section in document.sections:
         for piece in _of_section(document, section):
+            # A memory without text is only markup between others.
             if piece.made is not None and not piece.made.text:
                 piece.made = None
             found.append(piece)
@@ -250,6 +243,7 @@ def _state(section: AicfSection) -> Iterator[FilePiece]:
             key,
         )
         return
+    # Keys of the session form one memory; all text up to the first keyed item belongs to it.
     own = {key: item for key, item in pairs.items() if scope_of(key, scope) in SESSION_SCOPES}
     made = memory_drafts.draft_state(own) if own else None
     items = section.items
@@ -337,12 +331,14 @@ def _verbatim(document: AicfDocument, section: AicfSection) -> FilePiece:
 
 def body_of(text: str, items: Sequence[AicfItem]) -> str:
     """Return the lines of a section without header, line numbers and surrounding blank lines."""
+    return "\n".join(line for item in trim_items(items) for line in lines_of(text, item))
+
+
+def trim_items(items: Sequence[AicfItem]) -> list[AicfItem]:
+    """Return the items of a section without header, and without surrounding ones that hold no content."""
     body = [item for item in items if item.kind not in (ItemKind.HEADER, ItemKind.END)]
-    while body and body[0].kind in NOTHING:
-        body = body[1:]
-    while body and body[-1].kind in NOTHING:
-        body = body[:-1]
-    return "\n".join(line for item in body for line in lines_of(text, item))
+    says = [place for place, item in enumerate(body) if item.kind not in NOTHING]
+    return body[says[0] : says[-1] + 1] if says else []
 
 
 def lines_of(text: str, item: AicfItem) -> list[str]:

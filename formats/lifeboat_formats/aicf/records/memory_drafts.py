@@ -152,6 +152,7 @@ def draft_insight(cells: Sequence[str]) -> MemoryDraft:
     """Draft a row of `@INSIGHTS`: text, category, priority, confidence. Files of 1.0 have text, reason and priority."""
     plain, named = split_named_cells(cells)
     text, *rest = plain or [""]
+    # Files of 1.0: the second cell is a reason, which has no field of its own.
     if len(rest) == 2:
         rest = ["", rest[1], ""]
     category, priority, confidence = [*rest, "", "", ""][:3]
@@ -179,30 +180,30 @@ def draft_decision(cells: Sequence[str]) -> MemoryDraft:
 
 def draft_insight_block(ident: str, pairs: Pairs) -> MemoryDraft:
     """Draft an `@INSIGHT:id` block with fields."""
-    named = {"memory_type": read_scalar(pairs, "memory_type"), "ident": ident}
-    about = {"category": read_scalar(pairs, "category"), "priority": read_scalar(pairs, "priority")}
     text = read_scalar(pairs, "text") or read_scalar(pairs, "content")
-    made = _inferred(aicf_mapping.INSIGHT, text, about, read_scalar(pairs, "confidence"), named)
-    return made._replace(event=normalize_time(read_scalar(pairs, "timestamp")))
+    return _inferred_block(aicf_mapping.INSIGHT, text, ("category", "priority"), ident, pairs)
 
 
 def draft_decision_block(ident: str, pairs: Pairs) -> MemoryDraft:
     """Draft a `@DECISION:id` block with fields."""
     text = read_scalar(pairs, "description") or read_scalar(pairs, "decision") or read_scalar(pairs, "content")
-    named = {"memory_type": read_scalar(pairs, "memory_type"), "ident": ident}
     whole = append_rationale(text, read_scalar(pairs, "rationale"))
-    made = _inferred(
-        aicf_mapping.DECISION, whole, {"impact": read_scalar(pairs, "impact")}, read_scalar(pairs, "confidence"), named
-    )
-    return made._replace(event=normalize_time(read_scalar(pairs, "timestamp")))
+    return _inferred_block(aicf_mapping.DECISION, whole, ("impact",), ident, pairs)
+
+
+def _inferred_block(kind: str, text: str, about: Sequence[str], ident: str, pairs: Pairs) -> MemoryDraft:
+    named = {"memory_type": read_scalar(pairs, "memory_type"), "ident": ident}
+    said = {name: read_scalar(pairs, name) for name in about}
+    event = normalize_time(read_scalar(pairs, "timestamp"))
+    return _inferred(kind, text, said, read_scalar(pairs, "confidence"), named, event)
 
 
 def draft_numbered_fields(kind: str, named: Mapping[str, str]) -> MemoryDraft:
     """Draft a decision or an insight of numbered fields: `decision_1=`, `rationale_1=`, `impact_1=`."""
     about = {name: named.get(name, "") for name in ("category", "priority", "impact")}
     text = append_rationale(named.get(kind, ""), named.get("rationale", "") or named.get("reason", ""))
-    made = _inferred(kind, text, about, named.get("confidence", ""), {})
-    return made._replace(event=normalize_time(named.get("timestamp", "") or named.get("date", "")))
+    event = normalize_time(named.get("timestamp", "") or named.get("date", ""))
+    return _inferred(kind, text, about, named.get("confidence", ""), {}, event)
 
 
 def draft_watched_topic(ident: str, text: str, time: str) -> MemoryDraft:
@@ -233,7 +234,14 @@ def split_named_cells(cells: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return plain, named
 
 
-def _inferred(kind: str, text: str, about: Mapping[str, str], confidence: str, named: Mapping[str, str]) -> MemoryDraft:
+def _inferred(
+    kind: str,
+    text: str,
+    about: Mapping[str, str],
+    confidence: str,
+    named: Mapping[str, str],
+    event: str | None = None,
+) -> MemoryDraft:
     memory_type = named.get("memory_type", "").strip().lower()
     fields: JsonObject = {
         "tags": [f"{name}:{value.strip()}" for name, value in about.items() if value.strip()] or None,
@@ -243,7 +251,7 @@ def _inferred(kind: str, text: str, about: Mapping[str, str], confidence: str, n
         fields["memory_type"] = memory_type
     named = {name: value for name, value in named.items() if name != "memory_type"}
     literal = {"confidence": confidence or None, **{name: value or None for name, value in {**about, **named}.items()}}
-    return MemoryDraft(kind, text, fields, literal)
+    return MemoryDraft(kind, text, fields, literal, event)
 
 
 def draft_consolidation(ident: str, pairs: Pairs) -> MemoryDraft:
@@ -419,8 +427,8 @@ def draft_xml_part(text: str, part: XmlPart) -> MemoryDraft:
     """Draft a part of an XML file."""
     if part.kind in (aicf_mapping.DECISION, aicf_mapping.INSIGHT):
         about = {"impact": ""} if part.kind == aicf_mapping.DECISION else {"category": "", "priority": ""}
-        made = _inferred(part.kind, append_rationale(text, part.rationale), about, "", {"ident": part.ident})
-        return made._replace(event=part.time)
+        text = append_rationale(text, part.rationale)
+        return _inferred(part.kind, text, about, "", {"ident": part.ident}, part.time)
     is_conversation = part.kind == aicf_mapping.CONVERSATION
     fields: JsonObject = {
         "tags": [f"topic:{part.topic}"] if part.topic else None,

@@ -12,8 +12,9 @@ from lifeboat_formats.aicf.aicf_mapping import DERIVED, ELABORATES
 from lifeboat_formats.aicf.records.file_pieces import ROWS, FilePiece
 from lifeboat_formats.aicf.records.memory_drafts import MemoryDraft, read_scalar
 from lifeboat_formats.aicf.syntax import cell_values
-from lifeboat_formats.aicf.syntax.aicf_times import creation_time_of, normalize_time
+from lifeboat_formats.aicf.syntax.aicf_times import START, normalize_time
 from lifeboat_formats.aicf.syntax.document_parts import AicfItem, AicfSection
+from lifeboat_formats.aicf.syntax.field_checks import parse_link
 
 MOST_LINKS = 100_000
 """Number of rows of @LINKS that become relations. Further rows stay in the file only."""
@@ -26,12 +27,9 @@ _FOLLOWING = {
 
 
 class LinkRow(NamedTuple):
-    """A row of @LINKS as written, and whether both ends are in the file."""
+    """A row of @LINKS, and whether both ends are in the file."""
 
     item: AicfItem
-    source: str
-    target: str
-    relation: str
     is_resolved: bool
 
 
@@ -58,10 +56,10 @@ def relate_pieces(pieces: Sequence[FilePiece]) -> FileRelations:
             _follow(piece, names)
     rows = _rows(pieces)
     links = [_linked(item, names) for item in rows[:MOST_LINKS]]
-    vectors = [_embedded(section, names) for section in _sections(pieces, "EMBEDDING")]
-    for piece in pieces:
-        if piece.section.name == "EMBEDDING":
-            piece.about = names.get(piece.section.ident)
+    embeddings = [piece for piece in pieces if piece.section.name == "EMBEDDING"]
+    vectors = [_embedded(piece.section, names) for piece in embeddings]
+    for piece in embeddings:
+        piece.about = names.get(piece.section.ident)
     return FileRelations(links, vectors, len(rows) - len(links))
 
 
@@ -106,28 +104,15 @@ def _rows(pieces: Sequence[FilePiece]) -> list[AicfItem]:
     return [item for item in found if item.kind in ROWS and item.raw.strip()]
 
 
-def _sections(pieces: Sequence[FilePiece], name: str) -> list[AicfSection]:
-    return [piece.section for piece in pieces if piece.section.name == name]
-
-
-def parse_link_ends(cells: Sequence[str]) -> tuple[str, str, str]:
-    """Return source, target and relation of `a->b|type`, or of `type|a|b` as one writer has it."""
-    first = cells[0]
-    if "->" in first:
-        source, _, target = first.partition("->")
-        return source.strip(), target.strip(), cells[1].strip() if len(cells) > 1 else "related_to"
-    relation, source, target, *_ = [*cells, "", "", ""]
-    return source.strip(), target.strip(), relation.strip()
-
-
 def _linked(item: AicfItem, names: dict[str, FilePiece]) -> LinkRow:
-    source, target, literal = parse_link_ends(item.values)
-    if source not in names or target not in names:
-        return LinkRow(item, source, target, literal, False)
-    piece = names[source]
-    _relate(piece, names[target], aicf_mapping.RELATIONS.get(literal.lower(), literal))
-    piece.own.setdefault("links", []).append([target, literal])
-    return LinkRow(item, source, target, literal, True)
+    link = parse_link(item)
+    if link is None or link.source not in names or link.target not in names:
+        return LinkRow(item, False)
+    piece = names[link.source]
+    literal = link.relation.strip() if len(item.cells) > 1 else "related_to"
+    _relate(piece, names[link.target], aicf_mapping.RELATIONS.get(literal.lower(), literal))
+    piece.own.setdefault("links", []).append([link.target, literal])
+    return LinkRow(item, True)
 
 
 def _embedded(section: AicfSection, names: dict[str, FilePiece]) -> EmbeddingSection:
@@ -157,7 +142,7 @@ def _embedding(model: str, numbers: Sequence[float], computed_at: str | None) ->
         "model": aicf_mapping.model_of(model),
         "dimensions": len(numbers),
         "vector": list(numbers),
-        "computed_at": creation_time_of(computed_at),
+        "computed_at": computed_at or START,
         "source": "runtime",
     }
 

@@ -9,7 +9,7 @@ from lifeboat_formats.aicf.syntax import cell_values
 
 _MILLISECONDS = re.compile(r"\.(\d{3})Z")
 START = "1970-01-01T00:00:00.000Z"
-"""The creation time of a memory whose time is unknown."""
+"""The creation time of a memory whose time is unknown. It is never now: repeated imports must not differ."""
 
 
 def normalize_time(literal: str) -> str | None:
@@ -21,12 +21,6 @@ def normalize_time(literal: str) -> str | None:
 def to_milliseconds(known: str | None) -> int:
     """Return a normalized time as milliseconds since 1970, 0 for None."""
     return 0 if known is None else times.to_milliseconds(known)
-
-
-def creation_time_of(known: str | None) -> str:
-    """Return the creation time of a record. An unknown time is the start of 1970, never now: repeated imports must not
-    differ."""
-    return known or START
 
 
 def format_time(known: str) -> str:

@@ -65,6 +65,7 @@ def unknown_escapes(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> int:
     if escaping is not Escaping.SPECIFIED or "\\" not in raw:
         return 0
     pairs: list[str] = _PAIR.findall(raw)
+    # Every backslash belongs to a pair, except a single one at the end.
     trailing = raw.count("\\") - len(pairs) - sum(second == "\\" for second in pairs)
     return sum(second not in _UNESCAPED for second in pairs) + trailing
 
@@ -88,13 +89,6 @@ def items_of_list(raw: str, escaping: Escaping = Escaping.SPECIFIED) -> list[str
     if len(cells) == 1:
         cells = [piece.strip() for piece in raw.split(",")]
     return [unescape_cell(cell, escaping) for cell in cells if cell]
-
-
-def strip_double_quotes(text: str) -> str:
-    """Return a text without one pair of surrounding double quotes."""
-    if len(text) >= 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1]:
-        return text[1:-1]
-    return text
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")

@@ -81,6 +81,7 @@ def survey_text(text: str) -> DialectSurvey:
         declared = _KEY_VERSION.search(padded)
     if declared is None and dialect is Dialect.SCHEMA_DATA:
         declared = _BARE_VERSION.search(padded)
+    # A declared version wins over the one that the dialect implies.
     version = declared.group(1) if declared else _UNDECLARED.get(dialect, UNDECLARED)
     return DialectSurvey(dialect, numbered, version, declared is not None, heads)
 
@@ -128,6 +129,7 @@ def _dialect(text: str, numbered: bool, names: set[str]) -> Dialect:
 def _numbered(text: str) -> Dialect:
     if not _LINE_WITHOUT_NUMBER.search(text):
         return Dialect.STREAM if "count=" in text and _COUNTS.search(text) else Dialect.SPECIFIED
+    # Numbers stand in front of headers only, so they count blocks.
     if len(_NUMBERED_HEADERS.findall(text)) == len(_NUMBERED_LINES.findall(text)):
         return Dialect.BLOCKS
     return Dialect.MIXED

@@ -109,6 +109,7 @@ def _beginnings(text: str, found: DialectSurvey) -> Iterator[tuple[HeaderLine, s
     current = ""
     for head in found.heads:
         following = text[head.rest : head.rest + 1]
+        # `@NAME\n...` is an escaped block, and `7|@NAME` in a file without numbers is a row of version 2.
         if following == "\\" or (head.is_numbered and not found.is_numbered):
             continue
         if following in (" ", "\t"):

@@ -188,12 +188,11 @@ def list_link_targets(document: AicfDocument) -> set[str]:
 
 
 class StatedLink(NamedTuple):
-    """A link as it is written: source, target, relation, and the remaining cells."""
+    """A link as it is written: source, target and relation."""
 
     source: str
     target: str
     relation: str
-    rest: tuple[str, ...] = ()
 
 
 def parse_link(item: AicfItem) -> StatedLink | None:
@@ -201,9 +200,9 @@ def parse_link(item: AicfItem) -> StatedLink | None:
     cells = item.values
     source, arrow, target = cells[0].partition("->")
     if arrow:
-        return StatedLink(source.strip(), target.strip(), cells[1] if len(cells) > 1 else "", tuple(cells[2:]))
+        return StatedLink(source.strip(), target.strip(), cells[1] if len(cells) > 1 else "")
     if len(cells) >= 3:
-        return StatedLink(cells[1].strip(), cells[2].strip(), cells[0], tuple(cells[3:]))
+        return StatedLink(cells[1].strip(), cells[2].strip(), cells[0])
     return None
 
 

@@ -61,7 +61,7 @@ def _bounded(remarks: list[Remark], strict: bool) -> Iterator[FormatFinding]:
 def _rules(document: AicfDocument) -> list[Rule]:
     rules: list[Rule] = [_encoding, _sizes, _version, _notices]
     if document.dialect in _LINED:
-        rules += [_numbers, _headers, _sections, _items, _required_sections, _fields, _links]
+        rules += [_numbers, _headers, _sections, _items, _required_sections, _fields, field_checks.check_links]
     return rules
 
 
@@ -189,10 +189,6 @@ def _required_sections(document: AicfDocument) -> Iterator[Remark]:
 def _fields(document: AicfDocument) -> Iterator[Remark]:
     for section in document.sections:
         yield from field_checks.check_section_fields(section, document.dialect)
-
-
-def _links(document: AicfDocument) -> Iterator[Remark]:
-    yield from field_checks.check_links(document)
 
 
 def _where(section: AicfSection, item: AicfItem) -> str:

@@ -64,6 +64,7 @@ def parse_header(data: str) -> ParsedLine | None:
         return ParsedLine(ItemKind.HEADER, name, end, end)
     if data[at] in ":|":
         return ParsedLine(ItemKind.HEADER, name, at + 1, end)
+    # A blank follows the name: a row, a declaration, or a sentence.
     value = at + _indent(data[at:])
     if name.upper() in ROW_NAMES and not _COUNT.match(data, value, end):
         return ParsedLine(ItemKind.ROW, name, value, len(data))

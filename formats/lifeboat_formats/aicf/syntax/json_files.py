@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 from lifeboat_formats.aicf.syntax.cell_values import Escaping
 from lifeboat_formats.aicf.syntax.document_parts import AicfItem, AicfSection, ItemKind
 from lifeboat_formats.aicf.syntax.numbered_lines import count_terminators
+from lifeboat_formats.interchange.text_edits import PositionedValue, collect_values, skip_blanks
 
 LISTS = ("messages", "conversations", "decisions", "insights", "code_changes", "todos")
 """The lists whose values become separate items."""
 _DEEPEST = 64
 """Deepest nesting of values."""
-_SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -41,7 +41,10 @@ def build_json_section(text: str, value: Any) -> AicfSection:
     items between. `value` is the result of `loads` for the text."""
     items: list[AicfItem] = []
     at = line = line_at = 0
-    for key, start, end, data in _places(text, value):
+    places = list[PositionedValue]()
+    if isinstance(value, dict | list):
+        collect_values(text, skip_blanks(text, 0), LISTS, places)
+    for data, start, end, key, _ in filter(lambda place: place.is_element, places):
         line, line_at = line + count_terminators(text[line_at:start], start - line_at), start
         if start > at:
             items.append(
@@ -60,42 +63,6 @@ def build_json_section(text: str, value: Any) -> AicfSection:
 
 def _line_of(items: list[AicfItem]) -> int:
     return items[-1].line + count_terminators(items[-1].raw, len(items[-1].raw)) if items else 1
-
-
-def _places(text: str, value: Any) -> list[tuple[str, int, int, Any]]:
-    start = _skip(text, 0)
-    if isinstance(value, list):
-        return _elements(text, start, "")[0]
-    found: list[tuple[str, int, int, Any]] = []
-    at = _skip(text, start + 1)
-    while isinstance(value, dict) and text[at] != "}":
-        key, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, _skip(text, at) + 1)
-        if key in LISTS and text[at] == "[":
-            elements, at = _elements(text, at, key)
-            found += elements
-        else:
-            _, at = _DECODER.raw_decode(text, at)
-        at = _skip(text, at)
-        at = _skip(text, at + 1) if text[at] == "," else at
-    return found
-
-
-def _elements(text: str, start: int, key: str) -> tuple[list[tuple[str, int, int, Any]], int]:
-    """Return the values of the list that begins at an offset, and the offset where the list ends."""
-    found = []
-    at = _skip(text, start + 1)
-    while text[at] != "]":
-        value, end = _DECODER.raw_decode(text, at)
-        found.append((key, at, end, value))
-        at = _skip(text, end)
-        at = _skip(text, at + 1) if text[at] == "," else at
-    return found, at + 1
-
-
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
 
 
 def _bound(value: Any) -> None:

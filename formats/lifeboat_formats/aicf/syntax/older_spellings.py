@@ -48,6 +48,7 @@ def split_numbered_fields(section: AicfSection) -> Iterator[NumberedFields | lis
     for item in section.items:
         begins = _NUMBERED.fullmatch(item.key) if item.kind is ItemKind.PAIR else None
         belongs = _OF_NUMBER.fullmatch(item.key) if item.kind is ItemKind.PAIR else None
+        # `rationale_1` directly after `decision_1` belongs to it.
         if begins is None and own and not between and belongs is not None and belongs["number"] == number:
             own.append(item)
             continue

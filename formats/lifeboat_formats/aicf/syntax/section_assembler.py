@@ -105,6 +105,7 @@ class SectionAssembler:
 
     def _append(self, line: LineOffsets, data: str, sort: ParsedLine) -> AicfItem:
         escaping = self._escaping
+        # Rows have cells in every dialect, so pipes and backslashes count even in free text.
         if sort.kind is ItemKind.ROW and escaping is Escaping.NONE:
             escaping = Escaping.LOOSE
         item = AicfItem(
@@ -136,6 +137,7 @@ class SectionAssembler:
             return
         opened = self._text.index(_TRIPLE, item.value_start) + len(_TRIPLE)
         closed = self._text.find(_TRIPLE, opened, line.data_end)
+        # Closed on its own line. It is a triple value only if nothing follows the quotes.
         if closed >= 0:
             if closed + len(_TRIPLE) == item.value_start + len(item.raw.rstrip()):
                 item.raw, item.is_triple = self._text[opened:closed], True
@@ -146,6 +148,7 @@ class SectionAssembler:
                 FormatNotice("triple_quotes_open", "Three quotes are never closed", f"line {item.line}")
             )
             return
+        # Collect the following lines without their numbers, up to the closing quotes.
         pieces = [self._text[opened : line.data_end]]
         for line in following:
             self._line += 1

@@ -101,6 +101,7 @@ def _elements(text: str) -> list[_XmlElement]:
                 opened.append(_XmlElement(name, tag.start(), tag.end(), attributes=tag["rest"]))
                 names[name] += 1
             continue
+        # A closing tag also ends the unclosed elements inside of its element.
         while names[name]:
             closed = opened.pop()
             names[closed.name] -= 1

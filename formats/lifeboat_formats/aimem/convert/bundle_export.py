@@ -10,8 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
 
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_alf.archive import archive_layout
@@ -22,18 +21,20 @@ from lifeboat_alf.memory import memory_records
 from lifeboat_alf.memory.effective_view import in_append_order
 from lifeboat_alf.memory.embeddings import StateVectors, has_inline
 from lifeboat_alf.memory.record_shapes import keep_fitting_fields
-from lifeboat_alf.states.agent_state import State
+from lifeboat_alf.states import entry_metas
+from lifeboat_alf.states.agent_state import Entry, State
 from lifeboat_formats.aimem import aimem_mapping
-from lifeboat_formats.aimem.convert import chunks, identity_texts, omitted_parts
-from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions, TextCleaner
+from lifeboat_formats.aimem.convert import chunks, identity_texts
+from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions
 from lifeboat_formats.aimem.convert.chunks import BundleNaming, RecordEdge
-from lifeboat_formats.aimem.convert.existing_memories import read_orphans
+from lifeboat_formats.aimem.convert.existing_memories import ORPHANS, read_orphans
 from lifeboat_formats.aimem.convert.long_memories import parts_of
 from lifeboat_formats.aimem.convert.memory_selection import MemorySelection, body_of, select_memories
 from lifeboat_formats.aimem.wire import checksum, float_vectors, instants, urn
 from lifeboat_formats.aimem.wire.bundle_checks import is_tenant
 from lifeboat_formats.aimem.wire.bundle_model import EXTENSION, FORMAT, SCOPES, SINCE, VERSION, BundleRefused, Envelope
 from lifeboat_formats.aimem.wire.bundle_writing import BundleWriter
+from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.contract import ConversionContext, FormatNotice
 from lifeboat_formats.interchange.errors import InterchangeError
 
@@ -107,21 +108,13 @@ def _checked(options: ProducerOptions, state: State, around: ConversionContext) 
         raise InterchangeError(
             "with the scope SINCE, since is a time in UTC", fix="--scope SINCE --since 2026-04-01T09:30:00Z"
         )
-    return _with(options, producer=producer, tenant_id=tenant_id)
+    since = options.since if options.scope == SINCE else None
+    return replace(options, since=since, producer=producer, tenant_id=tenant_id)
 
 
 def default_producer(agent_id: str) -> str:
     """Return the namespace of an installation without a name of its own."""
     return f"alf-{hashlib.sha256(agent_id.encode()).hexdigest()[:8]}"
-
-
-def _with(options: ProducerOptions, *, producer: str, tenant_id: str) -> ProducerOptions:
-    since = options.since if options.scope == SINCE else None
-    return ProducerOptions(
-        options.scope, since, options.embeddings, options.model, options.pure, options.include_history,
-        options.include_identity, options.preserve_ids, options.closure, tenant_id, producer, options.cleaner,
-        options.only,
-    )  # fmt: skip
 
 
 def _envelope(options: ProducerOptions, chosen: MemorySelection, around: ConversionContext, named: str) -> Envelope:
@@ -145,17 +138,8 @@ def _envelope(options: ProducerOptions, chosen: MemorySelection, around: Convers
 # Writing ------------------------------------------------------------------------------------------------------------
 
 
-class _RecordSink(Protocol):
-    """Receives the records of a bundle."""
-
-    def chunk(self, chunk: JsonObject) -> None: ...
-    def edge(self, edge: JsonObject) -> None: ...
-    def entity(self, entity: JsonObject) -> None: ...
-    def link(self, link: JsonObject) -> None: ...
-
-
 class _DiscardingSink:
-    """A sink that discards records, to find out what would be lost."""
+    """Discards the records that a `BundleWriter` would take, to find out what would be lost."""
 
     def chunk(self, chunk: JsonObject) -> None:
         return None
@@ -177,8 +161,8 @@ class _BundleProducer:
     state: State
     options: ProducerOptions
     chosen: MemorySelection
-    sink: _RecordSink
-    cleaner: TextCleaner | None
+    sink: BundleWriter | _DiscardingSink
+    cleaner: Cleaner | None
     fates: list[ItemFate] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     _naming: BundleNaming = field(init=False)
@@ -206,7 +190,7 @@ class _BundleProducer:
         if self.options.scope == "FULL":
             for entity in read_orphans(self.state):
                 self._orphan(entity)
-        self.fates += omitted_parts.list_omitted_parts(self.state, with_identity=self.options.include_identity)
+        self.fates += _omitted_parts(self.state, with_identity=self.options.include_identity)
 
     def figures(self) -> dict[str, int]:
         return {"edges_dropped": self.counts["edges_dropped"]} if self.counts["edges_dropped"] else {}
@@ -237,6 +221,7 @@ class _BundleProducer:
         if pure:
             chunk.pop(aimem_mapping.OURS, None)
         cleaned = self._cleaned_chunk(chunk)
+        # A vector of the uncleaned content would reveal it.
         embedding = self._embedding(record, line, pure=pure) if cleaned["content"] == chunk["content"] else None
         parts = self._parts(record, self._with_embedding(cleaned, embedding))
         for part in parts:
@@ -344,6 +329,7 @@ class _BundleProducer:
         seen: set[tuple[str, str, str]] = set()
         for edge in chunks.edges_of(record):
             other = self.chosen.end_of(edge.other)
+            # The other end is left out, or is an earlier version of this memory.
             if other is None or other == record["id"] != edge.other:
                 self._dropped(record, edge)
                 continue
@@ -452,3 +438,34 @@ def _without_literals(ours: JsonObject) -> JsonObject:
     ext = {name: value for name, value in (ours.get("ext") or {}).items() if not name.startswith(_LITERAL)}
     kept = {name: value for name, value in ours.items() if name != "ext"}
     return kept | ({"ext": ext} if ext else {})
+
+
+_KEPT = "a bundle holds memories only; it stays in the archive"
+
+
+def _omitted_parts(state: State, *, with_identity: bool) -> Iterator[ItemFate]:
+    """Yield a fate for each part of a state that no bundle holds: identity, principals, credentials and files. Raw
+    files whose memories have their own fates are skipped, and so is what an archive says about itself."""
+    for entry in state.entries():
+        fate = _part_fate(entry, with_identity=with_identity)
+        if fate is not None:
+            yield fate
+
+
+def _part_fate(entry: Entry, *, with_identity: bool) -> ItemFate | None:
+    path = entry.path
+    if path == archive_layout.IDENTITY:
+        if with_identity:
+            return ItemFate(
+                "identity", path, ItemOutcome.TRANSFORMED, "its texts are memories of type identity, no more"
+            )
+        return ItemFate("identity", path, ItemOutcome.OMITTED, "only with --include-identity")
+    if path == archive_layout.PRINCIPALS:
+        return ItemFate("principal", path, ItemOutcome.OMITTED, _KEPT)
+    if path == archive_layout.CREDENTIALS:
+        return ItemFate("credential", path, ItemOutcome.OMITTED, "credentials never leave in a bundle")
+    if path.startswith(archive_layout.ARTIFACTS):
+        return ItemFate("artifact", path, ItemOutcome.OMITTED, _KEPT)
+    if path.startswith(archive_layout.RAW) and not entry.meta.get(entry_metas.RECORDS) and path != ORPHANS:
+        return ItemFate("file", path, ItemOutcome.OMITTED, _KEPT) if entry_metas.is_file(entry.meta) else None
+    return None

@@ -20,23 +20,13 @@ from lifeboat_alf.memory import memory_records as alf_records
 from lifeboat_formats.aimem import aimem_mapping
 from lifeboat_formats.aimem.convert import chunk_records
 from lifeboat_formats.aimem.convert.bundle_options import ConsumerOptions, ExistingMemories, ImportPlan, StoredChunk
-from lifeboat_formats.aimem.convert.existing_memories import ORPHANS, NoMemories, StateMemories, index_state
+from lifeboat_formats.aimem.convert.existing_memories import ORPHANS
 from lifeboat_formats.aimem.convert.link_index import LinkIndex
 from lifeboat_formats.aimem.wire import instants, urn
 from lifeboat_formats.aimem.wire.bundle_model import AimemBundle, is_dna
 from lifeboat_formats.aimem.wire.checksum import hash_content
 from lifeboat_formats.interchange import change_marks
 from lifeboat_formats.interchange.contract import FormatNotice
-
-__all__ = [
-    "BundleImport",
-    "ConsumerOptions",
-    "ExistingMemories",
-    "ImportPlan",
-    "StoredChunk",
-    "index_state",
-    "plan_import",
-]
 
 _SECOND = 10**9
 _LISTED = 10_000
@@ -81,7 +71,7 @@ class BundleImport:
 
     def inserts(self) -> Iterator[JsonObject]:
         """Yield the new records without `agent_id`, in the order of their chunks."""
-        origin = chunk_records.BundleOrigin.of_bundle(self.bundle, self.file)
+        origin = chunk_records.BundleOrigin.of(self.bundle, self.file)
         self.fates.extend(self.bundle.rejected)
         for part in self.bundle.chunks:
             chunk = self.links.joined(part)
@@ -124,6 +114,7 @@ class BundleImport:
     ) -> JsonObject | None:
         name = chunk["id"]
         record_id = self.links.record_id(name) or chunk_records.id_of(chunk, self.options.namespace)
+        # A deleted memory returns under a new id, because its old id is deleted for good.
         if gone is not None:
             again = f"aimem\0{name}\0{gone.record_id}"
             record_id = ids.derive_id(instants.parse_milliseconds(chunk["created_at"]), again)
@@ -144,8 +135,10 @@ class BundleImport:
         """Return why a chunk must not change the stored one, or "" if it changes nothing or may change it."""
         is_same, is_alike = _hash(chunk) == stored.chunk["content_hash"], _fields(chunk) == _fields(stored.chunk)
         passed = _nanoseconds(chunk) - _nanoseconds(stored.chunk)
+        # An earlier version of the memory is already part of its history.
         if passed <= 0 and _hash(chunk) in stored.versions:
             return ""
+        # Equal contents within a second are the same chunk: some systems truncate fractions.
         if is_same and (abs(passed) < _SECOND or passed < 0):
             return "" if is_alike or passed <= -_SECOND else FIELDS
         if passed == 0:
@@ -322,14 +315,8 @@ def plan_import(existing: ExistingMemories, bundle: AimemBundle, options: Consum
         made = ImportPlan(inserts, list(importing.updates.items()), summary=importing.summary())
         made.fates, made.notices = importing.fates, importing.notices()
     if orphans:
-        known = list(existing.orphans()) if isinstance(existing, StateMemories) else []
-        made.entries = {ORPHANS: encode_entities([*known, *orphans])}
+        made.entries = {ORPHANS: encode_entities([*existing.orphans(), *orphans])}
     return made
-
-
-def assume_no_memories() -> ExistingMemories:
-    """Return an `ExistingMemories` without memories."""
-    return NoMemories()
 
 
 def encode_entities(entities: list[JsonObject]) -> bytes:

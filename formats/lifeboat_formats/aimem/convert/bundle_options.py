@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.contract import FormatNotice
-
-
-class TextCleaner(Protocol):
-    """The part of `interchange.cleaning.Cleaner` that an export needs."""
-
-    @property
-    def redacts(self) -> bool: ...
-
-    def clean(self, text: str, *, where: str = "") -> str: ...
-
-    def clean_value(self, value: Any, *, where: str = "") -> Any: ...
-
-    def figures(self) -> dict[str, int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +31,7 @@ class ProducerOptions:
     closure: bool = False
     tenant_id: str = ""
     producer: str = ""
-    cleaner: TextCleaner | None = None
+    cleaner: Cleaner | None = None
     only: frozenset[str] | None = None
 
 
@@ -76,22 +63,33 @@ class StoredChunk:
     versions: frozenset[str] = frozenset()
 
 
-class ExistingMemories(Protocol):
-    """Existing memories, looked up by their names in a bundle."""
+class ExistingMemories:
+    """Existing memories, looked up by their names in a bundle. This class has none; `StateMemories` has those of a
+    state."""
 
-    def find(self, urn: str) -> StoredChunk | None: ...
+    def find(self, name: str) -> StoredChunk | None:
+        """Return the memory with a name, including deleted ones."""
+        return None
 
-    def has_edge(self, source: str, target: str, edge_type: str) -> bool: ...
+    def has_edge(self, source: str, target: str, edge_type: str) -> bool:
+        return False
 
-    def has_entity(self, urn: str) -> bool: ...
+    def has_entity(self, name: str) -> bool:
+        return False
 
-    def has_link(self, chunk: str, entity: str) -> bool: ...
+    def has_link(self, chunk: str, entity: str) -> bool:
+        return False
 
-    def is_erased(self, urn: str) -> bool: ...
+    def is_erased(self, name: str) -> bool:
+        return False
 
     def is_other_tenant(self, producer: str, tenant_id: str) -> bool:
         """Return whether memories of a producer exist, but none of this tenant."""
-        ...
+        return False
+
+    def orphans(self) -> Iterable[JsonObject]:
+        """Return the entities that no memory names."""
+        return ()
 
 
 @dataclass(slots=True)

@@ -15,11 +15,12 @@ import msgspec
 
 from lifeboat_alf.archive import document_types
 from lifeboat_alf.common import ids, times
+from lifeboat_alf.common.json_shapes import as_object, texts_in
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
 from lifeboat_formats.aimem import aimem_mapping
 from lifeboat_formats.aimem.wire import float_vectors, instants, urn
-from lifeboat_formats.aimem.wire.bundle_model import KIND, AimemBundle, Envelope
+from lifeboat_formats.aimem.wire.bundle_model import KIND, AimemBundle
 from lifeboat_formats.interchange import change_marks
 
 RUNTIME = "aimem"
@@ -60,19 +61,10 @@ class BundleOrigin:
     file: str = ""
 
     @classmethod
-    def of(cls, envelope: Envelope, file: str = "") -> BundleOrigin:
-        return cls(
-            envelope.producer,
-            envelope.tenant_id,
-            envelope.exported_at,
-            envelope.embedding_model or "",
-            envelope.embedding_dim or 0,
-            file,
-        )
-
-    @classmethod
-    def of_bundle(cls, bundle: AimemBundle, file: str = "") -> BundleOrigin:
-        return cls.of(bundle.envelope, file)
+    def of(cls, bundle: AimemBundle, file: str = "") -> BundleOrigin:
+        said = bundle.envelope
+        model, dimensions = said.embedding_model or "", said.embedding_dim or 0
+        return cls(said.producer, said.tenant_id, said.exported_at, model, dimensions, file)
 
 
 # Ids ----------------------------------------------------------------------------------------------------------------
@@ -143,8 +135,7 @@ def unknown_of(item: JsonObject, known: Iterable[str]) -> JsonObject:
 
 
 def _embedding(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
-    told = _ours(chunk).get("embedding")
-    own = told if isinstance(told, dict) else {}
+    own = as_object(_ours(chunk).get("embedding"))
     made = {
         "model": aimem_mapping.model_of(origin.embedding_model),
         "dimensions": origin.embedding_dim,
@@ -165,8 +156,7 @@ def _embedding(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
 
 
 def _ours(item: JsonObject) -> JsonObject:
-    found = item.get(aimem_mapping.OURS)
-    return found if isinstance(found, dict) else {}
+    return as_object(item.get(aimem_mapping.OURS))
 
 
 def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
@@ -179,6 +169,7 @@ def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
     made = {name: value for name, value in made.items() if value is not None}
     if not _is_record(made) or memory_records.is_deleted(made):  # no bundle holds deleted memories
         return base
+    # Type or tags were changed in the bundle, so `x_alf` is outdated for these fields.
     if aimem_mapping.type_of(made) != chunk["memory_type"] or tags_of(made) != sorted(set(chunk.get("tags") or [])):
         for name in ("memory_type", "category", "tags", "status"):
             made.pop(name, None)
@@ -215,9 +206,7 @@ def _is_time(value: object) -> bool:
 
 def tags_of(record: JsonObject) -> list[str]:
     """Return the sorted tags of a record in a bundle: lower-case, unique, neither empty nor too long."""
-    tags = record.get("tags")
-    texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-    found = {tag.lower() if tag.isascii() else tag for tag in texts}
+    found = {tag.lower() if tag.isascii() else tag for tag in texts_in(record.get("tags"))}
     if memory_records.reads_as("memory_type", str(record.get("memory_type", ""))) == "summary":
         found.add(aimem_mapping.TYPE_TAG + "summary")
     if memory_records.status_of(record) in _TAGGED_STATUS:
@@ -265,17 +254,14 @@ _INLINE = frozenset({"name", "type", aimem_mapping.NAME})
 
 def entity_of(entity: JsonObject, link: Mapping[str, Any]) -> JsonObject:
     """Return an entity and its link as an element of `entities`."""
-    told = link.get(aimem_mapping.OURS)
-    own = told if isinstance(told, dict) else {}
+    own = as_object(link.get(aimem_mapping.OURS))
     entity_type = aimem_mapping.entity_type_of(entity["kind"])
     if isinstance(own.get("type"), str) and aimem_mapping.kind_of(own["type"]) == entity["kind"]:
         entity_type = own["type"]
     made: JsonObject = {"name": entity["name"], "type": entity_type}
     if isinstance(own.get("role"), str):
         made["role"] = own["role"]
-    ext = own.get("ext")
-    if isinstance(ext, dict):
-        made |= {name: value for name, value in ext.items() if name not in _INLINE}
+    made |= {name: value for name, value in as_object(own.get("ext")).items() if name not in _INLINE}
     said: JsonObject = {name: entity[name] for name in ENTITY}
     unknown = unknown_of(entity, ENTITY)
     said |= {"unknown": unknown} if unknown else {}

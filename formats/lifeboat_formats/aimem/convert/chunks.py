@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lifeboat_alf.common import ids, times
-from lifeboat_alf.common.json_shapes import as_list
+from lifeboat_alf.common.json_shapes import as_list, as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records as alf_records
 from lifeboat_formats.aimem import aimem_mapping
@@ -79,14 +79,12 @@ class LinkedEntity(NamedTuple):
 
 def bundle_literal_of(item: JsonObject) -> JsonObject:
     """Return what a bundle stated about a record, a relation or an entity; {} if it came from none."""
-    found = item.get(aimem_mapping.NAME)
-    return found if isinstance(found, dict) else {}
+    return as_object(item.get(aimem_mapping.NAME))
 
 
 def _unknown(said: JsonObject, known: tuple[str, ...]) -> JsonObject:
     """Return members from a bundle that are unknown here."""
-    found = said.get("unknown")
-    return chunk_records.unknown_of(found, known) if isinstance(found, dict) else {}
+    return chunk_records.unknown_of(as_object(said.get("unknown")), known)
 
 
 # Chunks -------------------------------------------------------------------------------------------------------------
@@ -108,6 +106,7 @@ def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False
         chunk["is_pinned"] = pinned
     chunk["created_at"] = creation_time_of(record)
     tags = tags_of(record)
+    # A bundle without tags stays without them.
     if tags or not said or "tags" in said:
         chunk["tags"] = tags
     chunk |= _unknown(said, chunk_records.CHUNK)
@@ -194,6 +193,7 @@ def _edge(related: JsonObject, moment: str) -> RecordEdge:
     said, relation = bundle_literal_of(related), related["relation"]
     known = said.get("edge_type")
     is_known = aimem_mapping.is_word(known, EDGE_TYPES) and aimem_mapping.relation_of(str(known)) == relation
+    # `caused_by` has no edge type: it is a causal edge in the reverse direction.
     swapped = relation == aimem_mapping.CAUSED_BY and not is_known
     edge_type = str(known) if is_known else "causal" if swapped else aimem_mapping.edge_type_of(relation)
     edge: JsonObject = {

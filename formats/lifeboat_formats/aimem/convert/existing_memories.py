@@ -25,28 +25,6 @@ _MOST_NAMESPACES = 4
 """Number of namespaces that are searched. A bundle may use any number, and each costs a pass over the memories."""
 
 
-class NoMemories:
-    """An `ExistingMemories` without memories."""
-
-    def find(self, name: str) -> StoredChunk | None:
-        return None
-
-    def has_edge(self, source: str, target: str, edge_type: str) -> bool:
-        return False
-
-    def has_entity(self, name: str) -> bool:
-        return False
-
-    def has_link(self, chunk: str, entity: str) -> bool:
-        return False
-
-    def is_erased(self, name: str) -> bool:
-        return False
-
-    def is_other_tenant(self, producer: str, tenant_id: str) -> bool:
-        return False
-
-
 class _ImportedNames(NamedTuple):
     """Current records that came in bundles, by their names there, and digests of producers and of tenants with their
     producer."""
@@ -55,7 +33,7 @@ class _ImportedNames(NamedTuple):
     tenants: set[bytes]
 
 
-class StateMemories:
+class StateMemories(ExistingMemories):
     """The memories of a state, found by the name that a bundle gave them and by their id under any namespace. A
     superseded record counts as its successor."""
 
@@ -69,7 +47,6 @@ class StateMemories:
         self._identity: dict[BundleNaming, dict[str, JsonObject]] = {}
 
     def find(self, name: str) -> StoredChunk | None:
-        """Return the memory with a name, including deleted ones."""
         found = self._record(name)
         if found is None:
             return self._identity_text(name)
@@ -190,6 +167,7 @@ class StateMemories:
                     (gone if memory_records.is_deleted(body) else found).setdefault(said, record.id)
                 if producer and own.get("tenant_id"):
                     tenants |= {_print_of(producer), _print_of(producer, str(own["tenant_id"]))}
+        # Memories that are not deleted take precedence.
         return _ImportedNames({**gone, **found}, tenants)
 
     def _entities(self, naming: BundleNaming | None) -> set[str]:

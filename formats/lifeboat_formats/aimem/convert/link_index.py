@@ -167,6 +167,7 @@ class LinkIndex:
             self._base.execute("insert or ignore into part values (?, ?, ?, ?)", piece)
         record_id, moment = chunk_records.id_of(chunk, self._own), instants.parse_milliseconds(chunk["created_at"])
         derived = ids.derive_id(moment, f"aimem\0{name}")
+        # An id that follows from the name is certain. Any other one is a claim, which is settled later.
         row = (name, derived, None, moment) if record_id == derived else (name, None, record_id, moment)
         self._base.execute("insert into chunk (urn, record, claim, moment) values (?, ?, ?, ?)", row)
 
@@ -225,6 +226,7 @@ class LinkIndex:
 
     def _take_edge(self, edge: JsonObject, number: int) -> None:
         source, target = self.whole_of(edge["source_id"]), self.whole_of(edge["target_id"])
+        # Both ends are parts of the same memory: the edge only joins them.
         if edge["edge_type"] == aimem_mapping.PART_OF and source == target != edge["source_id"]:
             self.joining_edges.append(edge)
             return

@@ -23,6 +23,7 @@ def parts_of(chunk: JsonObject, *, pure: bool, at_most: int | None = None) -> li
     shared = {name: value for name, value in chunk.items() if name not in ("embedding", aimem_mapping.OURS)}
     made = []
     for number, piece in enumerate(pieces, start=1):
+        # Only the first part keeps the embedding and `x_alf`.
         part = dict(chunk) if number == 1 else dict(shared)
         part |= {"id": f"{chunk['id']}.p{number}", "content": piece, "content_hash": checksum.hash_content(piece)}
         if not pure:

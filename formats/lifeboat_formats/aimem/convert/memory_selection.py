@@ -66,6 +66,7 @@ def select_memories(state: State, options: ProducerOptions) -> MemorySelection:
             _include(chosen, body)
         elif why:
             left[record.id] = why
+        # Edges of left-out memories are kept too: the closure may include these memories later.
         if follows and _RELATED in record.line:
             edges[record.id] = [edge.other for edge in chunks.edges_of(body)]
     if follows:

@@ -50,8 +50,10 @@ class BundleRefused(SourceRefused):
 
     fix = "export the bundle again where it came from"
 
-    def __init__(self, message: str, *, format_code: str, status: int = WRONG, where: str = "") -> None:
-        super().__init__(f"{where}: {message}" if where else message, format_code=format_code, where=where)
+    def __init__(
+        self, message: str, *, format_code: str, status: int = WRONG, where: str = "", fix: str | None = None
+    ) -> None:
+        super().__init__(f"{where}: {message}" if where else message, format_code=format_code, where=where, fix=fix)
         self.detail = message
         self.status = status
 

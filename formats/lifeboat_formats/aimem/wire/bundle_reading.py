@@ -6,7 +6,6 @@ held in memory once; a stream waits in temporary files for its checksum.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -90,19 +89,9 @@ def parse_bundle(
     return _ReadingRules(limits, own_namespace, salvages).checked(bundle, NamesInMemory)
 
 
-def canonical_bundle_pieces(bundle: AimemBundle | bytes) -> Iterator[bytes]:
-    """Yield the bytes that checksum and signature cover: RFC 8785 without the checksum. `bundle` is one that was read,
-    or an unchecked document. Raises BundleRefused."""
-    if isinstance(bundle, bytes):
-        return iter((_canonical_document(bundle),))
+def canonical_bundle_pieces(bundle: AimemBundle) -> Iterator[bytes]:
+    """Yield the bytes that checksum and signature cover: RFC 8785 without the checksum. Raises BundleRefused."""
     return canonical_pieces(bundle.head, {name: _pieces(bundle.array(name), name) for name in bundle.present})
-
-
-def _canonical_document(data: bytes) -> bytes:
-    found = strict_json.parse_json(data)
-    if not isinstance(found, dict):
-        raise BundleRefused("a bundle is a JSON object", format_code="not_object")
-    return strict_json.canonical_json({name: value for name, value in found.items() if name != "checksum"})
 
 
 def _pieces(records: BundleRecords, array: str) -> Iterator[bytes]:
@@ -213,8 +202,3 @@ def _ends_early(line: bytes, problem: BundleRefused) -> bool:
 def _cut_short(where: str) -> BundleRefused:
     message = "the stream ends in the middle of it"
     return BundleRefused(message, format_code="checksum_mismatch", status=words.STALE, where=where)
-
-
-def open_bundle_bytes(data: bytes, *, limits: BundleLimits = LIMITS) -> AbstractContextManager[AimemBundle]:
-    """Open a bundle in memory, as `open_bundle` does."""
-    return open_bundle(io.BytesIO(data), limits=limits)

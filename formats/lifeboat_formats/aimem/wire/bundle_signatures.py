@@ -279,11 +279,11 @@ def _signing_key(key: PublicKey, identity: WriterIdentity) -> Any:
     """Return a key for cwt that lets the identity sign, so that the secret key stays where it is."""
     from cwt.cose_key_interface import COSEKeyInterface
 
-    class Asking(COSEKeyInterface):
+    class IdentityKey(COSEKeyInterface):
         def sign(self, msg: bytes) -> bytes:
             return bytes(identity.sign(msg))
 
-    return Asking({_KTY: _OKP, _KID: key.kid, _ALG: EDDSA, 4: [1]})
+    return IdentityKey({_KTY: _OKP, _KID: key.kid, _ALG: EDDSA, 4: [1]})
 
 
 def _libraries() -> tuple[Any, Any]:

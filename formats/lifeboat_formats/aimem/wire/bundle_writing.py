@@ -15,12 +15,11 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aimem.wire import bundle_checks, strict_json
 from lifeboat_formats.aimem.wire import bundle_model as words
-from lifeboat_formats.aimem.wire.bundle_model import ARRAYS, KIND, KINDS, LIMITS, BundleLimits, BundleRefused, Envelope
+from lifeboat_formats.aimem.wire.bundle_model import ARRAYS, KIND, KINDS, LIMITS, BundleLimits, Envelope
 from lifeboat_formats.aimem.wire.checksum import canonical_pieces, digest_pieces, hash_content
 from lifeboat_formats.aimem.wire.spools import NamesOnDisk, RecordSpool
 from lifeboat_formats.interchange.contract import FormatNotice
 
-Dangling = Callable[[str, JsonObject], None]
 _DECIMALS = 6
 _SMALLEST = 1e-4
 _STREAM_ORDER = (words.CHUNKS, words.ENTITIES, words.EDGES, words.LINKS)
@@ -39,10 +38,9 @@ class BundleWriter:
     """A bundle being written. A context manager; its temporary files, in `folder`, are removed at the end.
 
     Records of all kinds can be added in any order. Then the bundle can be written repeatedly, and nothing can be added
-    any more. `dangling` gets edges and links whose ends are missing, with the name of their array, and they are left
-    out; without it they are refused. `own_namespace` refuses names of other producers. `envelope` needs its model and
-    dimensions before the first chunk with an embedding; its checksum is set by the first writing. Every method raises
-    BundleRefused for what a reader would refuse.
+    any more. `own_namespace` refuses names of other producers. `envelope` needs its model and dimensions before the
+    first chunk with an embedding; its checksum is set by the first writing. Every method raises BundleRefused for what
+    a reader would refuse, also for an edge or a link whose end is missing.
     """
 
     def __init__(
@@ -50,18 +48,15 @@ class BundleWriter:
         envelope: Envelope,
         folder: Path | None = None,
         *,
-        dangling: Dangling | None = None,
         own_namespace: bool = True,
         limits: BundleLimits = LIMITS,
     ) -> None:
         bundle_checks.check_envelope(envelope.members(), [])
         self.envelope = envelope
-        self._folder = folder
-        self._dangling = dangling
         self._limits = limits
         self._stack = ExitStack()
         try:
-            self._spools = {name: self._spool() for name in ARRAYS}
+            self._spools = {name: self._stack.enter_context(RecordSpool(folder)) for name in ARRAYS}
             chunks, entities = (self._stack.enter_context(NamesOnDisk()) for _ in range(2))
             self._check = bundle_checks.RecordCheck(envelope, chunks, entities, limits, own_namespace)
         except BaseException:
@@ -91,16 +86,8 @@ class BundleWriter:
         self._check.link(link, len(self._spools[words.LINKS]))
         self._add(words.LINKS, link)
 
-    def has_chunk(self, name: str) -> bool:
-        """Return whether a chunk with this id was added."""
-        return name in self._check.chunk_ids
-
-    def has_entity(self, name: str) -> bool:
-        """Return whether an entity with this id was added."""
-        return name in self._check.entity_ids
-
     def counts(self) -> dict[str, int]:
-        """Return the number of records of each array, without dangling ones."""
+        """Return the number of records of each array."""
         self.finish()
         return {name: len(spool) for name, spool in self._spools.items()}
 
@@ -111,8 +98,8 @@ class BundleWriter:
     def finish(self) -> str:
         """Finish the bundle and return its checksum. Nothing can be added afterwards."""
         if not self._is_whole:
-            self._settle(words.EDGES, self._check.edge_ends)
-            self._settle(words.LINKS, self._check.link_ends)
+            self._check_ends(words.EDGES, self._check.edge_ends)
+            self._check_ends(words.LINKS, self._check.link_ends)
             self._is_whole = True
             self.envelope.checksum = digest_pieces(self._canonical())
         return self.envelope.checksum
@@ -153,9 +140,6 @@ class BundleWriter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _spool(self) -> RecordSpool:
-        return self._stack.enter_context(RecordSpool(self._folder))
-
     def _add(self, array: str, record: JsonObject) -> None:
         if self._is_whole:
             raise ValueError("the bundle was finished already")
@@ -165,21 +149,9 @@ class BundleWriter:
         bundle_checks.check_record_count(array, len(spool) + 1, self._limits)
         spool.append(strict_json.canonical_json(record, where=f"{array}[{len(spool)}]"))
 
-    def _settle(self, array: str, check: Callable[[JsonObject, int], None]) -> None:
-        """Drop records whose ends are missing."""
-        kept = self._spool()
-        for index, piece in enumerate(self._spools[array].pieces()):
-            record = json_codec.decode_json(piece)
-            try:
-                check(record, index)
-            except BundleRefused:
-                if self._dangling is None:
-                    raise
-                self._dangling(array, record)
-            else:
-                kept.append(piece)
-        self._spools[array].close()
-        self._spools[array] = kept
+    def _check_ends(self, array: str, check: Callable[[JsonObject, int], None]) -> None:
+        for index, record in enumerate(self._spools[array]):
+            check(record, index)
 
     def _canonical(self) -> Iterator[bytes]:
         arrays = {name: spool.pieces() for name, spool in self._spools.items()}

@@ -29,7 +29,7 @@ class SealedTemporaryFile(io.RawIOBase):
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__()
-        self._file: io.FileIO = tempfile.TemporaryFile(prefix="lifeboat-", dir=folder, buffering=0)  # noqa: SIM115 (closed with this object)
+        self._file = tempfile.TemporaryFile(prefix="lifeboat-", dir=folder)  # noqa: SIM115 (closed with this object)
         self._key = nacl.utils.random(nacl.bindings.crypto_aead_xchacha20poly1305_ietf_KEYBYTES)
         self._waiting = bytearray()
         self._blocks = 0
@@ -94,13 +94,14 @@ class SealedTemporaryFile(io.RawIOBase):
         nonce = self._blocks.to_bytes(_NONCE, "little")
         sealed = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_encrypt(block, None, nonce, self._key)
         self._file.seek(self._blocks * _SEALED)
-        _write_all(self._file, sealed)
+        self._file.write(sealed)
+        self._file.flush()  # a full disk is an error of this write
         self._blocks += 1
 
     def _opened(self, number: int) -> bytes:
         if self._last[0] != number:
             self._file.seek(number * _SEALED)
-            sealed = _read_all(self._file, _SEALED)
+            sealed = self._file.read(_SEALED)
             nonce = number.to_bytes(_NONCE, "little")
             opened = nacl.bindings.crypto_aead_xchacha20poly1305_ietf_decrypt(sealed, None, nonce, self._key)
             self._last = (number, opened)
@@ -109,17 +110,3 @@ class SealedTemporaryFile(io.RawIOBase):
     def _check(self) -> None:
         if self.closed:
             raise ValueError("the file is closed")
-
-
-def _write_all(file: io.FileIO, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[file.write(view) :]
-
-
-def _read_all(file: io.FileIO, size: int) -> bytes:
-    parts: list[bytes] = []
-    while size > 0 and (part := file.read(size)):
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

@@ -58,6 +58,7 @@ def _is_plain(value: Any) -> bool:
         return True
     if kind is int:
         return bool(-_LARGEST <= value <= _LARGEST)
+    # Integral floats are excluded: RFC 8785 writes 1.0 as 1.
     if kind is float:
         return bool(_SMALLEST_PLAIN <= abs(value) < _LARGEST_PLAIN and not value.is_integer())
     if kind is list:

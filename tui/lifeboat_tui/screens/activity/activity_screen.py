@@ -162,7 +162,7 @@ for somebody who helps you.
 
     # New entries ------------------------------------------------------------------------------------------------
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         kind = event.get("event")
         is_end = kind == "job" and event.get("state") in ("done", "failed")
         if not (is_end or kind in _NEWS[self._source]):

@@ -9,7 +9,7 @@ import msgspec
 from textual.content import Content
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import LifeboatError, list_codes
 from lifeboat_core.documents.log_documents import Entry
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_tui.cell_text import format_local_day, format_local_time, format_pair, make_plain
@@ -175,16 +175,10 @@ def describe_event(one: JsonObject, names: dict[str, str]) -> Iterator[Content]:
 
 def find_cause_and_fix(code: str) -> tuple[str, str]:
     """Return the meaning of an error code and what helps."""
-    known = next((each for each in _errors(LifeboatError) if each.code == code and each is not LifeboatError), None)
+    known = next((each for each in list_codes() if each.code == code and each is not LifeboatError), None)
     cause = code.replace("_", " ") if known is None else known.title
     helps = (known.fix if known is not None else None) or "8 opens the doctor, which looks into it"
     return cause, helps
-
-
-def _errors(kind: type[LifeboatError]) -> Iterator[type[LifeboatError]]:
-    yield kind
-    for child in kind.__subclasses__():
-        yield from _errors(child)
 
 
 def _value(value: object, names: dict[str, str]) -> str:

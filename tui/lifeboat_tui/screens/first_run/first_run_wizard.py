@@ -92,10 +92,6 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
     CSS: ClassVar[str] = """
     FirstRunWizard #steps { height: 1; }
     FirstRunWizard #page { height: 1fr; padding-top: 1; }
-    FirstRunWizard #running { display: none; }
-    FirstRunWizard.-working #running { display: block; }
-    FirstRunWizard #buttons { height: 1; align-horizontal: right; }
-    FirstRunWizard #buttons Button { margin-left: 2; }
     """
 
     def __init__(self) -> None:
@@ -211,7 +207,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
             await self._begin(RETURN if row is not None and row.key == "return" else PROTECT)
         elif not self._is_loaded:  # the page is still loading: ignore consent to what the user cannot see yet
             await self._carry_out(self.load())
-        elif await self._carry_out(self._page.go_on(self._tell)):
+        elif await self._carry_out(self._page.go_on(self.show_progress)):
             await self._onwards()
 
     async def _carry_out(self, doing: object) -> bool:
@@ -240,13 +236,9 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
         self._page.disabled = at_work
         self._say_buttons()
         if at_work:
-            self.query_one(ProgressDisplay).tell(CommandProgress("..."))
+            self.show_progress(CommandProgress("..."))
         else:
             self._page.focus_first()
-
-    def _tell(self, progress: CommandProgress) -> None:
-        if self.is_mounted:
-            self.query_one(ProgressDisplay).tell(progress)
 
     async def _onwards(self) -> None:
         if self._at + 1 < len(self._way):

@@ -172,7 +172,7 @@ class FirstRunRestorePage(FirstRunPage):
         except LifeboatError as error:
             if error.code != "moved_elsewhere":
                 raise
-            machine = await self._taken_over(error)
+            machine = await self._ask_takeover(error)
             done = await self.fetch(Done, *words, "--take-over", machine, tell=tell)
         self._done = done
         self.YES, self.NEEDED = "Go on", False
@@ -180,7 +180,7 @@ class FirstRunRestorePage(FirstRunPage):
         self.first_run.lifeboat.ask_status()
         return False
 
-    async def _taken_over(self, error: LifeboatError) -> str:
+    async def _ask_takeover(self, error: LifeboatError) -> str:
         """Ask for the name of the machine that wrote last, to confirm that this one takes over. Raises the error if the
         user declines."""
         agent = self.known.agent

@@ -115,7 +115,7 @@ words are shown only when you type that you want to see them, and go by themselv
         self._status = await self.fetch(KeyStatus, "keys", "status")
         self._show()
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         if event.get("event") == "tick":
             self._show()
         elif event.get("event") in ("agent", "gone", "notice"):
@@ -327,7 +327,7 @@ words are shown only when you type that you want to see them, and go by themselv
         """Ask for the details, explain the effect, have the phrase typed, rotate the key, and show what remains to
         do."""
         assert self._status is not None and self._status.key_id is not None
-        given = await self._given(kind)
+        given = await self._ask_new_words(kind)
         if given is None:
             return
         words_to, secret = given
@@ -350,7 +350,7 @@ words are shown only when you type that you want to see them, and go by themselv
             self.lifeboat.ask_status()
             await self.answer(OutcomeScreen("Your key was replaced", [*describe_rotation(done), *said.notes]))
 
-    async def _given(self, kind: str) -> tuple[str, str] | None:
+    async def _ask_new_words(self, kind: str) -> tuple[str, str] | None:
         """Ask for the file for the new words, or for the words themselves as a line for standard input. Returns None if
         the user cancels."""
         if kind != FOLLOW:

@@ -130,7 +130,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
             self._show()
             self.follow_cursor()
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         kind = event.get("event")
         if kind == "capture" and event.get("agent") == self.agent_id:
             self.reload()
@@ -316,7 +316,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         return self.chosen is not None and self.chosen.pinned
 
     @property
-    def wrote(self) -> int | None:
+    def writing_sequence(self) -> int | None:
         shown = self._read.get(self.memory_id or "")
         return None if shown is None else shown.about.first_sequence
 
@@ -326,7 +326,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
         counts = {"type": self._page.types, "status": self._page.statuses, "identity": self._page.identity_versions}
         if act in counts and not counts[act]:
             return "there is nothing to choose from"
-        return self.refused(act)
+        return self.why_no_memory_action(act)
 
     def do_open(self) -> None:
         from lifeboat_tui.screens.memories.memory_screen import MemoryScreen as MemoryScreen

@@ -25,8 +25,8 @@ NONE_CHOSEN = "there is no memory under the cursor"
 
 
 class MemoryActionsScreen(AgentScreen):
-    """Screen with actions on a memory. A subclass says which memory (`memory_id`, `is_gone`, `is_pinned`, `wrote`) and
-    handles its change (`changed`)."""
+    """Screen with actions on a memory. A subclass says which memory (`memory_id`, `is_gone`, `is_pinned`,
+    `writing_sequence`) and handles its change (`changed`)."""
 
     @property
     def memory_id(self) -> str | None:
@@ -43,20 +43,20 @@ class MemoryActionsScreen(AgentScreen):
         return False
 
     @property
-    def wrote(self) -> int | None:
+    def writing_sequence(self) -> int | None:
         """Return the sequence that wrote the memory, if known."""
         return None
 
     def changed(self, old_id: str, now: Shown) -> None:
         """Handle that a memory was forgotten, restored, pinned or unpinned. It may have a new id."""
 
-    def refused(self, act: str) -> str | None:
+    def why_no_memory_action(self, act: str) -> str | None:
         """Return why an action does nothing now, or None."""
         if act in NAMES and self.memory_id is None:
             return NONE_CHOSEN
         if act == "pin" and self.is_gone:
             return "it is not remembered any more; f brings it back"
-        if act == "origin" and self.wrote is None:
+        if act == "origin" and self.writing_sequence is None:
             return "no kept sequence is known that wrote it"
         return None
 
@@ -75,7 +75,7 @@ class MemoryActionsScreen(AgentScreen):
     def do_origin(self) -> None:
         from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
 
-        self.app.push_screen(TimelineScreen(self.agent_id, at=self.wrote))
+        self.app.push_screen(TimelineScreen(self.agent_id, at=self.writing_sequence))
 
     def do_purge(self) -> None:
         from lifeboat_tui.screens.purge.purge_wizard import PurgeWizard

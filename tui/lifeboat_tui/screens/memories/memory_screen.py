@@ -82,7 +82,7 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
         if found is not None and self.is_mounted:
             self._show(found)
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         if event.get("event") == "capture" and event.get("agent") == self.agent_id:
             self.reload()
 
@@ -112,7 +112,7 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
         return self._shown is not None and self._shown.pinned
 
     @property
-    def wrote(self) -> int | None:
+    def writing_sequence(self) -> int | None:
         return None if self._shown is None else self._shown.about.first_sequence
 
     def changed(self, old_id: str, now: Shown) -> None:
@@ -121,7 +121,7 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
     def why_not(self, act: str) -> str | None:
         if act == "go":
             return self._why_not_there()
-        return self.refused(act)
+        return self.why_no_memory_action(act)
 
     def _why_not_there(self) -> str | None:
         row = self.table.current

@@ -101,10 +101,6 @@ happen at once; it is used once, and kept nowhere.
 """
     CSS = """
     PurgeWizard #pages { height: 1fr; padding-top: 1; }
-    PurgeWizard #running { display: none; }
-    PurgeWizard.-working #running { display: block; }
-    PurgeWizard #buttons { height: 1; align-horizontal: right; }
-    PurgeWizard #buttons Button { margin-left: 2; }
     """
 
     def __init__(self, agent_id: str, *, records: tuple[str, ...] = ()) -> None:
@@ -163,7 +159,7 @@ happen at once; it is used once, and kept nowhere.
         elif self._step == PROOF and self._receipt is not None:
             await self._show_receipt(self._receipt.receipt.id)
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         """Reload the proof after an event: a remote may have confirmed the purge."""
         if self._step == PROOF and not self.is_at_work and event.get("event") in ("push", "notice"):
             self.reload()
@@ -210,12 +206,8 @@ happen at once; it is used once, and kept nowhere.
         if self.is_mounted:
             self.set_class(at_work, "-working")
             if at_work:
-                self.query_one("#running", ProgressDisplay).tell(CommandProgress("..."))
+                self.show_progress(CommandProgress("..."))
             self._say_buttons()
-
-    def _tell(self, progress: CommandProgress) -> None:
-        if self.is_mounted:
-            self.query_one("#running", ProgressDisplay).tell(progress)
 
     # Keys -------------------------------------------------------------------------------------------------------
 
@@ -356,7 +348,9 @@ happen at once; it is used once, and kept nowhere.
         self._work(True)
         try:
             said = await self.ask(
-                *build_purge_command(self._wanted, self._agent_id, dry_run=True), text=self._input(), tell=self._tell
+                *build_purge_command(self._wanted, self._agent_id, dry_run=True),
+                text=self._input(),
+                tell=self.show_progress,
             )
             self._plan = decode_document(Purged, said.document)
         except LifeboatError as error:
@@ -398,7 +392,7 @@ happen at once; it is used once, and kept nowhere.
         try:
             before = await self._receipts()
             said = await self.ask(
-                *build_purge_command(self._wanted, self._agent_id, dry_run=False), text=text, tell=self._tell
+                *build_purge_command(self._wanted, self._agent_id, dry_run=False), text=text, tell=self.show_progress
             )
             await self._show_done(decode_document(Purged, said.document), said, tokens)
         except LifeboatError as error:
@@ -420,7 +414,7 @@ happen at once; it is used once, and kept nowhere.
         self._lines = [*describe_purge_outcome(done, self._plan), *(("warning", note) for note in said.notes)]
         if done.receipt is not None:
             for name, token in tokens.items():
-                self._lines.append(("", await self.confirmed(done.receipt, name, token)))
+                self._lines.append(("", await self.confirm_on_remote(done.receipt, name, token)))
             await self._show_receipt(done.receipt)
         self._show_lines()
 

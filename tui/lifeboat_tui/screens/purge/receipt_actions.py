@@ -78,7 +78,7 @@ class ReceiptActionsScreen(LifeboatScreen):
         token = await self.answer(question)
         if token is not None:
             self.tell_user(f"Purging at {name}...")
-            self.tell_user(await self.confirmed(receipt_id, name, token))
+            self.tell_user(await self.confirm_on_remote(receipt_id, name, token))
             self.after_confirming()
 
     @attempted
@@ -109,7 +109,7 @@ class ReceiptActionsScreen(LifeboatScreen):
             self.tell_user(f"Captures take {count} again.")
             self.after_confirming()
 
-    async def confirmed(self, receipt_id: str, name: str, token: str) -> str:
+    async def confirm_on_remote(self, receipt_id: str, name: str, token: str) -> str:
         """Confirm a purge on one remote with a second token, sent on standard input. Returns its new state there, or
         the failure."""
         try:

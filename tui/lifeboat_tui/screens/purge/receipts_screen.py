@@ -121,7 +121,7 @@ that was exported can be checked on any machine, offline.
         self.table.show([*broken, *map(self._row, newest)])
         self.follow_cursor()
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         if event.get("event") in ("push", "notice", "gone"):
             self.reload()
 

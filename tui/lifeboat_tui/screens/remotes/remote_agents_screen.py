@@ -77,7 +77,7 @@ nothing any more.
         self.table.empty = f"{make_plain(self._remote)} has no agent yet. s on the screen before brings yours there."
         self._show()
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         if event.get("event") == "tick":
             self._show()
 

@@ -98,7 +98,7 @@ key everywhere.
         self._receipts = (await self.fetch(Receipts, "receipts", "list")).receipts
         self._show_detail()
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         if event.get("event") == "tick":
             self._show()
         elif event.get("event") in ("push", "agent", "gone", "notice"):

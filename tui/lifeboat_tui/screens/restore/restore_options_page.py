@@ -75,7 +75,7 @@ class RestoreOptionsPage(RestoreStepPage):
         return self.query_one("#options", FilteredTable).table
 
     def twin(self) -> tuple[str, ...]:
-        return build_restore_command(self.wizard.spoken, dry_run=True)
+        return build_restore_command(self.wizard.labelled_choices, dry_run=True)
 
     async def begin(self) -> None:
         agents = (await self.wizard.fetch(Everyone, "agents", "list")).agents

@@ -46,7 +46,7 @@ class RestorePointPage(RestoreStepPage):
         return self.query_one("#points", FilteredTable).table
 
     def twin(self) -> tuple[str, ...]:
-        agent, remote = self.wizard.spoken_agent, self.wanted.remote
+        agent, remote = self.wizard.agent_label, self.wanted.remote
         return ("timeline", agent) if remote is None or self._is_aside else ("agents", "list", "--remote", remote)
 
     @property

@@ -40,8 +40,6 @@ class RestorePreviewPage(RestoreStepPage):
     RestorePreviewPage #notes > Static { height: auto; }
     RestorePreviewPage #trouble { background: $error-muted; color: $text-error; text-style: bold; }
     RestorePreviewPage #command { height: auto; max-height: 2; padding: 0 1; color: $foreground 60%; }
-    RestorePreviewPage #buttons { height: 1; align-horizontal: right; }
-    RestorePreviewPage #buttons Button { margin-left: 2; }
     """
 
     def __init__(self) -> None:
@@ -67,7 +65,7 @@ class RestorePreviewPage(RestoreStepPage):
         return self.query_one("#plan", FilteredTable).table
 
     def twin(self) -> tuple[str, ...]:
-        return build_restore_command(self.wizard.spoken, dry_run=True)
+        return build_restore_command(self.wizard.labelled_choices, dry_run=True)
 
     async def begin(self) -> None:
         asked = self.wanted
@@ -116,7 +114,9 @@ class RestorePreviewPage(RestoreStepPage):
 
     def _without_yes(self) -> tuple[str, ...]:
         """Return the command as a user would type it, without `--yes`."""
-        return tuple(word for word in build_restore_command(self.wizard.spoken, dry_run=False) if word != "--yes")
+        return tuple(
+            word for word in build_restore_command(self.wizard.labelled_choices, dry_run=False) if word != "--yes"
+        )
 
     def _show_nothing(self, error: LifeboatError) -> None:
         self.say("head", *((("error", line)) for line in describe_trouble(error)))

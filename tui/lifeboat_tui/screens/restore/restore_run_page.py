@@ -45,7 +45,7 @@ class RestoreRunPage(RestoreStepPage):
         return self.query_one("#left", FilteredTable).table
 
     def twin(self) -> tuple[str, ...]:
-        return build_restore_command(self.wizard.spoken, dry_run=False)
+        return build_restore_command(self.wizard.labelled_choices, dry_run=False)
 
     def command_under_cursor(self) -> str | None:
         """Return the remaining command under the cursor."""

@@ -136,21 +136,21 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         return self.point.away
 
     @property
-    def spoken_agent(self) -> str:
+    def agent_label(self) -> str:
         """Return the agent's name, or its id while the name is unknown."""
         return self.wanted.agent if self.agent is None else self.agent.name
 
     @property
-    def spoken(self) -> RestoreChoices:
+    def labelled_choices(self) -> RestoreChoices:
         """Return the choices with names instead of ids, as a user would type them."""
-        return replace(self.wanted, agent=self.spoken_agent)
+        return replace(self.wanted, agent=self.agent_label)
 
     def twin(self) -> tuple[str, ...]:
         return self.page.twin()
 
     def crumbs(self) -> tuple[str, ...]:
         away = self.away
-        name = away.name if self.agent is None and away is not None and away.name else self.spoken_agent
+        name = away.name if self.agent is None and away is not None and away.name else self.agent_label
         return ("lifeboat", name, "restore")
 
     async def load(self) -> None:
@@ -163,7 +163,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     def on_mount(self) -> None:
         self.page.focus_first()
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         """Reload after a capture: it adds a sequence and means that files have changed."""
         is_ours = self.agent is not None and event.get("agent") == self.agent.id and self.wanted.remote is None
         if event.get("event") == "capture" and is_ours and self.step in (POINT, PREVIEW) and not self.is_at_work:
@@ -295,11 +295,11 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     @attempted
     async def do_unlock(self) -> None:
-        if await self._unlocked():
+        if await self._unlock_key():
             self.lifeboat.ask_status()
             self.go(self.step)
 
-    async def _unlocked(self) -> bool:
+    async def _unlock_key(self) -> bool:
         """Ask for the passphrase and unlock the key for a while. Returns False if the user cancels."""
         question = TextDialog("The passphrase of your key", ["It opens the credentials for 30 minutes."], secret=True)
         typed = await self.answer(question)
@@ -310,10 +310,10 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     @attempted
     async def do_accept(self) -> None:
-        if await self._accepted():
+        if await self._ask_to_accept():
             self.go(PREVIEW)
 
-    async def _accepted(self) -> bool:
+    async def _ask_to_accept(self) -> bool:
         """Show what could run, and ask to accept an unsigned state. Credentials are never written into such a state."""
         plan = self.preview.plan
         lines = ["Nobody you trust signed this state: somebody may have changed it.", *list_hazards(plan)]
@@ -332,15 +332,15 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         if plan is None:
             return
         is_accepted = plan.is_signed or (self.wanted.accept_unsigned and self.wanted.seen == plan.seen)
-        if not is_accepted and not await self._accepted():
+        if not is_accepted and not await self._ask_to_accept():
             return
         self.preview.say_trouble()
-        self.start(f"Restoring {self.spoken_agent}", build_restore_command(self.wanted, dry_run=False))
+        self.start(f"Restoring {self.agent_label}", build_restore_command(self.wanted, dry_run=False))
 
     @attempted
     async def do_undo(self) -> None:
         lines = [
-            f"Everything that the last restore of {self.spoken_agent} wrote goes, and what stood there comes back.",
+            f"Everything that the last restore of {self.agent_label} wrote goes, and what stood there comes back.",
             f"What is there now is captured first and kept for {KEPT}.",
         ]
         if await self.answer(ConfirmDialog("Take the last restore back?", lines, yes="Take it back")):
@@ -365,32 +365,32 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     async def carry_out(self, command: tuple[str, ...]) -> None:
         """Run the command and show the result, whether it succeeds, fails or is stopped."""
         try:
-            self._before = await self._logged()
+            self._before = await self._read_restore_log()
             done = await self.fetch(Done, *command, tell=self.tell)
         except LifeboatError as error:
-            self._ended()
-            self._failed(error)
+            self._end_work()
+            self._handle_failure(error)
         except asyncio.CancelledError:
             if self.is_mounted and self.app.is_running:
-                self._ended()
-                self.look_after(None)
+                self._end_work()
+                self.find_out_result(None)
             raise
         else:
-            self._ended()
+            self._end_work()
             self.query_one(WizardSteps).go(len(self._pages))
             self.run.say_done(done)
             self.refresh_bars()
 
-    def _ended(self) -> None:
+    def _end_work(self) -> None:
         self.is_at_work = False
         self.lifeboat.ask_status()
         self.refresh_bars()
 
-    def _failed(self, error: LifeboatError) -> None:
+    def _handle_failure(self, error: LifeboatError) -> None:
         if error.code in UNCERTAIN:
-            self.look_after(error)
+            self.find_out_result(error)
         elif error.code in LOCKED | UNPROVEN or error.code in ("moved_elsewhere", "target_changed"):
-            self.attempt(self._overcome(error))
+            self.attempt(self._resolve_error(error))
         else:
             self._say_trouble(error)
 
@@ -403,17 +403,17 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.preview.say_trouble(*describe_trouble(error))
         self.go(PREVIEW)
 
-    async def _overcome(self, error: LifeboatError) -> None:
+    async def _resolve_error(self, error: LifeboatError) -> None:
         """Ask the user to accept or unlock what caused the error, then run the command again."""
         is_undo = self._command[0] == "undo"
         if is_undo and error.code == "target_changed" and "--force" not in self._command:
-            is_overcome = await self._forced(error)
+            is_overcome = await self._ask_to_force(error)
         elif error.code == "moved_elsewhere":
-            is_overcome = await self._taken_over(error)
+            is_overcome = await self._ask_takeover(error)
         elif error.code in UNPROVEN:
-            is_overcome = not self.wanted.accept_unsigned and await self._accepted()
+            is_overcome = not self.wanted.accept_unsigned and await self._ask_to_accept()
         else:
-            is_overcome = error.code in LOCKED and await self._unlocked()
+            is_overcome = error.code in LOCKED and await self._unlock_key()
         if not is_overcome:
             self._say_trouble(error)
         elif is_undo:
@@ -421,14 +421,14 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
                 "Taking the last restore back", (*self._command, *["--force"] * (error.code == "target_changed"))
             )
         else:
-            self.start(f"Restoring {self.spoken_agent}", build_restore_command(self.wanted, dry_run=False))
+            self.start(f"Restoring {self.agent_label}", build_restore_command(self.wanted, dry_run=False))
 
-    async def _forced(self, error: LifeboatError) -> bool:
+    async def _ask_to_force(self, error: LifeboatError) -> bool:
         lines = [f"{error.message}.", f"What was changed since is moved aside and kept for {KEPT}."]
         question = ConfirmDialog("Take it back all the same?", lines, yes="Take it back", dangerous=True)
         return await self.answer(question) or False
 
-    async def _taken_over(self, error: LifeboatError) -> bool:
+    async def _ask_takeover(self, error: LifeboatError) -> bool:
         """Ask for the name of the machine that wrote last, to confirm that this one takes over."""
         remote = self.wanted.remote
         if remote is None:
@@ -442,7 +442,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     # The result -------------------------------------------------------------------------------------------------
 
-    async def _logged(self) -> tuple[Entry, ...] | None:
+    async def _read_restore_log(self) -> tuple[Entry, ...] | None:
         """Return the log entries of restores, None if the log cannot be read."""
         try:
             kinds = ("--kind", "restore", "--kind", "undo")
@@ -451,10 +451,10 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             return None
 
     @work(exclusive=True, group="look", exit_on_error=False)
-    async def look_after(self, error: LifeboatError | None) -> None:
+    async def find_out_result(self, error: LifeboatError | None) -> None:
         """Find out from the log whether a restore was done that was stopped or ended without an answer."""
         self.run.say_outcome("Looking what has become of it...")
-        before, after = self._before, await self._logged()
+        before, after = self._before, await self._read_restore_log()
         new = [] if before is None or after is None else [each for each in after if each not in before]
         if new:
             lines = ["It was done all the same, before it could be stopped:", new[0].text, "u takes it back."]

@@ -112,7 +112,7 @@ either.
         self.table.show(_rows(changes))
         self.query_one("#about", Static).update("\n".join(map(make_plain, self._about(found, changes))))
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         if event.get("event") == "capture" and event.get("agent") == self.agent_id and self.second == WORKSPACE:
             self.reload()
 

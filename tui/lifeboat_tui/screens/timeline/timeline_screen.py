@@ -88,8 +88,6 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     CSS = """
     TimelineScreen #aside { display: none; height: auto; max-height: 2; padding: 0 1; color: $text-warning; }
     TimelineScreen #aside.-shown { display: block; }
-    TimelineScreen #running { display: none; }
-    TimelineScreen #running.-shown { display: block; }
     TimelineScreen #split { height: 1fr; }
     TimelineScreen #sequences { width: 62%; }
     TimelineScreen #preview { width: 1fr; height: 1fr; }
@@ -140,16 +138,16 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             self.show_sequence(self._at)
             self._at = None
 
-    def happened(self, event: JsonObject) -> None:
+    def handle_event(self, event: JsonObject) -> None:
         kind, about_whom = event.get("event"), event.get("agent")
         if (kind in ("capture", "push", "notice") and about_whom == self.agent_id) or (
-            kind == "status" and self._stands_otherwise()
+            kind == "status" and self._has_news()
         ):
             self.reload()
         elif kind == "tick":
             self._show()  # relative days change at midnight
 
-    def _stands_otherwise(self) -> bool:
+    def _has_news(self) -> bool:
         """Return True if the status reports a change that this screen shows."""
         agent = self.lifeboat.find_agent(self.agent_id)
         before, self._known = self._known, () if agent is None else (agent.sequence, agent.last_verified_at)
@@ -427,17 +425,17 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             raise
         except LifeboatError as error:
             app.notify(make_plain(f"{error.title}: {error.message}"), severity="error", markup=False)
-            self._ended(error)
+            self._end_work(error)
         else:
             ended = make_plain(f"{name}: {describe_outcome(words, said.document)}")
             app.notify(ended, severity="error" if said.status else "information", markup=False)
-            self._ended(None)
+            self._end_work(None)
         finally:
             self._at_work = None
             running.remove_class("-shown")
             app.refresh_bars()
 
-    def _ended(self, error: LifeboatError | None) -> None:
+    def _end_work(self, error: LifeboatError | None) -> None:
         self.lifeboat.ask_status()
         if self.is_attached:
             self.say_problem(error)

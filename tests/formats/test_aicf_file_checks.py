@@ -1,4 +1,4 @@
-"""The rules of the specification, each with its code and its line."""
+"""Checks of AICF files: each rule of the specification with its code and line."""
 
 from __future__ import annotations
 

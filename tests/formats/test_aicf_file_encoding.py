@@ -1,4 +1,4 @@
-"""Bytes of AICF files: unpacked within bounds, and decoded without a guess."""
+"""Bytes of AICF files: bounded decompression, and decoding without guessing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of AICF files: where they end, and whether they have numbers."""
+"""Lines of AICF files: terminators and line numbers."""
 
 from __future__ import annotations
 

@@ -37,6 +37,6 @@ def test_what_is_done_differs_from_what_was_shown_in_one_word() -> None:
 
 
 def test_the_phrase_is_that_of_the_command() -> None:
-    ada = Whose("1", "ada")
-    assert build_confirmation_phrase(Purged(ada, versions=31)) == "purge 31"
-    assert build_confirmation_phrase(Purged(ada, scope="full_agent", versions=31)) == "purge ada"
+    ada = Whose(id="1", name="ada")
+    assert build_confirmation_phrase(Purged(agent=ada, versions=31)) == "purge 31"
+    assert build_confirmation_phrase(Purged(agent=ada, scope="full_agent", versions=31)) == "purge ada"

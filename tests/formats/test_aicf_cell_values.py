@@ -79,15 +79,6 @@ def test_a_list_stands_between_pipes_or_between_commas() -> None:
     assert cell_values.items_of_list("") == []
 
 
-def test_quotes_around_a_value_are_taken_off_once() -> None:
-    assert [cell_values.strip_double_quotes(text) for text in ('"a"', '"a" or "b"', '"', "a")] == [
-        "a",
-        '"a" or "b"',
-        '"',
-        "a",
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "number"), [("12", 12), (" -3 ", -3), ("1.0", None), ("1e3", None), ("9" * 5000, None), ("²", None)]
 )
