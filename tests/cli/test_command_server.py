@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
+from lifeboat_cli.command_server.command_child import refusal_reason_of
 from lifeboat_cli.command_server.forking_server import AT_ONCE
-from lifeboat_cli.command_server.refused_commands import refusal_reason_of
 from lifeboat_core.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
 from lifeboat_daemon.control import command_messages
 from lifeboat_daemon.control.command_runner import FORKS, CommandProgress, CommandRunner
