@@ -1,4 +1,4 @@
-"""A receipt as people read it."""
+"""The receipt of a restore for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What doctor finds of the service, of versions and of rights."""
+"""The doctor on the service, versions and permissions."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_a_version_is_held_against_a_range(version: str, wanted: str, fits: bool
     assert versions.is_version_in_range(version, wanted) is fits
 
 
-# Rights ---------------------------------------------------------------------------------------------------------
+# Permissions ----------------------------------------------------------------------------------------------------
 
 posix = pytest.mark.skipif(os.name != "posix", reason="rights are POSIX")
 

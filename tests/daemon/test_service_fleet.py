@@ -1,4 +1,4 @@
-"""The agents in the daemon's care while their files change under it."""
+"""The watched agents while their files change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.core.protected import Protected
 
 
 class MovesHome(SystemFiles):
-    """Moves a folder away before the operation that comes after `after` others; None for never."""
+    """Moves a folder away before the operation that follows `after` others; None for never."""
 
     def __init__(self, home: Path) -> None:
         self._home = home

@@ -1,4 +1,4 @@
-"""The service as systemd, launchd and the task scheduler get it."""
+"""The service for systemd, launchd and the task scheduler."""
 
 from __future__ import annotations
 

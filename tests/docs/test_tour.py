@@ -17,7 +17,7 @@ README = ROOT / "README.md"
 
 
 def _commands() -> list[str]:
-    """What stands after `$` in the console blocks of the tour."""
+    """Return the commands after `$` in the console blocks of the tour."""
     tour = README.read_text().split("## A five-minute tour", 1)[1].split("\n## ", 1)[0]
     blocks = re.findall(r"```console\n(.*?)```", tour, flags=re.DOTALL)
     return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
@@ -37,7 +37,7 @@ def test_every_command_of_the_tour_works_in_the_order_it_is_told(isolated_home: 
 
 
 def _run(command: str, folder: Path, environment: dict[str, str], *, by_exec: bool) -> subprocess.CompletedProcess[str]:
-    """Run a command as bash understands it. The program is a fork of the preloader, unless `by_exec`."""
+    """Run a command with bash. The program is a fork of the preloader, unless `by_exec`."""
 
     def bash(code: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["bash", "-c", code], stdin=subprocess.DEVNULL, **surroundings)
