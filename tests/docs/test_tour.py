@@ -68,7 +68,7 @@ def test_every_command_of_the_tour_works_in_the_order_it_is_told_and_says_what_t
 
 
 def _run(command: str, folder: Path, environment: dict[str, str], *, by_exec: bool) -> subprocess.CompletedProcess[str]:
-    """Run a command as bash understands it. The program is a fork of the preloader, unless `by_exec`."""
+    """Run a command with bash. The program is a fork of the preloader, unless `by_exec`."""
 
     def bash(code: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["bash", "-c", code], stdin=subprocess.DEVNULL, **surroundings)

@@ -1,4 +1,4 @@
-"""Describe the receipt of a conversion: one line with the counts, then what was not accepted unchanged."""
+"""Describe the receipt of a restore or an import: one line with the counts, then what was not accepted unchanged."""
 
 from __future__ import annotations
 
