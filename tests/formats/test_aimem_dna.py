@@ -317,8 +317,8 @@ def test_066_no_job_of_an_endpoint_changes_what_an_agent_remembers(
 
 
 def test_066_the_jobs_that_are_tried_are_all_that_an_endpoint_has() -> None:
-    tried = {"care": "thin", "due": "due", "history": "thin", "purges": "purges"}
-    tried |= {"removal": "removals", "rotation": "rotate"}
+    tried = {"tenant_care": "thin", "periodic_maintenance": "due", "history_thinning": "thin"}
+    tried |= {"tenant_purges": "purges", "tenant_removal": "removals", "data_key_rotation": "rotate"}
     assert tried.keys() == {name for name, how in MAINTENANCE.items() if how == TRIED}
     assert set(tried.values()) <= JOBS.keys()
 
