@@ -80,6 +80,7 @@ async def test_q_closes_the_dashboard() -> None:
 
 async def test_the_palette_has_everything_that_can_be_done_and_says_what_cannot() -> None:
     async with dashboard() as pilot:
+        await press(pilot, "g")
         await pilot.press("ctrl+p")
         await pilot.pause(0.3)
         shown = text_of(pilot)

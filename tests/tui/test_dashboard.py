@@ -31,14 +31,20 @@ async def test_the_first_line_is_the_verdict_and_every_agent_has_one() -> None:
 
 async def test_the_detail_follows_the_cursor_without_enter() -> None:
     async with dashboard() as pilot:
+        await press(pilot, "g")
         assert ".openclaw-ada/workspace" in text_of(pilot)
         await press(pilot, "down")
         assert ".openclaw-bookkeeper/workspace" in text_of(pilot)
 
 
+async def test_the_cursor_begins_on_the_agent_that_needs_the_user_most() -> None:
+    async with dashboard() as pilot:
+        chosen = pilot.app.screen.chosen  # type: ignore[attr-defined]
+        assert (chosen.name, chosen.state) == ("researcher", "held")
+
+
 async def test_the_detail_says_why_an_agent_needs_the_user_and_which_key_helps() -> None:
     async with dashboard() as pilot:
-        await press(pilot, "G")
         assert "memories were removed" in text_of(pilot) and "A says that it was" in text_of(pilot)
 
 
@@ -60,7 +66,7 @@ async def test_s_syncs_the_agent_under_the_cursor_and_says_how_it_ended() -> Non
     one = {"state": "ok", "sequence": 45, "changed": True, "remotes": [{"name": "stick", "state": "waiting"}]}
     link.answers(["sync"], {"agents": [one]})
     async with dashboard(link) as pilot:
-        await press(pilot, "s")
+        await press(pilot, "g", "s")
         assert any(words[0] == "sync" for words in words_of(link))
         assert notes(pilot)[-1] == "ada: sequence 45 is new; not at stick yet"
 
@@ -79,7 +85,7 @@ async def test_space_pauses_and_goes_on() -> None:
     link.answers(["agents", "pause"], {})
     link.answers(["agents", "resume"], {})
     async with dashboard(link) as pilot:
-        await press(pilot, "space", "down", "down", "space")
+        await press(pilot, "g", "space", "down", "down", "space")
         done = [words[:2] for words in words_of(link) if words[0] == "agents"]
         assert done == [("agents", "pause"), ("agents", "resume")]
 
@@ -96,7 +102,7 @@ async def test_accepting_a_removal_asks_first_with_cancel_in_focus() -> None:
 
 async def test_accept_says_why_not_where_nothing_is_held() -> None:
     async with dashboard() as pilot:
-        await press(pilot, "A")
+        await press(pilot, "g", "A")
         assert "nothing of this agent is held" in notes(pilot)[-1]
 
 
@@ -110,7 +116,7 @@ async def test_a_readonly_dashboard_refuses_what_changes_something_and_says_so()
 
 async def test_y_copies_the_command_that_shows_the_same() -> None:
     async with dashboard() as pilot:
-        await press(pilot, "down", "y")
+        await press(pilot, "g", "down", "y")
         assert pilot.app.clipboard == "lifeboat status bookkeeper"
         assert notes(pilot) == ["Copied: lifeboat status bookkeeper"]
 

@@ -69,9 +69,9 @@ async def test_what_is_typed_goes_into_the_field_although_cancel_has_the_focus()
         assert not app.screen.query_one("#yes", Button).disabled
 
 
-async def test_the_last_step_is_one_of_its_own() -> None:
-    assert await answer_of(purge(), *"purge", "space", "3", "enter") is NOTHING
-    assert await answer_of(purge(), *"purge", "space", "3", "enter", "enter") is True
+async def test_enter_confirms_the_phrase_that_was_typed() -> None:
+    assert await answer_of(purge(), *"purge", "space", "3") is NOTHING
+    assert await answer_of(purge(), *"purge", "space", "3", "enter") is True
 
 
 @pytest.mark.parametrize("typed", ["", "purge", "purge 30", "PURGE 3", "yes"])

@@ -13,6 +13,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.documents.log_documents import Entry, Log
 from lifeboat_core.documents.status_documents import Agent, Remote, Status
+from lifeboat_core.health.state_words import NEEDS_THE_USER, WORST_FIRST
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_tui.cell_text import format_local_time, format_pair, format_short_age, format_size, make_plain
 from lifeboat_tui.glyphs import STYLES
@@ -126,8 +127,8 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         self.query_one("#verdict", StableStatic).say(self._verdict(status))
         before = self.table.current
         self.table.show([self._row(agent) for agent in status.agents], flash=not self.lifeboat.is_stale)
-        if before is None and self.lifeboat.agent_id is not None:
-            self.table.select(self.lifeboat.agent_id)
+        if before is None:
+            self.table.select(self.lifeboat.agent_id or _most_urgent(status) or "")
         self.table.empty = _nobody(status)
         self._show_detail()
 
@@ -321,6 +322,12 @@ def describe_outcome(words: tuple[str, ...], document: JsonObject) -> str:
         "accept": "accepted",
         "undo": "the last restore is taken back",
     }[words[-1]]
+
+
+def _most_urgent(status: Status) -> str | None:
+    """Return the id of the agent that needs the user most, None if no agent does."""
+    urgent = [agent for agent in status.agents if agent.state in NEEDS_THE_USER]
+    return min(urgent, key=lambda agent: WORST_FIRST.index(agent.state)).id if urgent else None
 
 
 def _nobody(status: Status) -> str:

@@ -109,10 +109,9 @@ class ConfirmDialog(Dialog[bool]):
 
     @on(Input.Submitted, "#phrase")
     def _entered(self) -> None:
-        """Move to the button on enter in the field without pressing it: the last step stays separate."""
-        button = self.query_one("#yes", Button)
-        if not button.disabled:
-            button.focus()
+        """Agree on enter once the phrase is typed."""
+        if not self.query_one("#yes", Button).disabled:
+            self.accept()
 
     def accept(self) -> None:
         self.dismiss(True)

@@ -274,12 +274,12 @@ happen at once; it is used once, and kept nowhere.
 
     @on(Input.Submitted)
     async def _entered(self, event: Input.Submitted) -> None:
-        """Carry out the step on enter. In the confirmation field, enter moves to the button and does not press it."""
+        """Carry out the step on enter; in the confirmation, once the phrase is typed."""
         event.stop()
         if self._step == SEARCH:
             await self.action_act("go_on")
         elif self._step == CONFIRM and self.query_one(PurgeConfirmPage).is_typed:
-            self.query_one("#go", Button).focus()
+            await self.action_act("destroy")
 
     @on(Input.Changed, "#phrase")
     def _typed(self) -> None:
