@@ -77,7 +77,7 @@ class Installation:
 
     @property
     def grounds(self) -> GuardedFolders:
-        """The folders below which no link is followed."""
+        """Return the folders below which no link is followed."""
         return GuardedFolders(self.workspace, self.state_dir)
 
 
@@ -140,7 +140,7 @@ class MemorySection:
 
     @property
     def text(self) -> str:
-        """The memory in this section, "" for a section without one."""
+        """Return the memory in this section, "" for a section without one."""
         return self.content if self.memory is None else self.memory
 
 

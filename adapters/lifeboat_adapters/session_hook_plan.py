@@ -47,5 +47,5 @@ class HookPlan:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has to be done."""
+        """Return whether nothing has to be done."""
         return not (self.write or self.steps or self.remove)

@@ -14,9 +14,9 @@ from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
-from lifeboat_adapters.zeroclaw import remote
+from lifeboat_adapters.zeroclaw import server_memories
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
-from lifeboat_adapters.zeroclaw.remote import postgres_memories
+from lifeboat_adapters.zeroclaw.server_memories import postgres_memories
 from lifeboat_alf.memory.embeddings import bytes_of
 from support.postgres_server import PASSWORD, PostgresServer, running
 
@@ -88,7 +88,7 @@ def row(vector: bytes | None = None, **columns: Any) -> StoredRow:
 
 
 def read(installation: Installation) -> list[StoredRow]:
-    found = remote.open_server_memories(installation)
+    found = server_memories.open_server_memories(installation)
     assert isinstance(found, MemoryRows)
     return sorted(found.rows(), key=lambda one: str(one.values["id"]))
 
@@ -101,7 +101,7 @@ def vectors(folder: Path, server: PostgresServer, dimensions: int = 2) -> Instal
 def test_rows_are_read_with_their_columns_and_times_in_utc(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY)
     agent = installed(tmp_path, database.address())
-    assert [fate.outcome for fate in remote.write_server_memories(agent, [row()])] == [ItemOutcome.ACCEPTED]
+    assert [fate.outcome for fate in server_memories.write_server_memories(agent, [row()])] == [ItemOutcome.ACCEPTED]
     (found,) = read(agent)
     times = {"created_at": "2026-08-22T08:11:12.123456Z", "updated_at": "2026-08-23T08:00:00Z"}
     assert found == StoredRow({**COLUMNS, **times}, None)
@@ -130,7 +130,7 @@ def test_each_agent_has_its_own_rows_and_those_of_nobody_are_the_default_agents(
 def test_what_an_agent_remembers_is_written_under_its_own_id(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, CURRENT)
     cid = installed(tmp_path, database.address(), alias="cid", version=3)
-    remote.write_server_memories(cid, [row()])
+    server_memories.write_server_memories(cid, [row()])
     assert [one.values["key"] for one in read(cid)] == ["tea"]
     assert execute(database, "SELECT alias FROM agents JOIN memories ON agents.id = agent_id") == [("cid",)]
 
@@ -138,17 +138,19 @@ def test_what_an_agent_remembers_is_written_under_its_own_id(tmp_path: Path, dat
 def test_a_copy_of_an_agent_in_the_same_table_has_rows_of_its_own(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, CURRENT)
     ada, bob = (installed(tmp_path / alias, database.address(), alias=alias, version=3) for alias in ("ada", "bob"))
-    remote.write_server_memories(ada, [row()])
-    assert [fate.outcome for fate in remote.write_server_memories(bob, [row()])] == [ItemOutcome.TRANSFORMED]
-    assert [fate.outcome for fate in remote.write_server_memories(bob, [row()])] == [ItemOutcome.DEDUPLICATED]
+    server_memories.write_server_memories(ada, [row()])
+    assert [fate.outcome for fate in server_memories.write_server_memories(bob, [row()])] == [ItemOutcome.TRANSFORMED]
+    assert [fate.outcome for fate in server_memories.write_server_memories(bob, [row()])] == [ItemOutcome.DEDUPLICATED]
     assert [[one.values["content"] for one in read(agent)] for agent in (ada, bob)] == [["Likes tea."]] * 2
 
 
 def test_a_key_that_is_there_is_updated_and_keeps_its_id_and_creation(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY)
     agent = installed(tmp_path, database.address())
-    remote.write_server_memories(agent, [row()])
-    remote.write_server_memories(agent, [row(id="other", content="Likes coffee.", created_at="2026-09-01T00:00:00Z")])
+    server_memories.write_server_memories(agent, [row()])
+    server_memories.write_server_memories(
+        agent, [row(id="other", content="Likes coffee.", created_at="2026-09-01T00:00:00Z")]
+    )
     (found,) = read(agent)
     assert (found.values["id"], found.values["content"]) == ("m1", "Likes coffee.")
     assert found.values["created_at"] == "2026-08-22T08:11:12.123456Z"
@@ -157,11 +159,13 @@ def test_a_key_that_is_there_is_updated_and_keeps_its_id_and_creation(tmp_path: 
 def test_the_same_rows_again_change_nothing(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY)
     agent = installed(tmp_path, database.address())
-    remote.write_server_memories(agent, [row()])
-    store = remote.open_server_memories(agent)
+    server_memories.write_server_memories(agent, [row()])
+    store = server_memories.open_server_memories(agent)
     assert store is not None
     before = store.stamp()
-    assert [fate.outcome for fate in remote.write_server_memories(agent, [row()])] == [ItemOutcome.DEDUPLICATED]
+    assert [fate.outcome for fate in server_memories.write_server_memories(agent, [row()])] == [
+        ItemOutcome.DEDUPLICATED
+    ]
     assert store.stamp() == before
     execute(database, "DELETE FROM memories")
     assert store.stamp() != before
@@ -178,14 +182,14 @@ def test_a_row_that_the_server_refuses_is_named_and_the_others_are_written(
         row(id="c", key="c", created_at="yesterday evening"),
         row(id="d", key="d", content="'; DROP TABLE memories; -- \u2028"),
     ]
-    fates = remote.write_server_memories(agent, rows)
+    fates = server_memories.write_server_memories(agent, rows)
     assert [fate.outcome for fate in fates] == [ItemOutcome.REJECTED] * 3 + [ItemOutcome.ACCEPTED]
     assert [one.values["content"] for one in read(agent)] == ["'; DROP TABLE memories; -- \u2028"]
 
 
 def test_columns_without_a_place_are_named(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY)
-    (fate,) = remote.write_server_memories(
+    (fate,) = server_memories.write_server_memories(
         installed(tmp_path, database.address()), [row(pinned=1, kind='"episodic"', importance=0.5)]
     )
     assert (fate.outcome, fate.reason) == (ItemOutcome.TRANSFORMED, "there is no column for its pinned, kind")
@@ -194,7 +198,7 @@ def test_columns_without_a_place_are_named(tmp_path: Path, database: PostgresSer
 def test_vectors_are_written_and_read_where_they_fit(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY + WITH_VECTORS)
     agent = vectors(tmp_path, database)
-    fates = remote.write_server_memories(
+    fates = server_memories.write_server_memories(
         agent, [row(bytes_of([0.1, -2.5])), row(bytes_of([1.0, 2.0, 3.0]), id="m2", key="long"), row(id="m3", key="no")]
     )
     assert [fate.outcome for fate in fates if fate.kind == "vector"] == [ItemOutcome.OMITTED]
@@ -204,8 +208,8 @@ def test_vectors_are_written_and_read_where_they_fit(tmp_path: Path, database: P
 def test_a_text_that_is_replaced_loses_a_vector_of_the_former_one(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY + WITH_VECTORS)
     agent = vectors(tmp_path, database)
-    remote.write_server_memories(agent, [row(bytes_of([1.0, 2.0]))])
-    remote.write_server_memories(agent, [row(content="Likes coffee.")])
+    server_memories.write_server_memories(agent, [row(bytes_of([1.0, 2.0]))])
+    server_memories.write_server_memories(agent, [row(content="Likes coffee.")])
     assert [one.vector for one in read(agent)] == [None]
 
 
@@ -214,8 +218,8 @@ def test_vectors_are_of_the_model_that_is_configured_and_of_nobody_knows_which_w
 ) -> None:
     execute(database, EARLY + WITH_VECTORS)
     known, unknown = (
-        remote.open_server_memories(vectors(tmp_path, database)),
-        remote.open_server_memories(installed(tmp_path, database.address())),
+        server_memories.open_server_memories(vectors(tmp_path, database)),
+        server_memories.open_server_memories(installed(tmp_path, database.address())),
     )
     assert known is not None and known.model is not None and known.model.model == "openai/example"
     assert unknown is not None and unknown.model is None
@@ -235,7 +239,7 @@ def test_an_encrypted_address_is_opened_with_the_key_beside_the_configuration(
 
 def test_a_wrong_password_is_said_and_not_repeated(tmp_path: Path, database: PostgresServer) -> None:
     with pytest.raises(RuntimeDatabaseError, match="refuses the user, the password") as caught:
-        remote.open_server_memories(installed(tmp_path, database.address("wrong-not-real")))
+        server_memories.open_server_memories(installed(tmp_path, database.address("wrong-not-real")))
     assert "wrong-not-real" not in repr(caught.value)
 
 
@@ -244,7 +248,7 @@ def test_a_wrong_password_is_said_and_not_repeated(tmp_path: Path, database: Pos
 )
 def test_a_server_that_is_not_there_is_an_error_without_its_address(tmp_path: Path, address: str) -> None:
     with pytest.raises(RuntimeDatabaseError, match="cannot be reached") as caught:
-        remote.open_server_memories(installed(tmp_path, address))
+        server_memories.open_server_memories(installed(tmp_path, address))
     assert PASSWORD not in repr(caught.value) and "nowhere" not in str(caught.value)
 
 
@@ -255,16 +259,16 @@ def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         with pytest.raises(RuntimeDatabaseError, match="does not answer within 2 seconds"):
-            remote.open_server_memories(installed(tmp_path, f"postgresql://ada@127.0.0.1:{port}/ada"))
+            server_memories.open_server_memories(installed(tmp_path, f"postgresql://ada@127.0.0.1:{port}/ada"))
 
 
 def test_a_missing_table_and_one_without_memories_are_no_deletion(tmp_path: Path, database: PostgresServer) -> None:
     agent = installed(tmp_path, database.address())
     with pytest.raises(RuntimeDatabaseError, match=r"public\.memories in PostgreSQL is not there"):
-        remote.open_server_memories(agent)
+        server_memories.open_server_memories(agent)
     execute(database, "CREATE TABLE memories (id TEXT, key TEXT)")
     with pytest.raises(RuntimeDatabaseError, match="lacks content, category, created_at, updated_at"):
-        remote.open_server_memories(agent)
+        server_memories.open_server_memories(agent)
 
 
 def test_a_server_that_ends_while_it_is_read_is_an_error(tmp_path: Path, database: PostgresServer) -> None:
@@ -273,7 +277,7 @@ def test_a_server_that_ends_while_it_is_read_is_an_error(tmp_path: Path, databas
         database,
         "INSERT INTO memories SELECT n::text, n::text, 'c', 'core', now(), now() FROM generate_series(1, 2000) n",
     )
-    store = remote.open_server_memories(installed(tmp_path, database.address()))
+    store = server_memories.open_server_memories(installed(tmp_path, database.address()))
     assert store is not None
     rows = store.rows()
     next(rows)
@@ -286,12 +290,12 @@ def test_nothing_is_asked_before_the_user_says_so(tmp_path: Path) -> None:
     agent = installed(tmp_path, "postgresql://db.example.com/zeroclaw")
     unasked = Installation("zeroclaw", agent.workspace, "default", "default", agent.state_dir, agent.config)
     with pytest.raises(RuntimeDatabaseError, match="not captured") as caught:
-        remote.open_server_memories(unasked)
+        server_memories.open_server_memories(unasked)
     assert caught.value.fix == "lifeboat config set remote_memory true"
 
 
 def test_a_missing_driver_is_named_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(RuntimeDatabaseError, match="is not installed") as caught:
-        remote.open_server_memories(installed(tmp_path, "postgresql://db.example.com/zeroclaw"))
+        server_memories.open_server_memories(installed(tmp_path, "postgresql://db.example.com/zeroclaw"))
     assert caught.value.fix == "pip install 'agent-lifeboat[postgres]'"

@@ -17,10 +17,10 @@ from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
-from lifeboat_adapters.zeroclaw import remote
+from lifeboat_adapters.zeroclaw import server_memories
 from lifeboat_adapters.zeroclaw.memories import brain_records
-from lifeboat_adapters.zeroclaw.remote import qdrant_memories
-from lifeboat_adapters.zeroclaw.remote.memory_servers import MemoryServer
+from lifeboat_adapters.zeroclaw.server_memories import qdrant_memories
+from lifeboat_adapters.zeroclaw.server_memories.memory_servers import MemoryServer
 from lifeboat_alf.memory.embeddings import bytes_of, numbers_of
 
 ID = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0001"
@@ -63,13 +63,13 @@ def row(vector: bytes | None = UNIT, **columns: Any) -> StoredRow:
 
 
 def read(installation: Installation) -> list[StoredRow]:
-    found = remote.open_server_memories(installation)
+    found = server_memories.open_server_memories(installation)
     assert isinstance(found, MemoryRows)
     return sorted(found.rows(), key=lambda one: str(one.values["key"]))
 
 
 def outcomes(installation: Installation, *written: StoredRow) -> list[ItemOutcome]:
-    return [fate.outcome for fate in remote.write_server_memories(installation, written)]
+    return [fate.outcome for fate in server_memories.write_server_memories(installation, written)]
 
 
 def test_a_memory_comes_back_with_its_columns_and_its_vector(local: Installation) -> None:
@@ -89,7 +89,7 @@ def test_the_row_of_a_memory_from_another_runtime_is_read_as_it_was_written(loca
         "source": {"runtime": "openclaw", "origin_file": "MEMORY.md"},
     }
     wanted = brain_records.row_of_memory(record, ID)
-    remote.write_server_memories(local, [StoredRow(wanted, UNIT)])
+    server_memories.write_server_memories(local, [StoredRow(wanted, UNIT)])
     (found,) = read(local)
     assert {name: found.values[name] for name in wanted} == wanted
 
@@ -97,7 +97,7 @@ def test_the_row_of_a_memory_from_another_runtime_is_read_as_it_was_written(loca
 def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
     local: Installation, qdrant_client: Any
 ) -> None:
-    remote.write_server_memories(local, [row()])
+    server_memories.write_server_memories(local, [row()])
     with qdrant_memories._connected(MemoryServer("qdrant", "", ("zeroclaw_memories",))) as client:
         payload = {"key": "boat", "content": "Red.", "category": "core", "timestamp": "2026-09-01T00:00:00Z", "new": 1}
         point = qdrant_client.models.PointStruct(id=OTHER, vector=[1.0, 0.0], payload=payload)
@@ -108,7 +108,7 @@ def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
 
 
 def test_a_memory_without_a_vector_of_the_model_stays_in_the_archive(local: Installation) -> None:
-    fates = remote.write_server_memories(local, [row(None), row(bytes_of([1.0]), id=OTHER, key="long")])
+    fates = server_memories.write_server_memories(local, [row(None), row(bytes_of([1.0]), id=OTHER, key="long")])
     assert [fate.outcome for fate in fates] == [ItemOutcome.OMITTED] * 2
     assert fates[0].reason == "Qdrant keeps no memory without a vector of openai/example with 2 numbers"
     assert read(local) == []
@@ -121,8 +121,8 @@ def test_what_is_no_text_is_named_and_the_others_are_written(local: Installation
 
 
 def test_a_key_that_is_there_is_updated_and_the_same_again_is_nothing_new(local: Installation) -> None:
-    remote.write_server_memories(local, [row()])
-    store = remote.open_server_memories(local)
+    server_memories.write_server_memories(local, [row()])
+    store = server_memories.open_server_memories(local)
     assert store is not None
     before = store.stamp()
     assert outcomes(local, row()) == [ItemOutcome.DEDUPLICATED]
@@ -136,8 +136,8 @@ def test_a_key_that_is_there_is_updated_and_the_same_again_is_nothing_new(local:
 
 def test_each_agent_has_its_own_points(local: Installation, tmp_path: Path) -> None:
     ada = installed(tmp_path, "ada")
-    remote.write_server_memories(local, [row()])
-    remote.write_server_memories(ada, [row(id=OTHER, key="boat")])
+    server_memories.write_server_memories(local, [row()])
+    server_memories.write_server_memories(ada, [row(id=OTHER, key="boat")])
     assert [[one.values["key"] for one in read(agent)] for agent in (local, ada)] == [["tea"], ["boat"]]
 
 
@@ -150,13 +150,13 @@ def test_an_id_that_is_no_uuid_gives_the_same_point_every_time(local: Installati
 
 def test_many_points_are_read_page_by_page(local: Installation) -> None:
     every = [row(id=str(uuid.uuid5(uuid.NAMESPACE_OID, str(one))), key=f"{one:04}") for one in range(1100)]
-    remote.write_server_memories(local, every)
+    server_memories.write_server_memories(local, every)
     assert [one.values["key"] for one in read(local)] == [f"{one:04}" for one in range(1100)]
 
 
 def test_a_collection_that_is_not_there_is_no_deletion(local: Installation) -> None:
     with pytest.raises(RuntimeDatabaseError, match="zeroclaw_memories in Qdrant is not there"):
-        remote.open_server_memories(local)
+        server_memories.open_server_memories(local)
 
 
 def test_a_collection_of_another_shape_is_refused(local: Installation, qdrant_client: Any) -> None:
@@ -164,7 +164,7 @@ def test_a_collection_of_another_shape_is_refused(local: Installation, qdrant_cl
         named = qdrant_client.models.VectorParams(size=2, distance=qdrant_client.models.Distance.DOT)
         client.create_collection("zeroclaw_memories", {"text": named})
     with pytest.raises(RuntimeDatabaseError, match="none of ZeroClaw's"):
-        remote.open_server_memories(local)
+        server_memories.open_server_memories(local)
 
 
 class _Refusing(BaseHTTPRequestHandler):
@@ -194,14 +194,14 @@ def test_a_server_that_refuses_is_an_error_without_its_address_and_key(
 ) -> None:
     status, url = refusing
     with pytest.raises(RuntimeDatabaseError, match="refuses the key" if status == 401 else "HTTP 500") as caught:
-        remote.open_server_memories(installed(tmp_path, url=url))
+        server_memories.open_server_memories(installed(tmp_path, url=url))
     assert KEY not in repr(caught.value) and url not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://[", "http://127.0.0.1:notaport"])
 def test_a_server_that_is_not_there_is_an_error(tmp_path: Path, url: str) -> None:
     with pytest.raises(RuntimeDatabaseError, match="Qdrant") as caught:
-        remote.open_server_memories(installed(tmp_path, url=url))
+        server_memories.open_server_memories(installed(tmp_path, url=url))
     assert KEY not in repr(caught.value) and "127.0.0.1" not in str(caught.value)
 
 
@@ -210,11 +210,11 @@ def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
 ) -> None:
     monkeypatch.setattr(qdrant_memories, "CONNECT_SECONDS", 1)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(RuntimeDatabaseError, match="be reached"):
-        remote.open_server_memories(installed(tmp_path, url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
+        server_memories.open_server_memories(installed(tmp_path, url=f"http://127.0.0.1:{silent.getsockname()[1]}"))
 
 
 def test_a_missing_client_is_named_with_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "qdrant_client.http.exceptions", None)
     with pytest.raises(RuntimeDatabaseError, match="is not installed") as caught:
-        remote.open_server_memories(installed(tmp_path))
+        server_memories.open_server_memories(installed(tmp_path))
     assert caught.value.fix == "pip install 'agent-lifeboat[qdrant]'"

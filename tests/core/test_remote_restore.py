@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.zeroclaw import remote
+from lifeboat_adapters.zeroclaw import server_memories
 from lifeboat_core.agents import manage_agents
 from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
 from lifeboat_core.restore.restore_report import RestoreReport
@@ -79,7 +79,7 @@ def test_a_server_that_may_not_be_asked_is_not_written_to(ada: ProtectedClaw, se
     manage_agents.write_setting(ada.context, ada.agent, "remote_memory", False)
     report = restored(ada, at=before)
     assert texts(server) == {"Likes green tea"}
-    assert remote.ALLOW in fates(report)["unresolved"]["reason"]
+    assert server_memories.ALLOW in fates(report)["unresolved"]["reason"]
     assert report.outcomes["unresolved"] >= 2
 
 

@@ -14,7 +14,7 @@ from support.paths import ROOT
 LIBRARIES = {
     "lifeboat_keys.age_format.age_encryption _of_header": "pyrage has one exception for every failure to decrypt",
     "lifeboat_keys.age_format.age_encryption _of_passphrase": "pyrage has one exception for every failure to decrypt",
-    "lifeboat_adapters.zeroclaw.remote.postgres_memories _is_refusal": "no SQLSTATE for a failed connection",
+    "lifeboat_adapters.zeroclaw.server_memories.postgres_memories _is_refusal": "no SQLSTATE for a failed connection",
     "lifeboat_endpoint.engines.postgres.postgres_failures _without_state": "no SQLSTATE without a connection",
     "lifeboat_endpoint.engines.postgres.postgres_failures is_of_pooler": "a pooler sends PostgreSQL's SQLSTATE",
     "lifeboat_endpoint.engines.postgres.postgres_failures translate_error": "0A000 is any unsupported feature",

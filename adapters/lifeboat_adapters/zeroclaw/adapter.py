@@ -21,7 +21,7 @@ from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.notes import memory_comments, note_joining
 from lifeboat_adapters.persona import capabilities, persona_files, persona_principals, unsupported_fields
 from lifeboat_adapters.zeroclaw import (
-    remote,
+    server_memories,
     zeroclaw_config,
     zeroclaw_discovery,
     zeroclaw_folders,
@@ -89,8 +89,8 @@ class ZeroClawDatabases(DatabaseSupport):
         ]
 
     def memory_store(self, installation: Installation) -> MemoryStore | None:
-        if zeroclaw_folders.memory_backend_of(installation) in remote.TITLES:
-            return remote.open_server_memories(installation)
+        if zeroclaw_folders.memory_backend_of(installation) in server_memories.TITLES:
+            return server_memories.open_server_memories(installation)
         return brain_database.memory_store(installation)
 
     def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import ServerWrite, StoredRow, VectorModel, WriteOrder
-from lifeboat_adapters.zeroclaw import remote
+from lifeboat_adapters.zeroclaw import server_memories
 from lifeboat_adapters.zeroclaw.restore import brain_rows, database_writing, memory_vectors
 from lifeboat_adapters.zeroclaw.restore.brain_rows import WantedBrainRow
 from lifeboat_alf.memory import memory_records
@@ -19,11 +19,11 @@ _WAITS = "waiting_for_server"
 
 def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWrite | None:
     """Implement `DatabaseSupport.plan_server_write`."""
-    title = remote.TITLES.get(database_writing.backend_after_restore(installation, order))
+    title = server_memories.TITLES.get(database_writing.backend_after_restore(installation, order))
     if title is None:
         return None
     if not installation.remote:
-        reason = f"it is kept in {title}, which is written to only when you say so: {remote.ALLOW}"
+        reason = f"it is kept in {title}, which is written to only when you say so: {server_memories.ALLOW}"
         return ServerWrite(title, tuple(_fates(order, reason, "not_allowed")))
     reason = f"it was not put into {title} yet: the same restore again does that"
 
@@ -61,7 +61,7 @@ def _write(installation: Installation, order: WriteOrder) -> list[ItemFate]:
             names[str(item.row["id"])] = item.id
         else:
             fates.append(kept_back)
-    written = remote.write_server_memories(installation, stored)
+    written = server_memories.write_server_memories(installation, stored)
     told = (fate for fate in written if fate.kind == brain_rows.MEMORY)
     return [*fates, *(replace(fate, name=names.get(fate.name, fate.name)) for fate in told)]
 

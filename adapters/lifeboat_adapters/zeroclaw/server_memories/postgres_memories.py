@@ -16,8 +16,13 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow, VectorModel
 from lifeboat_adapters.zeroclaw import zeroclaw_paths
-from lifeboat_adapters.zeroclaw.remote.memory_servers import CONNECT_SECONDS, FIX, STATEMENT_SECONDS, MemoryServer
-from lifeboat_adapters.zeroclaw.remote.server_values import encode_floats, find_unstored_columns, is_same_time
+from lifeboat_adapters.zeroclaw.server_memories.memory_servers import (
+    CONNECT_SECONDS,
+    FIX,
+    STATEMENT_SECONDS,
+    MemoryServer,
+)
+from lifeboat_adapters.zeroclaw.server_memories.server_values import encode_floats, find_unstored_columns, is_same_time
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import embeddings

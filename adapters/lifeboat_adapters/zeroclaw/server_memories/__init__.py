@@ -10,7 +10,7 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
 from lifeboat_adapters.zeroclaw import zeroclaw_config
-from lifeboat_adapters.zeroclaw.remote import memory_servers, postgres_memories, qdrant_memories
+from lifeboat_adapters.zeroclaw.server_memories import memory_servers, postgres_memories, qdrant_memories
 
 TITLES = {zeroclaw_config.POSTGRES: "PostgreSQL", zeroclaw_config.QDRANT: "Qdrant"}
 ALLOW = "lifeboat config set remote_memory true"
