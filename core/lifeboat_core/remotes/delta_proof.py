@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import BinaryIO
 
 from lifeboat_alf.archive import artifact_index
 from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_reader import DeltaReader
 from lifeboat_alf.errors import AlfError
-from lifeboat_alf.redaction.redactions import Redactions
-from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
+from lifeboat_alf.states.agent_state import (
+    ABSENT_LEAF,
+    BodyAbsent,
+    Entry,
+    State,
+    StateView,
+)
 
 
-class BundledState:
+class BundledState(StateView):
     """A `State` as bundles alone give it: without the bytes of large artifacts."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    @property
-    def sequence(self) -> Sequence:
-        return self._state.sequence
-
-    def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return self._state.entries(prefix)
-
-    def entry(self, path: str) -> Entry | None:
-        return self._state.entry(path)
 
     def body(self, path: str) -> bytes:
         """Raises KeyError, BodyAbsent."""
@@ -35,19 +26,6 @@ class BundledState:
         if entry is not None and artifact_index.is_referenced(entry.meta):
             raise BodyAbsent(path)
         return self._state.body(path)
-
-    def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
-
-    def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
 
 
 def find_unreadable(base: State, file: BinaryIO, new: State) -> list[str]:
