@@ -8,7 +8,7 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_shapes import as_list
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.errors import BadDocument, BadJson
 
 DOCUMENT_LIMIT = 256 << 20
 """Maximum bytes of one JSON document, for the reader and the writer."""
@@ -23,6 +23,15 @@ BOM = b"\xef\xbb\xbf"
 def read_object(data: bytes, *, entry: str, line: int | None = None) -> JsonObject:
     """Decode a strict JSON object from outside, ignoring a byte order mark. Raises BadJson."""
     return json_codec.decode_object(data.removeprefix(BOM), entry=entry, line=line)
+
+
+def is_json(data: bytes) -> bool:
+    """Return whether bytes are one strict JSON value, after an optional byte order mark."""
+    try:
+        json_codec.decode_strict(data.removeprefix(BOM), entry="")
+    except BadJson:
+        return False
+    return True
 
 
 def list_of(document: JsonObject, key: str, *, entry: str) -> list[Any]:

@@ -21,7 +21,6 @@ from lifeboat_alf.deltas.delta_reader import DeltaItem, DeltaReader, RecordLine
 from lifeboat_alf.deltas.record_places import ForeignPlaces, StatedPlaces
 from lifeboat_alf.errors import ApplyError, ArchiveError, BadDocument, RedactionInvalid, SignatureError
 from lifeboat_alf.memory import memory_records, partitions
-from lifeboat_alf.redaction import bundle_redactions
 from lifeboat_alf.redaction.redacted_state import RedactedState
 from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.states import entry_metas, merkle
@@ -38,6 +37,7 @@ from lifeboat_alf.states.agent_state import (
     Sequence,
     State,
     path_key,
+    record_place,
 )
 
 _TOGETHER = 64
@@ -98,11 +98,11 @@ class AppliedState:
         one."""
         yield from (RecordChange("update", record) for record in self._in_place.values())
         yield from (RecordChange("update", record) for record in self._restored.values())
-        yield from (RecordChange("create", record) for record in sorted(self._appended.values(), key=_place))
+        yield from (RecordChange("create", record) for record in sorted(self._appended.values(), key=record_place))
 
     def changed_gone(self) -> Iterator[GoneRecord]:
         """Yield the records that have no line after the delta, in order."""
-        yield from sorted(self._gone.values(), key=bundle_redactions.place_of_gone_record)
+        yield from sorted(self._gone.values(), key=record_place)
 
     @property
     def removed_records(self) -> Set[str]:
@@ -221,8 +221,8 @@ class AppliedState:
         if not self._appended and not self._restored:
             return self._kept(partition)
         added = (*self._appended.values(), *self._restored.values())
-        found = sorted((item for item in added if partition in (None, item.partition)), key=_place)
-        return heapq.merge(self._kept(partition), found, key=_place)
+        found = sorted((item for item in added if partition in (None, item.partition)), key=record_place)
+        return heapq.merge(self._kept(partition), found, key=record_place)
 
     def _kept(self, partition: str | None) -> Iterator[Record]:
         for record in self._base.records(partition):
@@ -238,7 +238,7 @@ class AppliedState:
     def gone(self) -> Iterator[GoneRecord]:
         changed = self._removed | self._gone.keys() | self._restored.keys()
         kept = (record for record in self._base.gone() if record.id not in changed)
-        return heapq.merge(kept, self.changed_gone(), key=bundle_redactions.place_of_gone_record)
+        return heapq.merge(kept, self.changed_gone(), key=record_place)
 
     @property
     def redactions(self) -> Redactions:
@@ -247,7 +247,7 @@ class AppliedState:
     def _lay_gone(self) -> None:
         for gone in self._delta.gone:
             known = self._base.record(gone.id) if gone.id not in self._removed else None
-            if known is not None and _place(known) != _place(gone):
+            if known is not None and record_place(known) != record_place(gone):
                 raise ApplyError(f"{gone.id} is gone from another place than the base has it in")
             self._gone[gone.id] = gone
 
@@ -355,10 +355,6 @@ def _with_head(items: list[DeltaItem], has_head: bool) -> Iterator[DeltaItem | N
     if has_head:
         yield None
     yield from rest
-
-
-def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
-    return path_key(record.partition), record.position
 
 
 def _arrived(known: Redactions, leaf: Leaf, body: bytes, name: str) -> tuple[Leaf, bytes | None]:

@@ -52,7 +52,16 @@ from lifeboat_alf.redaction import bundle_redactions
 from lifeboat_alf.redaction.bundle_redactions import BundleRedactions
 from lifeboat_alf.redaction.redactions import NONE, Redactions
 from lifeboat_alf.states import entry_metas
-from lifeboat_alf.states.agent_state import BodyAbsent, Entry, EntryChange, Leaf, Operation, RecordChange, StateChanges
+from lifeboat_alf.states.agent_state import (
+    BodyAbsent,
+    Entry,
+    EntryChange,
+    Leaf,
+    Operation,
+    RecordChange,
+    StateChanges,
+    record_place,
+)
 
 __all__ = ["DeltaItem", "DeltaReader", "DeltaSummary", "RecordLine", "write_delta"]
 
@@ -388,7 +397,7 @@ def _purged(changes: StateChanges) -> BundleRedactions:
     unsalted = (leaf.digest for leaf in items if not leaf.salt)
     listed = chain.from_iterable(bundle_redactions.listed_records(entry.meta) for entry in put)
     changed = chain((record.id for record in lines), changes.removed, (gone.id for gone in changes.gone))
-    gone = tuple(sorted(changes.gone, key=bundle_redactions.place_of_gone_record))
+    gone = tuple(sorted(changes.gone, key=record_place))
     known = changes.redactions or NONE
     return BundleRedactions(bundle_redactions.select_needed_redactions(known, unsalted, chain(listed, changed)), gone)
 

@@ -21,6 +21,7 @@ from lifeboat_alf.states.agent_state import (
     State,
     StateChanges,
     path_key,
+    record_place,
 )
 
 Thing = TypeVar("Thing")
@@ -72,7 +73,7 @@ def _records(a: State, b: State) -> _Changed:
     appended: list[RecordChange] = []
     removed: list[str] = []
     gone: list[GoneRecord] = []
-    for old, new in _side_by_side(_placed(a), _placed(b), _place):
+    for old, new in _side_by_side(_placed(a), _placed(b), record_place):
         same = old is not None and new is not None and old.id == new.id
         if same and old == new:
             continue
@@ -90,7 +91,7 @@ def _placed(state: State) -> Iterator[Record | GoneRecord]:
     if not state.redactions:
         return state.records()
     streams: tuple[Iterator[Record | GoneRecord], ...] = (state.records(), state.gone())
-    return merge(*streams, key=_place)
+    return merge(*streams, key=record_place)
 
 
 def _operation(old: Record | GoneRecord | None, new: Record) -> Operation:
@@ -112,10 +113,6 @@ def _appending(new: Record) -> Operation:
         return "create"
     record = memory_records.parse_record(new.line)
     return "delete" if memory_records.is_deleted(record) and record.get("supersedes") else "create"
-
-
-def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
-    return path_key(record.partition), record.position
 
 
 def _side_by_side(

@@ -15,9 +15,8 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from lifeboat_alf.archive.archive_documents import BOM
-from lifeboat_alf.common import json_codec
-from lifeboat_alf.errors import BadJson, PurgeError
+from lifeboat_alf.archive.archive_documents import is_json
+from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging.byte_spans import Span, join_spans
 from lifeboat_alf.purging.sqlite_cuts import blank_spans, is_sqlite
 from lifeboat_alf.purging.unescaped_views import ESCAPE, is_binary
@@ -56,7 +55,7 @@ def cut_body(
     if not spans:
         return None
     made = _edits_of(path, body, passage=passage)
-    if pieces and _reads(body):
+    if pieces and is_json(body):
         made = partial(_around, body, tuple(join_spans(pieces)), made)
     for _ in range(_ROUNDS):
         edits = made(spans)
@@ -79,7 +78,7 @@ def _around(
     outside = [part for span in spans for part in _clipped(span, pieces)]
     rest = others(outside) if outside else ()
     edits = tuple(sorted([*(ByteEdit(start, end - start, _NULL) for start, end in pieces), *(rest or ())]))
-    return edits if rest is not None and _reads(apply_edits(body, edits)) else others(spans)
+    return edits if rest is not None and is_json(apply_edits(body, edits)) else others(spans)
 
 
 def _clipped(span: Span, pieces: Sequence[Span]) -> Iterator[Span]:
@@ -96,7 +95,7 @@ def _clipped(span: Span, pieces: Sequence[Span]) -> Iterator[Span]:
 
 
 def _whole(path: str, body: bytes, find: Find, found: list[Span]) -> BodyCut:
-    for rest in (b"{}", b"") if path.endswith(".json") and _reads(body) else (b"",):
+    for rest in (b"{}", b"") if path.endswith(".json") and is_json(body) else (b"",):
         if not find(rest):
             return BodyCut((ByteEdit(0, len(body), rest),), rest, found, is_dropped=True)
     raise PurgeError(f"a match in {path} cannot be taken out; look for something longer")
@@ -116,7 +115,7 @@ def _edits_of(path: str, body: bytes, *, passage: bool) -> Callable[[list[Span]]
     if path.endswith(".jsonl"):
         rows = _ROWS.fullmatch(path) is not None and not passage
         return lambda spans: tuple(_from_lines(body, spans, rows=rows))
-    if path.endswith(".json") and _reads(body):
+    if path.endswith(".json") and is_json(body):
         return lambda spans: json_edits(body, spans)
     return lambda spans: tuple(ByteEdit(start, end - start) for start, end in spans)
 
@@ -132,7 +131,7 @@ def _from_lines(body: bytes, spans: list[Span], *, rows: bool) -> Iterator[ByteE
 
 
 def _line_edits(line: bytes, spans: list[Span]) -> Edits | None:
-    if _reads(line):
+    if is_json(line):
         return json_edits(line, spans)
     return tuple(ByteEdit(start, end - start) for start, end in spans)
 
@@ -159,7 +158,7 @@ def json_edits(data: bytes, spans: list[Span]) -> Edits | None:
     """Return the edits that remove spans from one JSON value; None when it would not parse afterwards, or nothing would
     change."""
     edits = tuple(_of_tokens(data, spans))
-    return edits if edits and _reads(apply_edits(data, edits)) else None
+    return edits if edits and is_json(apply_edits(data, edits)) else None
 
 
 def _of_tokens(data: bytes, spans: list[Span]) -> Iterator[ByteEdit]:
@@ -198,15 +197,6 @@ def _grown(data: bytes, part: Span, inner: Span, escapes: list[Span]) -> Span:
     while end < inner[1] and data[end] & 0xC0 == 0x80:
         end += 1
     return start, end
-
-
-def _reads(data: bytes) -> bool:
-    """Return whether bytes are one strict JSON value."""
-    try:
-        json_codec.decode_strict(data.removeprefix(BOM), entry="")
-    except BadJson:
-        return False
-    return True
 
 
 def _in_old(span: Span, edits: Edits) -> Span:

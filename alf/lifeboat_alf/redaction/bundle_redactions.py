@@ -26,7 +26,7 @@ from lifeboat_alf.errors import BadDocument, RedactionInvalid, SignatureError
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.states import entry_metas
-from lifeboat_alf.states.agent_state import LEAF_BYTES, NUMBER_LIMIT, GoneRecord, Leaf, path_key
+from lifeboat_alf.states.agent_state import LEAF_BYTES, NUMBER_LIMIT, GoneRecord, Leaf, record_place
 
 _PARTS = (entry_metas.RECORDS, entry_metas.ATTACHMENT, entry_metas.CUTS)
 
@@ -93,17 +93,12 @@ def from_document(document: JsonObject | None, agent_id: str) -> BundleRedaction
     known = Redactions(
         (each for each in every if each.id not in waiting), waiting=(each for each in every if each.id in waiting)
     )
-    gone = sorted(map(_gone, list_of(document, "records", entry=archive_layout.REDACTIONS)), key=place_of_gone_record)
+    gone = sorted(map(_gone, list_of(document, "records", entry=archive_layout.REDACTIONS)), key=record_place)
     for record in gone:
         if not known.is_gone(record.leaf.digest):
             raise SignatureError(f"the record {record.id} in {record.partition} is left out, and no purge says so")
     _check_once(gone)
     return BundleRedactions(known, tuple(gone), _metas(document))
-
-
-def place_of_gone_record(record: GoneRecord) -> tuple[bytes, int]:
-    """Return the sort key of a record: partition, then position."""
-    return path_key(record.partition), record.position
 
 
 def _redactions(document: JsonObject, agent_id: str) -> Iterator[Redaction]:
@@ -142,7 +137,7 @@ def _is_leaf(text: str) -> bool:
 def _check_once(gone: list[GoneRecord]) -> None:
     if len({record.id for record in gone}) != len(gone):
         raise BadDocument("a record is gone twice", entry=archive_layout.REDACTIONS)
-    if len({place_of_gone_record(record) for record in gone}) != len(gone):
+    if len({record_place(record) for record in gone}) != len(gone):
         raise BadDocument("two records are gone from one place", entry=archive_layout.REDACTIONS)
 
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 import msgspec
 
 from lifeboat_alf.archive import archive_layout
-from lifeboat_alf.archive.archive_documents import BOM
+from lifeboat_alf.archive.archive_documents import is_json
 from lifeboat_alf.common import ids, json_codec
-from lifeboat_alf.errors import AlfError, BadJson
+from lifeboat_alf.errors import AlfError
 from lifeboat_alf.memory import embeddings
 from lifeboat_alf.purging import record_line_cuts
 from lifeboat_alf.purging.purge_items import PurgeItem
@@ -213,7 +213,7 @@ def _joined(
     left = carry_edits(body, past, wanted)
     if item.partition is not None:
         return _of_record(wanted, body, past, left, whole, agent_id)
-    if (item.path or "").endswith(".json") and _reads(body) and not _reads(left):
+    if (item.path or "").endswith(".json") and is_json(body) and not is_json(left):
         return (ByteEdit(0, whole, b"{}"),), b"{}"
     return wanted, left
 
@@ -221,11 +221,11 @@ def _joined(
 def _of_record(wanted: Edits, body: bytes, past: Edits, left: bytes, whole: int, agent_id: str) -> tuple[Edits, bytes]:
     """Return the edits and bytes of a record. It keeps the rest of its text; an empty one is closed, as by a purge of
     both passages."""
-    if not _reads(body):
+    if not is_json(body):
         return wanted, left
     if not record_line_cuts.content_of(left).strip():
-        source = left if _reads(left) else body
-        close = record_line_cuts.make_tombstone if _reads(left) else record_line_cuts.make_bare_tombstone
+        source = left if is_json(left) else body
+        close = record_line_cuts.make_tombstone if is_json(left) else record_line_cuts.make_bare_tombstone
         try:
             made = close(source, agent_id)
         except (AlfError, msgspec.DecodeError):
@@ -238,14 +238,6 @@ def _of_record(wanted: Edits, body: bytes, past: Edits, left: bytes, whole: int,
         for edit in wanted
     )
     return marked, carry_edits(body, past, marked)
-
-
-def _reads(data: bytes) -> bool:
-    try:
-        json_codec.decode_strict(data.removeprefix(BOM), entry="")
-    except BadJson:
-        return False
-    return True
 
 
 # Edits ------------------------------------------------------------------------------------------------------------

@@ -5,38 +5,33 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-from lifeboat_alf.redaction import bundle_redactions
 from lifeboat_alf.redaction.redactions import Redaction, Redactions
-from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, State, StateView, record_place
 
 
-class RedactedState:
+class RedactedState(StateView):
     """A `State`: `base` with `redactions` applied. Nothing is copied, and leaves, metas and the digest stay.
 
     Reading a body that matches neither its leaf nor a redaction raises RedactionInvalid.
     """
 
     def __init__(self, base: State, redactions: Iterable[Redaction]) -> None:
-        self._base = base
+        super().__init__(base)
         self._known = base.redactions.applied(redactions)
         self._certain = self._known.without_waiting()
 
-    @property
-    def sequence(self) -> Sequence:
-        return self._base.sequence
-
     def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return map(self._entry, self._base.entries(prefix))
+        return map(self._entry, self._state.entries(prefix))
 
     def entry(self, path: str) -> Entry | None:
-        found = self._base.entry(path)
+        found = self._state.entry(path)
         return None if found is None else self._entry(found)
 
     def _entry(self, entry: Entry) -> Entry:
         if not self._is_named(entry.leaf):
             return entry
         try:
-            leaf, body = self._known.arrived(entry.leaf, self._base.body(entry.path))
+            leaf, body = self._known.arrived(entry.leaf, self._state.body(entry.path))
         except BodyAbsent:
             return entry._replace(leaf=Leaf(entry.leaf.digest), sha256=None)
         return entry if leaf.salt else entry._replace(leaf=leaf, size=len(body or b""), sha256=None)
@@ -45,18 +40,18 @@ class RedactedState:
         return self._certain.naming(leaf.digest) is not None
 
     def body(self, path: str) -> bytes:
-        entry, body = self._base.entry(path), self._base.body(path)
+        entry, body = self._state.entry(path), self._state.body(path)
         if entry is None or not self._is_named(entry.leaf):
             return body
         return self._known.arrived(entry.leaf, body)[1] or b""
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        for record in self._base.records(partition):
+        for record in self._state.records(partition):
             if (settled := self._record(record)) is not None:
                 yield settled
 
     def record(self, record_id: str) -> Record | None:
-        found = self._base.record(record_id)
+        found = self._state.record(record_id)
         return None if found is None else self._record(found)
 
     def _record(self, record: Record) -> Record | None:
@@ -68,10 +63,10 @@ class RedactedState:
     def gone(self) -> Iterator[GoneRecord]:
         now = (
             GoneRecord(record.id, record.partition, record.position, Leaf(record.leaf.digest))
-            for record in self._base.records()
+            for record in self._state.records()
             if self._is_named(record.leaf) and self._record(record) is None
         )
-        return heapq.merge(self._base.gone(), now, key=bundle_redactions.place_of_gone_record)
+        return heapq.merge(self._state.gone(), now, key=record_place)
 
     @property
     def redactions(self) -> Redactions:

@@ -136,6 +136,39 @@ class State(Protocol):
         ...
 
 
+class StateView:
+    """Another state. Subclasses override what differs."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def sequence(self) -> Sequence:
+        return self._state.sequence
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return self._state.entries(prefix)
+
+    def entry(self, path: str) -> Entry | None:
+        return self._state.entry(path)
+
+    def body(self, path: str) -> bytes:
+        return self._state.body(path)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._state.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
+
+
 @runtime_checkable
 class BatchQueryState(Protocol):
     """A state for which every query is a network request, so that queries are batched."""
@@ -200,3 +233,8 @@ class StateChanges:
 def path_key(path: str) -> bytes:
     """Return the sort key of entries: the path's UTF-8 bytes."""
     return path.encode()
+
+
+def record_place(record: Record | GoneRecord) -> tuple[bytes, int]:
+    """Return the sort key of records: partition, then position."""
+    return path_key(record.partition), record.position

@@ -18,6 +18,7 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
+from lifeboat_alf.states.agent_state import BodyAbsent, Leaf, Sequence, State, StateView
 from lifeboat_core.errors import NothingToRestore, RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.home_key import load_known_public
@@ -124,37 +125,7 @@ def follow_transfer(remote: Remote, tell: Tell) -> None:
         remote.follow(moved)
 
 
-class StateParts:
-    """Everything of another state except the bytes of its entries."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    @property
-    def sequence(self) -> Sequence:
-        return self._state.sequence
-
-    def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return self._state.entries(prefix)
-
-    def entry(self, path: str) -> Entry | None:
-        return self._state.entry(path)
-
-    def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
-
-    def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
-
-
-class RemoteState(StateParts):
+class RemoteState(StateView):
     """A state of a remote whose large artifacts are fetched when they are read."""
 
     def __init__(self, state: State, remote: Remote) -> None:

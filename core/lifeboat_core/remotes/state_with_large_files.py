@@ -6,13 +6,12 @@ from pathlib import Path
 
 from lifeboat_alf.archive import artifact_index
 from lifeboat_alf.seams.file_operations import FileOperations, read_all
-from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, State
-from lifeboat_core.remotes.pulling import StateParts
+from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, State, StateView
 from lifeboat_vault.errors import VaultDamaged
 from lifeboat_vault.vault import Vault
 
 
-class StateWithLargeFiles(StateParts):
+class StateWithLargeFiles(StateView):
     """A `State` whose large files are read from a vault that has them, or from a folder into which `fetch` put them.
 
     A file that neither has is absent. `absent` are the paths whose bytes were asked for and are missing although they

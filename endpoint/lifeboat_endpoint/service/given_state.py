@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT, Redactions
-from lifeboat_alf.states.agent_state import Entry, GoneRecord, Record, Sequence, State
+from lifeboat_alf.states.agent_state import Entry, Record, State, StateView
 from lifeboat_vault.bodies.vault_redactions import RedactionRow
 from lifeboat_vault.vault import Vault
 
@@ -39,18 +39,14 @@ def list_effective_redactions(vault: Vault) -> list[RedactionRow]:
     return [row for row in vault.redaction_rows() if not row.refused] if len(vault.redactions) else []
 
 
-class GivenState:
+class GivenState(StateView):
     """A `State` without what waiting redactions name. It is empty if one of them names the whole agent."""
 
     def __init__(self, state: State, waiting: list[RedactionRow]) -> None:
-        self._state = state
+        super().__init__(state)
         self._nothing = any(row.redaction.scope == WHOLE_AGENT for row in waiting)
         self._ids = frozenset(each for row in waiting for each in row.redaction.record_ids)
         self._leaves = frozenset(leaf for row in waiting for leaf in row.redaction.leaves)
-
-    @property
-    def sequence(self) -> Sequence:
-        return self._state.sequence
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         return (entry for entry in self._state.entries(prefix) if self._gives_entry(entry))
@@ -70,13 +66,6 @@ class GivenState:
     def record(self, record_id: str) -> Record | None:
         found = self._state.record(record_id)
         return found if found is None or self._gives_record(found) else None
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
 
     def _gives_entry(self, entry: Entry) -> bool:
         return not self._nothing and entry.leaf.digest not in self._leaves

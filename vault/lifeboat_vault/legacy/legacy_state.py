@@ -19,9 +19,8 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import memory_records
 from lifeboat_alf.memory.effective_view import chains_of
-from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.states import entry_metas, merkle
-from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Record, Sequence, State, path_key
+from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Record, Sequence, State, StateView, path_key
 from lifeboat_vault.legacy.legacy_notes import gather_notes, is_database
 from lifeboat_vault.legacy.legacy_pushes import REDACTED
 
@@ -42,11 +41,11 @@ def legacy_view(state: State) -> State:
     return _LegacyView(state)
 
 
-class _LegacyView:
+class _LegacyView(StateView):
     """The view. `_kept` are entries of the state by path; `_made` replace or add to them."""
 
     def __init__(self, state: State) -> None:
-        self._state = state
+        super().__init__(state)
         self._chains = chains_of(state)
         head: JsonObject = json_codec.decode_json(state.body(archive_layout.MANIFEST))
         self._runtime = str(head["agent"].get("source_runtime", ""))
@@ -95,10 +94,6 @@ class _LegacyView:
     def gone(self) -> Iterator[GoneRecord]:
         """Yield nothing: an older client knows nothing of purges, and nothing here is signed."""
         return iter(())
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
 
     # Content ------------------------------------------------------------------------------------------------------
 

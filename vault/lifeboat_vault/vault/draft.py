@@ -12,7 +12,7 @@ from typing import NamedTuple
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.redaction.redactions import NONE, Redactions
-from lifeboat_alf.states.agent_state import Entry, GoneRecord, Leaf, Operation, Record, State, path_key
+from lifeboat_alf.states.agent_state import Entry, GoneRecord, Leaf, Operation, Record, State, record_place
 from lifeboat_vault.errors import DraftInvalid
 
 Body = bytes | Path | Callable[[], bytes]
@@ -83,7 +83,7 @@ def draft_of_state(state: State) -> Draft:
 def _every_record(state: State) -> Iterator[Record | GoneRecord]:
     """Yield all records in the order of their places, including gone ones."""
     streams: tuple[Iterator[Record | GoneRecord], ...] = (state.records(), state.gone())
-    return heapq.merge(*streams, key=_place)
+    return heapq.merge(*streams, key=record_place)
 
 
 def draft_of_delta(state: AppliedState) -> Draft:
@@ -113,16 +113,12 @@ def _changed_records(state: AppliedState) -> Iterator[RecordPut]:
                 yield _record_put("update", gone)
         else:
             appended.append(gone)
-    yield from (_record_put("create", each) for each in sorted(appended, key=_place))
+    yield from (_record_put("create", each) for each in sorted(appended, key=record_place))
 
 
 def _record_put(operation: Operation, item: Record | GoneRecord) -> RecordPut:
     line = item.line if isinstance(item, Record) else None
     return RecordPut(operation, item.id, item.partition, line, item.leaf)
-
-
-def _place(item: Record | GoneRecord) -> tuple[bytes, int]:
-    return path_key(item.partition), item.position
 
 
 def _put(state: AppliedState, entry: Entry) -> EntryPut:

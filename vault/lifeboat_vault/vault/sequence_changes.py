@@ -17,6 +17,7 @@ from lifeboat_alf.states.agent_state import (
     Sequence,
     StateChanges,
     path_key,
+    record_place,
 )
 from lifeboat_vault.bodies.body_objects import ObjectReader
 from lifeboat_vault.rows import vault_statements as sql
@@ -82,7 +83,7 @@ def _record_changes(
     """Return the changes in delta order, the ids missing in `new` (backwards: not yet created), and the gone records
     that differ in `new`."""
     rows = _alive_at_one(metadata, sql.RECORDS_ENDED, sql.RECORDS_BEGUN, base, new)
-    before, after = (sorted(_records(objects, each), key=_place) for each in rows)
+    before, after = (sorted(_records(objects, each), key=record_place) for each in rows)
     old, fresh = ({each.id: each for each in side} for side in (before, after))
     differing = [each for each in after if each.id not in old or old[each.id].leaf.digest != each.leaf.digest]
     changed = [_record_change(old[each.id], each) for each in differing if each.id in old and isinstance(each, Record)]
@@ -102,10 +103,6 @@ def _record_change(old: Record | GoneRecord | None, new: Record) -> RecordChange
     if old is None:
         return RecordChange(_appending(new), new)
     return RecordChange(_operation(old, new), new)
-
-
-def _place(record: Record | GoneRecord) -> tuple[bytes, int]:
-    return path_key(record.partition), record.position
 
 
 _DELETED = b"deleted"

@@ -22,7 +22,16 @@ from lifeboat_alf.errors import AlfError, BadJson, LifeboatError, SignatureError
 from lifeboat_alf.memory.effective_view import SuccessorChains, in_append_order, partitions_of
 from lifeboat_alf.redaction.redactions import Redaction, Redactions
 from lifeboat_alf.states import merkle
-from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
+from lifeboat_alf.states.agent_state import (
+    ABSENT_LEAF,
+    BodyAbsent,
+    Entry,
+    GoneRecord,
+    Leaf,
+    Record,
+    State,
+    StateView,
+)
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.pairs.trusted_keys import TrustedKeys
 from lifeboat_keys.signed import redaction_signatures, sequence_signatures
@@ -113,14 +122,14 @@ class MemoriesInForce:
         return [(record_id, text) for record_id, text in found if text is not None]
 
 
-class ProvenState:
+class ProvenState(StateView):
     """A state whose entries are those of an inventory, and whose bytes are compared with their leaves at every read.
 
     What was checked and what is used are therefore the same, even if the file or the vault behind it changes.
     """
 
     def __init__(self, state: State, inventory: StateInventory) -> None:
-        self._state = state
+        super().__init__(state)
         self.inventory = inventory
         self._entries = inventory.entries
         self._damaged = inventory.damaged_records
@@ -129,10 +138,6 @@ class ProvenState:
     def as_signed(self) -> State:
         """Return the state with the leaves that were signed, without the replacements by redactions."""
         return self._state
-
-    @property
-    def sequence(self) -> Sequence:
-        return self._state.sequence
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         return (entry for path, entry in self._entries.items() if path.startswith(prefix))
@@ -159,13 +164,6 @@ class ProvenState:
 
     def record(self, record_id: str) -> Record | None:
         return None if record_id in self._damaged else self._state.record(record_id)
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
 
 
 def take_inventory(state: State) -> StateInventory:

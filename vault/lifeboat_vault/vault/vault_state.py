@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from lifeboat_alf.redaction.redactions import NONE, Redactions
-from lifeboat_alf.states.agent_state import Entry, GoneRecord, Leaf, Record, Sequence, path_key
+from lifeboat_alf.states.agent_state import Entry, GoneRecord, Leaf, Record, Sequence, path_key, record_place
 from lifeboat_vault.bodies.body_objects import ObjectReader, StoredObject
 from lifeboat_vault.rows import vault_statements as sql
 from lifeboat_vault.rows.column_sealer import ColumnSealer
@@ -100,7 +100,7 @@ class VaultState:
         if not self._redactions():
             return iter(())
         rows = self._metadata.rows(sql.GONE_RECORDS, self._at)
-        return iter(sorted((gone_of(row, self._columns) for row in rows), key=_place))
+        return iter(sorted((gone_of(row, self._columns) for row in rows), key=record_place))
 
     @property
     def redactions(self) -> Redactions:
@@ -137,10 +137,6 @@ def gone_of(row: Row, columns: ColumnSealer) -> GoneRecord:
     """Convert a stored row that begins like those of `vault_statements.GONE_RECORDS`."""
     record_id, partition, position, leaf = row[:4]
     return GoneRecord(record_id, columns.partition_of(partition), position, Leaf(leaf))
-
-
-def _place(gone: GoneRecord) -> tuple[bytes, int]:
-    return path_key(gone.partition), gone.position
 
 
 def _after_prefix(prefix: str) -> str | None:

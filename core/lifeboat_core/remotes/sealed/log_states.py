@@ -11,7 +11,7 @@ from lifeboat_alf.deltas.delta_reader import DeltaReader
 from lifeboat_alf.errors import ArchiveError
 from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.states.agent_state import Entry, GoneRecord, Record, Sequence, State
+from lifeboat_alf.states.agent_state import Sequence, State, StateView
 from lifeboat_core.remotes.sealed.log_head import LogRow
 from lifeboat_keys.signed.redaction_signatures import adopt_signatures
 from lifeboat_vault.errors import RemoteDamaged
@@ -20,36 +20,18 @@ DEPTH = 32
 """How many deltas are applied on top of each other before they become one snapshot."""
 
 
-class LogState:
+class LogState(StateView):
     """A state with the sequence and the redactions that its log has for it: signatures may be newer, nothing else
     differs."""
 
     def __init__(self, state: State, sequence: Sequence, listed: Redactions) -> None:
-        self._state = state
+        super().__init__(state)
         self._sequence = sequence
         self._redactions = adopt_signatures(state.redactions, listed)
 
     @property
     def sequence(self) -> Sequence:
         return self._sequence
-
-    def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return self._state.entries(prefix)
-
-    def entry(self, path: str) -> Entry | None:
-        return self._state.entry(path)
-
-    def body(self, path: str) -> bytes:
-        return self._state.body(path)
-
-    def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
-
-    def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
 
     @property
     def redactions(self) -> Redactions:

@@ -9,10 +9,9 @@ from dataclasses import replace
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.deltas.applied_state import AppliedState
 from lifeboat_alf.deltas.delta_writer import DeltaReader
-from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.states import merkle
-from lifeboat_alf.states.agent_state import Entry, GoneRecord, Record, Sequence, State
+from lifeboat_alf.states.agent_state import Entry, Sequence, State, StateView
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_keys.pairs.device_key import DeviceKey
 from lifeboat_keys.signed import sequence_signatures
@@ -248,11 +247,11 @@ def a_true_copy_is_verified(trial: RemoteTrial) -> None:
     expect_that(found.number == 6 and found.items > 0 and found.bytes > 0, "nothing was read back")
 
 
-class _AlteredState:
+class _AlteredState(StateView):
     """A state in which one thing differs: what a remote has that lost or changed it."""
 
     def __init__(self, state: State, **changed: object) -> None:
-        self._state = state
+        super().__init__(state)
         self._changed = changed
 
     @property
@@ -265,22 +264,6 @@ class _AlteredState:
 
     def entry(self, path: str) -> Entry | None:
         return next((entry for entry in self.entries() if entry.path == path), None)
-
-    def body(self, path: str) -> bytes:
-        return self._state.body(path)
-
-    def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
-
-    def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
 
 
 def a_copy_that_differs_is_found_out(trial: RemoteTrial) -> None:
