@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.zeroclaw.restore import brain_rows
-from lifeboat_alf.memory.embeddings import RecordVector, pack_vectors
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters import zeroclaw_restores as restores
 from support.adapters.zeroclaw_installs import Install
 from support.adapters.zeroclaw_restores import NEWER, OLDER, memory, row_record, state_of
+from support.alf.packed_vectors import RecordVector, pack_vectors
 
 TEA = row_record("She drinks green tea.", "tea")
 
@@ -32,7 +32,7 @@ def texts(install: Install) -> dict[str, str]:
 
 
 def with_text(record: Any, text: str, at: str = NEWER) -> Any:
-    """A memory that was edited in another runtime."""
+    """Return a memory that was edited in another runtime."""
     return {**record, "content": text, "temporal": {**record["temporal"], "updated_at": at}}
 
 

@@ -13,18 +13,17 @@ from lifeboat_alf.deltas.delta_writer import write_delta
 from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.memory import effective_view, embeddings, memory_records
-from lifeboat_alf.memory.embeddings import RecordVector
-from lifeboat_alf.purging.file_purge import purge_file, purge_records
+from lifeboat_alf.purging.file_purge import FilePurgeRequest, items_of, purge_file
 from lifeboat_alf.purging.purge_items import PurgeOptions
 from lifeboat_alf.purging.purge_planner import plan_cuts
 from lifeboat_alf.purging.purge_terms import PurgeTerms
-from lifeboat_alf.purging.state_items import items_of
 from lifeboat_alf.redaction.redacted_state import RedactedState
 from lifeboat_alf.redaction.redactions import RECORDS, Redaction
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_alf.validation.validate_file import validate_archive
+from support.alf.packed_vectors import RecordVector, pack_vectors
 
 NOW = datetime(2026, 11, 20, 13, tzinfo=UTC)
 SECRET = "The passport number is X1234567 and must go.\n"
@@ -48,7 +47,7 @@ def state():
     vectors = [
         RecordVector(item.partition, item.id, sample_states.make_embedding([0.5, 0.25])) for item in (secret, other)
     ]
-    for path, body in embeddings.pack_vectors(vectors).items():
+    for path, body in pack_vectors(vectors).items():
         made.put(path, body)
     return made.sign(lambda sequence: {"version": 1, "by": "nobody"}), secret, other
 
@@ -64,6 +63,11 @@ def written(state, path):
     return path
 
 
+def run_purge(path, record_ids, out, **request):
+    """Purge a file at a fixed time."""
+    return purge_file(path, record_ids, out, FilePurgeRequest(NOW, **request))
+
+
 def everything(path):
     with zipfile.ZipFile(path) as archive:
         return b"\n".join(name.encode() + b"\n" + archive.read(name) for name in archive.namelist())
@@ -72,7 +76,7 @@ def everything(path):
 def test_the_text_leaves_every_entry_and_the_rest_stays(state, file, tmp_path):
     _, secret, other = state
     out = tmp_path / "b.alf"
-    done = purge_file(file, [secret.id], out, now=NOW)
+    done = run_purge(file, [secret.id], out)
     assert b"X1234567" not in everything(out)
     with SnapshotReader(out) as purged:
         assert purged.body("raw/openclaw/memory/2026-11-20.md") == b"# Day\n\n" + OTHER.encode()
@@ -90,7 +94,7 @@ def test_the_text_leaves_every_entry_and_the_rest_stays(state, file, tmp_path):
 
 def test_what_remains_is_valid_and_links_to_the_purged_are_left_dangling(state, file, tmp_path):
     out = tmp_path / "b.alf"
-    purge_records(file, [state[1].id], out, now=NOW)
+    run_purge(file, [state[1].id], out)
     found = validate_archive(out)
     assert found.ok
     assert [finding.code for finding in found.warnings] == ["dangling"]
@@ -98,7 +102,7 @@ def test_what_remains_is_valid_and_links_to_the_purged_are_left_dangling(state, 
 
 def test_the_audit_record_has_exactly_its_fields_and_nothing_of_the_content(state, file, tmp_path):
     _, secret, _ = state
-    audit = purge_records(file, [secret.id], tmp_path / "b.alf", reason="gdpr_article_17", now=NOW)
+    audit = run_purge(file, [secret.id], tmp_path / "b.alf", reason="gdpr_article_17").audit
     assert audit == {
         "purge_id": audit["purge_id"],
         "agent_id": sample_states.AGENT_ID,
@@ -114,7 +118,7 @@ def test_the_audit_record_has_exactly_its_fields_and_nothing_of_the_content(stat
 
 def test_a_dry_run_says_the_same_and_writes_nothing(state, file, tmp_path):
     before = file.read_bytes()
-    done = purge_file(file, [state[1].id], None, dry_run=True, now=NOW)
+    done = run_purge(file, [state[1].id], None)
     assert (done.counts, done.audit["record_ids"]) == ({state[1].partition: 1}, [state[1].id])
     assert [path.name for path in tmp_path.iterdir()] == ["a.alf"] and file.read_bytes() == before
 
@@ -123,13 +127,13 @@ def test_a_dry_run_says_the_same_and_writes_nothing(state, file, tmp_path):
 def test_an_unknown_id_or_reason_writes_nothing(state, file, tmp_path, extra):
     unknown = sample_states.make_record()["id"]
     with pytest.raises(PurgeError, match="reason" if extra else unknown):
-        purge_records(file, [state[1].id, unknown], tmp_path / "b.alf", now=NOW, **extra)
+        run_purge(file, [state[1].id, unknown], tmp_path / "b.alf", **extra)
     assert [path.name for path in tmp_path.iterdir()] == ["a.alf"]
 
 
 def test_a_file_that_is_there_is_never_overwritten(state, file):
     with pytest.raises(PurgeError, match="already"):
-        purge_records(file, [state[1].id], file, now=NOW)
+        run_purge(file, [state[1].id], file)
 
 
 def test_a_delta_is_refused_with_the_way_to_go(tmp_path):
@@ -137,7 +141,7 @@ def test_a_delta_is_refused_with_the_way_to_go(tmp_path):
     with path.open("wb") as out:
         write_delta(diff_states(MemoryState(), sample_states.make_full_state().copy()), out)
     with pytest.raises(PurgeError, match="Apply it first"):
-        purge_records(path, ["x"], tmp_path / "b", now=NOW)
+        run_purge(path, ["x"], tmp_path / "b")
 
 
 def test_positions_of_secrets_behind_the_passage_move_with_it(tmp_path):
@@ -147,7 +151,7 @@ def test_positions_of_secrets_behind_the_passage_move_with_it(tmp_path):
     cut = {"offset": body.index(b"key=") + 4, "credential_id": sample_states.AGENT_ID}
     made.put("raw/openclaw/TOOLS.md", body, records=[secret.id], cuts=[{"offset": 1, **dict(credential_id="x")}, cut])
     out = tmp_path / "b.alf"
-    purge_records(written(made, tmp_path / "a.alf"), [secret.id], out, now=NOW)
+    run_purge(written(made, tmp_path / "a.alf"), [secret.id], out)
     with SnapshotReader(out) as purged:
         entry = purged.entry("raw/openclaw/TOOLS.md")
         assert purged.body(entry.path) == b"a: key=\n"
@@ -159,7 +163,7 @@ def test_the_text_goes_from_entries_that_nobody_knows_and_from_other_records(tmp
     secret = made.add(sample_states.make_record(SECRET))
     other = made.add(sample_states.make_record("He said: " + SECRET))
     made.put("x-unknown/notes", b"a " + SECRET.encode())
-    done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    done = run_purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf")
     assert (done.files, done.audit["record_ids"]) == ({"x-unknown/notes": 1}, [secret.id])
     with SnapshotReader(tmp_path / "b.alf") as purged:
         assert purged.body("x-unknown/notes") == b"a "
@@ -169,7 +173,7 @@ def test_the_text_goes_from_entries_that_nobody_knows_and_from_other_records(tmp
 def test_a_memory_that_says_nothing_else_is_the_same_one(tmp_path):
     made = MemoryState()
     secret, twin = made.add(sample_states.make_record(SECRET)), made.add(sample_states.make_record(SECRET.strip()))
-    done = purge_file(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    done = run_purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf")
     assert done.audit["record_ids"] == sorted([secret.id, twin.id])
 
 
@@ -192,7 +196,7 @@ def test_a_file_that_knows_of_purges_is_purged_again(tmp_path):
         leaves=cuts.leaves,
     )
     known, out = written(RedactedState(made, [done]), tmp_path / "a.alf"), tmp_path / "b.alf"
-    purge_records(known, [second.id], out, now=NOW)
+    run_purge(known, [second.id], out)
     with SnapshotReader(out) as purged:
         entry = purged.entry("raw/openclaw/a.md")
         assert (purged.body(entry.path), entry.meta) == (b"key=\n", {"cuts": [{**cut, "offset": 4}]})
@@ -208,7 +212,7 @@ def test_a_file_keeps_the_chain_of_a_record_that_said_the_same(tmp_path):
         made.add(sample_states.make_record("An older text of it.")),
     )
     made.add(sample_states.make_record(SECRET, supersedes=before.id))
-    purge_records(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    run_purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf")
     assert visible(tmp_path / "b.alf") == []
     assert validate_archive(tmp_path / "b.alf", strict=True).ok
 
@@ -237,7 +241,7 @@ def visible(path):
 def test_a_chain_goes_whole(chain, tmp_path, named):
     path, ids = chain
     out = tmp_path / "b.alf"
-    audit = purge_records(path, [ids[named]], out, now=NOW)
+    audit = run_purge(path, [ids[named]], out).audit
     assert audit["record_ids"] == sorted(ids)
     assert visible(out) == ["Something else."]
     assert validate_archive(out, strict=True).ok
@@ -249,7 +253,7 @@ def test_a_chain_goes_whole(chain, tmp_path, named):
 def test_only_the_named_go_and_no_older_text_is_a_memory_again(chain, tmp_path, named, left):
     path, ids = chain
     out = tmp_path / "b.alf"
-    purge_records(path, [ids[number] for number in named], out, now=NOW, only=True)
+    run_purge(path, [ids[number] for number in named], out, options=PurgeOptions(only=True))
     assert visible(out) == (["Third text of it.", "Something else."] if left else ["Something else."])
     with SnapshotReader(out) as state:
         assert not {record.id for record in state.records()} & {ids[number] for number in named}
@@ -266,7 +270,7 @@ def test_only_the_named_go_and_no_older_text_is_a_memory_again(chain, tmp_path, 
 
 def test_a_text_takes_the_records_that_hold_it_and_every_other_place(state, file, tmp_path):
     out = tmp_path / "b.alf"
-    done = purge_file(file, [], out, wanted=PurgeTerms(("X1234567",)), now=NOW)
+    done = run_purge(file, [], out, wanted=PurgeTerms(("X1234567",)))
     assert b"X1234567" not in everything(out)
     assert done.audit["record_ids"] == [state[1].id]
     assert validate_archive(out).ok
@@ -274,7 +278,7 @@ def test_a_text_takes_the_records_that_hold_it_and_every_other_place(state, file
 
 def test_a_passage_leaves_the_record_and_the_file_with_the_rest(state, file, tmp_path):
     out = tmp_path / "b.alf"
-    done = purge_file(file, [], out, wanted=PurgeTerms(("X1234567",)), options=PurgeOptions(passage=True), now=NOW)
+    done = run_purge(file, [], out, wanted=PurgeTerms(("X1234567",)), options=PurgeOptions(passage=True))
     assert b"X1234567" not in everything(out)
     with SnapshotReader(out) as purged:
         assert memory_records.parse_record(purged.record(state[1].id).line)["content"] == SECRET.replace("X1234567", "")
@@ -287,14 +291,14 @@ def test_a_passage_leaves_the_record_and_the_file_with_the_rest(state, file, tmp
 
 def test_nothing_found_writes_nothing(state, file, tmp_path):
     with pytest.raises(PurgeError, match="nothing of it was found"):
-        purge_file(file, [], tmp_path / "b.alf", wanted=PurgeTerms(("no such text",)), now=NOW)
+        run_purge(file, [], tmp_path / "b.alf", wanted=PurgeTerms(("no such text",)))
     assert not (tmp_path / "b.alf").exists()
 
 
 def test_a_purged_file_is_purged_again(state, file, tmp_path):
     first, second = tmp_path / "b.alf", tmp_path / "c.alf"
-    purge_records(file, [state[1].id], first, now=NOW)
-    purge_records(first, [state[2].id], second, now=NOW)
+    run_purge(file, [state[1].id], first)
+    run_purge(first, [state[2].id], second)
     assert b"tea in the afternoon" not in everything(second)
     assert validate_archive(second).ok
 
@@ -306,6 +310,6 @@ def test_a_secret_that_was_cut_out_inside_of_what_goes_is_not_put_back(tmp_path)
     made.put(
         "raw/openclaw/a.md", body, records=[secret.id], cuts=[{"offset": 15, "credential_id": sample_states.AGENT_ID}]
     )
-    purge_records(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf", now=NOW)
+    run_purge(written(made, tmp_path / "a.alf"), [secret.id], tmp_path / "b.alf")
     with SnapshotReader(tmp_path / "b.alf") as purged:
         assert purged.entry("raw/openclaw/a.md").meta == {}

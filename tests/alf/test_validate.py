@@ -15,13 +15,12 @@ from lifeboat_alf.archive.snapshot_manifest import entries_checksum
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.deltas.delta_writer import write_delta
 from lifeboat_alf.deltas.state_diff import diff_states
-from lifeboat_alf.memory import embeddings
-from lifeboat_alf.memory.embeddings import RecordVector
 from lifeboat_alf.memory.memory_records import ENUMS
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_alf.validation.validate_file import CAP, validate_archive
+from support.alf.packed_vectors import RecordVector, pack_vectors
 from support.alf.published_schemas import list_published_schemas, load_published_schema, validate_as_published
 from support.json_schemas import jsonschema
 
@@ -139,7 +138,7 @@ def test_every_wrong_field_of_the_manifest_is_an_error(plain, path, value, code)
 def with_vectors():
     state = sample_states.make_full_state()
     item = next(state.records())
-    for path, body in embeddings.pack_vectors(
+    for path, body in pack_vectors(
         [RecordVector(item.partition, item.id, sample_states.make_embedding([0.5, 1.0]))]
     ).items():
         state.put(path, body)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.memory.embeddings import RecordVector, bytes_of, pack_vectors
+from lifeboat_alf.memory.embeddings import bytes_of
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_embedding, make_identity, make_principals, make_record
 from support.alf.archive_files import ArchiveFile
+from support.alf.packed_vectors import RecordVector, pack_vectors
 from support.cli.cli_client import run
 
 OLD, OLDER, NOW = "2026-05-04T08:00:00.000Z", "2026-02-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"

@@ -94,10 +94,10 @@ def test_a_change_that_was_read_before_a_purge_is_refused(vault: Vault) -> None:
     live(vault)
     known = len(vault.redactions)
     vault.redact(purge_of(vault, CANARY))
-    draft = Draft({"raw/a": EntryPut({}, b"a")})
+    entries, time = {"raw/a": EntryPut({}, b"a")}, START + timedelta(days=1)
     with pytest.raises(RedactedMeanwhile):
-        commit(vault, draft, START + timedelta(days=1), purges=known)
-    assert commit(vault, draft, START + timedelta(days=1), purges=len(vault.redactions)) is not None
+        commit(vault, Draft(entries, purges=known), time)
+    assert commit(vault, Draft(entries, purges=len(vault.redactions)), time) is not None
 
 
 # Deltas ---------------------------------------------------------------------------------------------------------------

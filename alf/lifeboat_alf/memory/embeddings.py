@@ -50,14 +50,6 @@ class EmbeddingKind(NamedTuple):
     source: str
 
 
-class RecordVector(NamedTuple):
-    """One record's vector. `embedding` is an element of a record's `embeddings` as in ALF §3.1.6."""
-
-    partition: str
-    record_id: str
-    embedding: JsonObject
-
-
 @dataclass(frozen=True, slots=True)
 class EmbeddingGroup:
     """The vectors of one model in one file."""
@@ -193,34 +185,6 @@ def _sliced(group: EmbeddingGroup, body: bytes) -> list[bytes]:
         if len(data) != length:
             raise BadDocument(f"the file ends before the vector of {record_id}", entry=group.file)
     return found
-
-
-def pack_vectors(vectors: Iterable[RecordVector]) -> dict[str, bytes]:
-    """Return {entry: bytes} of the chunks that hold vectors, in the given order; {} without any.
-
-    Raises BadDocument for a vector whose length or numbers do not fit.
-    """
-    made: dict[str, bytes] = {}
-    grouped: dict[str, list[RecordVector]] = {}
-    for vector in vectors:
-        grouped.setdefault(folder_for(vector.partition), []).append(vector)
-    for folder, members in grouped.items():
-        for number, first in enumerate(range(0, len(members), CHUNK)):
-            chunk = EmbeddingChunk(f"{folder}{number}.json")
-            for record_id, found in ((member.record_id, member.embedding) for member in members[first : first + CHUNK]):
-                kind = EmbeddingKind(found["model"], found["dimensions"], found["source"])
-                chunk.put(record_id, kind, _checked(record_id, found, chunk.index), found["computed_at"])
-            made |= {path: data for path, data in chunk.entries().items() if data is not None}
-    return made
-
-
-def _checked(record_id: str, embedding: JsonObject, index: str) -> bytes:
-    data = bytes_of(embedding["vector"])
-    if not is_vector(data, embedding["dimensions"]):
-        raise BadDocument(
-            f"the vector of {record_id} is not {embedding['dimensions']} numbers that fit float32", entry=index
-        )
-    return data
 
 
 # Reading --------------------------------------------------------------------------------------------------------

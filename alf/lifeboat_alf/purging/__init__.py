@@ -18,6 +18,6 @@ version of a history read afterwards.
     vector_cuts          vectors of purged records
     match_places         places, as people may see them
     collateral_losses    what goes besides the matches
-    state_items          the items of one state
     purge_planner        all of it together, and its own check
+    file_purge           purge a snapshot file
 """

@@ -13,9 +13,10 @@ none remains, a tombstone ends the chain.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,10 +27,9 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.memory import effective_view, memory_records, partitions, primary_principal
 from lifeboat_alf.memory.effective_view import SuccessorChains
-from lifeboat_alf.purging.purge_items import CutPlan, PurgeMatch, PurgeOptions
+from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem, PurgeMatch, PurgeOptions
 from lifeboat_alf.purging.purge_planner import Pieces, find_spans_by_text, plan_cuts
 from lifeboat_alf.purging.purge_terms import PurgeTerms
-from lifeboat_alf.purging.state_items import items_of
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import NONE, RECORDS, LeafReplacement, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
@@ -66,52 +66,34 @@ class _FilePurgePlan:
     tombstones: list[tuple[str, JsonObject]] = field(default_factory=list)
 
 
-def purge_records(
-    path: Path,
-    record_ids: Iterable[str],
-    out: Path | None,
-    *,
-    dry_run: bool = False,
-    reason: str = "user_request",
-    requested_by: str | None = None,
-    now: datetime,
-    only: bool = False,
-) -> JsonObject:
-    """Write `out` without the named records and return the audit record. `requested_by` defaults to the primary
-    principal.
+@dataclass(frozen=True, slots=True)
+class FilePurgeRequest:
+    """What to purge from a file, and why. `requested_by` defaults to the primary principal; `pieces` as for
+    `plan_cuts`."""
 
-    Raises PurgeError, before anything is written, for an unknown id or reason, a delta, or an `out` that is `path`.
-    """
-    options = PurgeOptions(only=only)
-    return purge_file(
-        path, record_ids, out, dry_run=dry_run, reason=reason, requested_by=requested_by, now=now, options=options
-    ).audit
+    now: datetime
+    wanted: PurgeTerms = _NOTHING
+    options: PurgeOptions = _DEFAULT
+    reason: str = "user_request"
+    requested_by: str | None = None
+    pieces: Pieces = find_spans_by_text
 
 
 def purge_file(
-    source: Path | BinaryIO,
-    record_ids: Iterable[str],
-    out: Path | BinaryIO | None,
-    *,
-    wanted: PurgeTerms = _NOTHING,
-    options: PurgeOptions = _DEFAULT,
-    dry_run: bool = False,
-    reason: str = "user_request",
-    requested_by: str | None = None,
-    now: datetime,
-    pieces: Pieces = find_spans_by_text,
+    source: Path | BinaryIO, record_ids: Iterable[str], out: Path | BinaryIO | None, request: FilePurgeRequest
 ) -> FilePurgeResult:
-    """Purge records and search matches from a file; return details besides the audit record.
+    """Write `out` without the named records and search matches (None: a dry run). Both files may be open ones.
 
-    Both files may be open ones. `pieces` as for `plan_cuts`. Also raises PurgeError when nothing is found.
+    Raises PurgeError, before anything is written, for an unknown id or reason, a delta, an existing `out`, and when
+    nothing is found.
     """
-    _check(source, out, reason, dry_run=dry_run)
+    _check(source, out, request.reason)
     with SnapshotReader(source) as reader:
-        plan = _plan(reader, list(dict.fromkeys(record_ids)), wanted, options, now, pieces)
-        if not dry_run and out is not None:
+        plan = _plan(reader, list(dict.fromkeys(record_ids)), request)
+        if out is not None:
             _check_found(plan.cuts)
             _write(_PurgedState(reader, plan), out, reader.keys)
-        audit = _audit(reader, plan, reason, requested_by or primary_principal.primary_principal_id(reader), now)
+        audit = _audit(reader, plan, request)
         return FilePurgeResult(audit, _counts(plan), plan.cuts.files, plan.cuts.hits, _warnings(plan.cuts))
 
 
@@ -133,7 +115,7 @@ def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
         raise
 
 
-def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *, dry_run: bool) -> None:
+def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str) -> None:
     if reason not in REASONS:
         raise PurgeError(f"{reason!r} is no reason; one of {', '.join(REASONS)}")
     with ArchiveReader(source) as archive:
@@ -143,10 +125,6 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *,
                 "Apply it first, then purge the snapshot.",
                 fix="lifeboat alf apply BASE DELTA -o WHOLE",
             )
-    if dry_run:
-        return
-    if out is None:
-        raise PurgeError("no file was named to write to", fix="lifeboat alf purge FILE --record ID -o OTHER")
     if isinstance(out, Path) and out.exists():
         raise PurgeError(f"{out} is there already; a purge never overwrites")
 
@@ -154,12 +132,11 @@ def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str, *,
 # Planning -------------------------------------------------------------------------------------------------------
 
 
-def _plan(
-    state: State, asked: list[str], wanted: PurgeTerms, options: PurgeOptions, now: datetime, pieces: Pieces
-) -> _FilePurgePlan:
-    cuts = plan_cuts(items_of(state), state.sequence.agent_id, asked, wanted, options, pieces=pieces)
+def _plan(state: State, asked: list[str], request: FilePurgeRequest) -> _FilePurgePlan:
+    agent_id = state.sequence.agent_id
+    cuts = plan_cuts(items_of(state), agent_id, asked, request.wanted, request.options, pieces=request.pieces)
     gone = {record_id: _known(state, record_id) for record_id in cuts.record_ids}
-    return _relink(state, effective_view.chains_of(state), _FilePurgePlan(cuts, gone), now)
+    return _relink(state, effective_view.chains_of(state), _FilePurgePlan(cuts, gone), request.now)
 
 
 def _known(state: State, record_id: str) -> Record:
@@ -220,6 +197,18 @@ def _tombstone(state: State, record_id: str, now: datetime) -> tuple[str, JsonOb
         "supersedes": record_id,
     }
     return placed.partition.file, record
+
+
+def items_of(*states: State) -> Callable[[], Iterable[PurgeItem]]:
+    """Return a function that iterates over the items of these states, for `plan_cuts`."""
+    return lambda: (item for state in states for item in _items(state))
+
+
+def _items(state: State) -> Iterator[PurgeItem]:
+    for entry in state.entries():
+        yield PurgeItem(entry.leaf, partial(state.body, entry.path), path=entry.path, meta=entry.meta)
+    for record in state.records():
+        yield PurgeItem(record.leaf, partial(getattr, record, "line"), record_id=record.id, partition=record.partition)
 
 
 # The new state --------------------------------------------------------------------------------------------------
@@ -369,8 +358,8 @@ def _warnings(cuts: CutPlan) -> list[str]:
     ]
 
 
-def _audit(state: State, plan: _FilePurgePlan, reason: str, requested_by: str, now: datetime) -> JsonObject:
-    moment = times.to_text(now)
+def _audit(state: State, plan: _FilePurgePlan, request: FilePurgeRequest) -> JsonObject:
+    moment = times.to_text(request.now)
     touched = {record.partition for record in plan.gone.values()} | {file for file, _ in plan.tombstones}
     touched |= {record.partition for name in plan.relinked if (record := state.record(name)) is not None}
     touched |= set(plan.cuts.partitions)
@@ -380,8 +369,8 @@ def _audit(state: State, plan: _FilePurgePlan, reason: str, requested_by: str, n
         "scope": "record_purge",
         "record_ids": sorted(plan.gone),
         "partitions_affected": sorted(touched),
-        "reason": reason,
+        "reason": request.reason,
         "requested_at": moment,
         "completed_at": moment,
-        "requested_by": requested_by,
+        "requested_by": request.requested_by or primary_principal.primary_principal_id(state),
     }

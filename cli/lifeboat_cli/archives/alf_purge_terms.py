@@ -53,7 +53,7 @@ class AlfPurgeOrder:
 
 def run_alf_purge(session: CommandSession, order: AlfPurgeOrder, passphrase: str | None, seal: Seal) -> FilePurgeResult:
     """Purge a file. `passphrase` opens it, `seal` chooses the encryption of the new one."""
-    from lifeboat_alf.purging.file_purge import purge_file
+    from lifeboat_alf.purging.file_purge import FilePurgeRequest, purge_file
     from lifeboat_core.exchange import create_archive, open_archive
     from lifeboat_core.purge.memory_pieces import pieces_of
 
@@ -63,18 +63,15 @@ def run_alf_purge(session: CommandSession, order: AlfPurgeOrder, passphrase: str
         if order.target is not None:
             encryption = seal([archive], session.output)
             stream = stack.enter_context(create_archive(session.context, order.target, encryption, force=order.force))
-        return purge_file(
-            archive.stream,
-            order.records,
-            stream,
-            wanted=order.wanted,
-            options=order.options,
-            dry_run=order.target is None,
-            reason=order.reason,
-            requested_by=order.requested_by,
-            now=session.context.clock.now(),
-            pieces=pieces_of(session.context),
+        request = FilePurgeRequest(
+            session.context.clock.now(),
+            order.wanted,
+            order.options,
+            order.reason,
+            order.requested_by,
+            pieces_of(session.context),
         )
+        return purge_file(archive.stream, order.records, stream, request)
 
 
 def check_terms(
@@ -151,5 +148,5 @@ def _headline(purged: FilePurgeResult, target: Path | None, *, dry_run: bool) ->
     number = len(purged.audit["record_ids"])
     if not (number or purged.hits or purged.files):
         return "Nothing of it was found."
-    gone = count_text(number, "memory", "memories") if number else "No memory, only the match"
+    gone = count_text(number, "memory") if number else "No memory, only the match"
     return f"{gone} would go." if dry_run else f"{gone} left out of {target}."

@@ -91,14 +91,12 @@ def commit_sequence(
     """
     device = context.keys().device
     return vault.commit(
-        Draft(overlay.puts, (RecordPut(*step) for step in steps)),
+        Draft(overlay.puts, (RecordPut(*step) for step in steps), counts=counts, purges=purges),
         kind=kind,
         writer=device.id,
         time=time,
         raw_time=context.now(),
         sign=lambda sequence: sequence_signatures.sign_sequence(sequence, device),
-        counts=counts,
-        purges=purges,
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.health import agent_status, awake_time, sleep_ledger
+from lifeboat_core.health import agent_status, sleep_ledger
 from lifeboat_core.health.agent_status import AgentStatus, KeyFacts, Status, StatusFacts
 from lifeboat_core.machine import clock_trust
 from lifeboat_daemon.service.daemon_tools import DaemonTools
@@ -119,7 +119,7 @@ class AgentStatuses:
         if watched.failure is not None:
             facts = msgspec.structs.replace(facts, failed=watched.failure)
         now = self._parts.context.clock.now()
-        slept = awake_time.measure_awake_time(
+        slept = sleep_ledger.measure_awake_time(
             self._parts.context, watched.agent, facts, config=self._fleet.config, ledger=ledger
         )
         found = agent_status.judge_agent(facts, watched.agent, self.key, now, slept)

@@ -22,6 +22,7 @@ from lifeboat_core.errors import Cancelled
 from lifeboat_core.health import sleep_ledger
 from lifeboat_core.home.context import Context
 from lifeboat_core.settings import config_file
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.control_server import ControlServer
 from lifeboat_daemon.schedule.clock_gaps import ClockGapDetector
 from lifeboat_daemon.schedule.timers import Timers
@@ -213,7 +214,7 @@ class DaemonService:
             self.captures.arrange(watched)
         self.replication.forgive()
         self.statuses.judge_all()
-        systemd_notify.notify_status(f"{len(self.fleet.watched_agents)} agents")
+        systemd_notify.notify_status(count_text(len(self.fleet.watched_agents), "agent"))
 
     async def _take_care(self, watched: WatchedAgent) -> None:
         """Determine the status of a new agent, and watch it before its first capture."""

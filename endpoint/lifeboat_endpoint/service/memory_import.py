@@ -84,9 +84,9 @@ def add_memories(
         if sequence.epoch > FIRST_EPOCH:
             raise WriterPresent("a machine of its owner took this agent over a moment ago")
 
-    draft = Draft(entries, memory.puts)
+    draft = Draft(entries, memory.puts, purges=purges)
     number = 0 if base is None else base.number + 1
-    return vault.commit(draft, kind=KIND, writer=KIND, time=clock.now(), number=number, sign=check_still, purges=purges)
+    return vault.commit(draft, kind=KIND, writer=KIND, time=clock.now(), number=number, sign=check_still)
 
 
 def _put(memory: LegacyMemory, before: State, agent_id: str, added: Additions) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from lifeboat_alf.common import ids, json_codec
-from lifeboat_alf.memory.embeddings import RecordVector, pack_vectors
 from lifeboat_alf.purging.bounded_patterns import compile_pattern
 from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem
 from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_alf.redaction.redactions import RECORDS, Redaction
 from lifeboat_alf.testing import sample_states
+from support.alf.packed_vectors import RecordVector, pack_vectors
 from support.alf.purge_histories import SEED, History
 
 PIN = "004829"

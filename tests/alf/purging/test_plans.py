@@ -10,7 +10,6 @@ import pytest
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.memory import embeddings, memory_records
-from lifeboat_alf.memory.embeddings import RecordVector
 from lifeboat_alf.purging.bounded_patterns import compile_pattern
 from lifeboat_alf.purging.purge_items import CutPlan, PurgeItem, PurgeMatch, PurgeOptions
 from lifeboat_alf.purging.purge_planner import plan_cuts
@@ -19,6 +18,7 @@ from lifeboat_alf.redaction.redactions import RECORDS, LeafReplacement, Redactio
 from lifeboat_alf.states import merkle
 from lifeboat_alf.states.agent_state import Leaf
 from lifeboat_alf.testing import sample_states
+from support.alf.packed_vectors import RecordVector, pack_vectors
 from support.alf.purge_histories import PARTITION, History, after
 
 TEXT = "The passport is X1234567."
@@ -285,7 +285,7 @@ def _vectors(history: History, *named: PurgeItem, first: float = 0.5) -> dict[st
         RecordVector(PARTITION, item.record_id or "", sample_states.make_embedding([first + number, 0.25]))
         for number, item in enumerate(named)
     ]
-    return {path: history.file(path, body) for path, body in embeddings.pack_vectors(listed).items()}
+    return {path: history.file(path, body) for path, body in pack_vectors(listed).items()}
 
 
 def test_vectors_go_from_every_version_of_their_files(history: History) -> None:

@@ -30,14 +30,14 @@ CUT = f"the passport is {SECRET}, remember\n".encode()
 
 def capture(machine: Machine, entries: dict[str, bytes], records: Sequence[RecordPut] = ()) -> int:
     keys = machine.context.keys()
+    puts = {path: EntryPut({}, body) for path, body in entries.items()}
     with machine.vault() as vault:
         made = vault.commit(
-            Draft({path: EntryPut({}, body) for path, body in entries.items()}, list(records)),
+            Draft(puts, list(records), purges=len(vault.redactions)),
             kind="capture",
             writer=keys.device.id,
             time=machine.context.clock.now(),
             sign=lambda sequence: sequence_signatures.sign_sequence(sequence, keys.device),
-            purges=len(vault.redactions),
         )
     assert made is not None
     return made.number

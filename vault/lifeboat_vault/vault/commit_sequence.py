@@ -108,7 +108,6 @@ class SequenceCommit:
         origin: SequenceOrigin,
         now: datetime,
         sign: Sign | None,
-        counts: JsonObject | None,
         *,
         even_if_equal: bool,
     ) -> bool:
@@ -121,7 +120,7 @@ class SequenceCommit:
         self._write_entries(entries, origin.number)
         changed = bool(self._touched)
         if changed or even_if_equal:
-            self._write_sequence(origin, now, sign, counts)
+            self._write_sequence(origin, now, sign, draft.counts)
             reach_crash_point(CrashPoint.CAPTURE_COMMITTED)
         return changed
 

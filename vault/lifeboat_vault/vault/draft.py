@@ -55,12 +55,16 @@ class Draft:
 
     `records` may be an iterator of any length, read once, in the order of appending; each id occurs once. It is read to
     its end before `entries` is used, so producing records may still complete the entries. `redactions` are those known
-    to the sender; they are not trusted, and name what the vault lacks.
+    to the sender; they are not trusted, and name what the vault lacks. `counts` says in numbers what changed; it is
+    read after `records`. `purges` is how many redactions were known when the draft was begun, because it may contain
+    what a later one destroyed.
     """
 
     entries: Mapping[str, EntryPut | None] = field(default_factory=dict)
     records: Iterable[RecordPut] = ()
     redactions: Redactions = NONE
+    counts: JsonObject | None = None
+    purges: int | None = None
 
 
 def draft_of_state(state: State) -> Draft:

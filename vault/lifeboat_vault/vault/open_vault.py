@@ -113,23 +113,20 @@ class Vault(VaultRepairing):
         time: Moment,
         raw_time: Moment | None = None,
         sign: Sign | None = None,
-        counts: JsonObject | None = None,
         number: int | None = None,
-        purges: int | None = None,
     ) -> SequenceRow | None:
         """Commit a draft as a new, durable sequence on top of the head; None when it changes nothing.
 
         The first number is 0, the next head + 1; an import may name a larger one. `time` never goes back: an earlier
         one becomes that of the head (`raw_time` keeps the clock's). `sign` receives the finished sequence inside the
-        transaction; if it fails, nothing happened. `counts` is read after the whole draft. `purges` is how many
-        redactions were known when the draft was begun, because it may contain what a later one destroyed. Raises
-        DraftInvalid, RedactedMeanwhile when more are known now, VaultFull, VaultBusy.
+        transaction; if it fails, nothing happened. Raises DraftInvalid, RedactedMeanwhile when more redactions are
+        known than when the draft was begun, VaultFull, VaultBusy.
         """
         with self._transaction():
-            self._refuse_older_than(purges)
+            self._refuse_older_than(draft.purges)
             head = self._place(sql.HEAD)
             origin = self._origin(head, kind, writer, text_of(time), text_of(raw_time or time), number)
-            changed = self._write(draft, origin, head, sign, counts)
+            changed = self._write(draft, origin, head, sign)
         return self.sequence(origin.number) if changed else None
 
     def _refuse_older_than(self, purges: int | None) -> None:
@@ -173,7 +170,7 @@ class Vault(VaultRepairing):
                 raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, text_of(raw_time))
             origin = SequenceOrigin(self.agent_id, *place, kind, writer)
-            self._write(draft, origin, head, signed, None, even_if_equal=True)
+            self._write(draft, origin, head, signed, even_if_equal=True)
             if sequence.epoch > epoch:
                 self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
             made = self._place(sql.SEQUENCE, sequence.number)
@@ -188,7 +185,6 @@ class Vault(VaultRepairing):
         origin: SequenceOrigin,
         head: SequenceRow | None,
         sign: Sign | None,
-        counts: JsonObject | None,
         *,
         even_if_equal: bool = False,
     ) -> bool:
@@ -198,7 +194,7 @@ class Vault(VaultRepairing):
         with self._writing() as writer:
             redactions = self._redacted()
             commit = SequenceCommit(self._metadata, self._objects, writer, self._files, self.seed, known, redactions)
-            changed = commit.run(draft, origin, self._clock.now(), sign, counts, even_if_equal=even_if_equal)
+            changed = commit.run(draft, origin, self._clock.now(), sign, even_if_equal=even_if_equal)
         self._hashes = commit.hashes
         return changed
 

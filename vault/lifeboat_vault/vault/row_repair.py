@@ -57,6 +57,15 @@ class RowRepairReport:
     healed: set[int] = field(default_factory=set)
 
 
+class RowDamage(NamedTuple):
+    """Known damage of a vault. `kept` are all its sequences; only `states` among them are changed. `objects` never
+    count as whole."""
+
+    kept: Iterable[SequenceRow]
+    states: Collection[int]
+    objects: Collection[int]
+
+
 class RowRepair:
     """Repairs rows inside one open transaction."""
 
@@ -67,23 +76,18 @@ class RowRepair:
         writer: ObjectWriter,
         seed: bytes,
         known: VaultRedactions,
-        kept: Iterable[SequenceRow],
-        *,
-        damaged_states: Collection[int],
-        damaged_objects: Collection[int],
+        damage: RowDamage,
     ) -> None:
-        """Take the stores. `kept` are all sequences; only damaged ones among them are changed. `damaged_objects` never
-        count as whole."""
         self._metadata = metadata
         self._objects = objects
         self._columns = objects.columns
         self._writer = writer
         self._seed = seed
         self._known = known
-        self._digests = {row.number: row.digest for row in kept}
+        self._digests = {row.number: row.digest for row in damage.kept}
         self._kept = KeptSequences([*self._digests])
-        self._damaged = set(damaged_states)
-        self._damaged_objects = set(damaged_objects)
+        self._damaged = set(damage.states)
+        self._damaged_objects = set(damage.objects)
         self._done = RowRepairReport()
 
     def run(self, number: int, state: State) -> RowRepairReport:

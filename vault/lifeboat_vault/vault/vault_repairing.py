@@ -13,7 +13,7 @@ from lifeboat_vault.bodies import body_objects
 from lifeboat_vault.errors import DraftInvalid
 from lifeboat_vault.rows import vault_statements as sql
 from lifeboat_vault.vault import row_repair
-from lifeboat_vault.vault.row_repair import RowRepair, RowRepairReport
+from lifeboat_vault.vault.row_repair import RowDamage, RowRepair, RowRepairReport
 from lifeboat_vault.vault.vault_purging import VaultPurging
 from lifeboat_vault.vault.vault_reading import DAMAGE, DAMAGE_FOUND, DAMAGED_STATES
 from lifeboat_vault.vault.vault_verification import Verification
@@ -112,16 +112,8 @@ class VaultRepairing(VaultPurging):
         return done
 
     def _restating(self, writer: body_objects.ObjectWriter, damaged: list[int]) -> RowRepair:
-        return RowRepair(
-            self._metadata,
-            self._objects,
-            writer,
-            self.seed,
-            self._redacted(),
-            self.sequences(),
-            damaged_states=damaged,
-            damaged_objects=self.damage(),
-        )
+        damage = RowDamage(self.sequences(), damaged, self.damage())
+        return RowRepair(self._metadata, self._objects, writer, self.seed, self._redacted(), damage)
 
     def heal(self, number: int, body: bytes) -> bool:
         """Replace the damaged bytes of an object by the right ones, with their size and hash. Return False for bytes
