@@ -23,6 +23,14 @@ def universal_time() -> Iterator[None]:
     time.tzset()
 
 
+@pytest.fixture(autouse=True)
+def lasting_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep notifications until the end of the test: a busy machine may take longer than they stay by default."""
+    from textual.app import App
+
+    monkeypatch.setattr(App, "NOTIFICATION_TIMEOUT", 3600.0)
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"

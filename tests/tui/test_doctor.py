@@ -158,7 +158,7 @@ async def test_while_it_checks_it_says_so_and_x_stops_it() -> None:
     link = _Slow(_finding_that(_finding("ok", "ada")))
     async with _open(link) as pilot:
         assert CHECKING in text_of(pilot)
-        await pilot.press("r")  # notifications disappear after seconds, and no event reports the end of a check
+        await pilot.press("r")  # no event reports the end of a check
         assert "it is being checked" in notes(pilot)[-1]
         await press(pilot, "x")
         assert notes(pilot)[-1] == "Stopped." and CHECKING not in text_of(pilot)
