@@ -17,8 +17,17 @@ from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.states.agent_state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
-from lifeboat_alf.states.agent_state import BodyAbsent, Leaf, Sequence, State, StateView
+from lifeboat_alf.states.agent_state import (
+    BodyAbsent,
+    Entry,
+    GoneRecord,
+    Leaf,
+    Record,
+    Sequence,
+    State,
+    StateView,
+    path_key,
+)
 from lifeboat_core.errors import NothingToRestore, RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.home_key import load_known_public
