@@ -17,7 +17,7 @@ from lifeboat_core.health.agent_status import OK
 from lifeboat_core.remotes import manage_remotes
 from lifeboat_core.remotes.agent_replication import replicate_agent
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.remote_access import RemoteAccess
+from lifeboat_core.remotes.manage_remotes import RemoteAccess
 from lifeboat_endpoint.endpoint import Endpoint as Opened
 from lifeboat_endpoint.tenancy.callers import PURGE
 

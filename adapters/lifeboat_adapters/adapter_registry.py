@@ -100,9 +100,8 @@ def load_adapter(runtime: str) -> Adapter:
 def recognise_workspace(workspace: Path) -> Adapter:
     """Return the adapter of the runtime that a folder most certainly belongs to.
 
-    Raises NotAWorkspace when there is no such runtime or more than one. Raises ForeignWorkspace, which names the
-    runtime, when the folder belongs to one without an adapter. Raises AdapterOutdated when no adapter recognises the
-    folder and one was refused.
+    Raises NotAWorkspace when there is no such runtime or more than one, or when the folder belongs to a runtime without
+    an adapter. Raises AdapterOutdated when no adapter recognises the folder and one was refused.
     """
     sure = {runtime: candidate.recognises(workspace) for runtime, candidate in load_adapters().items()}
     best = max(sure.values(), default=0)

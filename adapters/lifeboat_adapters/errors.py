@@ -3,7 +3,6 @@
 LifeboatError
 +-- AdapterError
     +-- NotAWorkspace       the folder is not this runtime's workspace
-    |   +-- ForeignWorkspace  it belongs to a runtime that has no adapter
     +-- UnknownRuntime      no adapter has this name
     +-- AdapterOutdated     an installed adapter was written for an earlier contract, or cannot be loaded
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
@@ -13,12 +12,11 @@ LifeboatError
     +-- SecretsError        a file cannot be made whole again
         +-- CutMismatch     the listed cuts are not where secrets were cut out
         +-- BadPayload      what was unsealed is not what is sealed for a cut
-        +-- WholeFileMismatch  the file put together is not the one that was captured
 """
 
 from __future__ import annotations
 
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import ErrorCode, LifeboatError
 
 
 class AdapterError(LifeboatError):
@@ -31,12 +29,11 @@ class NotAWorkspace(AdapterError):
     title = "This folder is not an agent's workspace"
     fix = "lifeboat agents discover"
 
-
-class ForeignWorkspace(NotAWorkspace):
-    """The folder has marks of a runtime without an adapter, so its credentials would not be found."""
-
-    code = "foreign_workspace"
-    title = "This folder belongs to an agent runtime that has no adapter"
+    FOREIGN = ErrorCode(
+        "foreign_workspace",
+        "This folder belongs to an agent runtime that has no adapter",
+        meaning="it has marks of another runtime, whose credentials would not be found",
+    )
 
 
 class UnknownRuntime(AdapterError):
@@ -80,6 +77,8 @@ class SecretsError(AdapterError):
     title = "The secrets of a file cannot be put back"
     exit_status = 3
 
+    WHOLE_FILE_MISMATCH = ErrorCode("whole_file_mismatch", meaning="the restored file is not the captured one")
+
 
 class CutMismatch(SecretsError):
     code = "cut_mismatch"
@@ -87,7 +86,3 @@ class CutMismatch(SecretsError):
 
 class BadPayload(SecretsError):
     code = "bad_payload"
-
-
-class WholeFileMismatch(SecretsError):
-    code = "whole_file_mismatch"

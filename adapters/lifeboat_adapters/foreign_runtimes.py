@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_adapters.errors import ForeignWorkspace
+from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_adapters.nested_values import get_nested
 from lifeboat_adapters.small_files import read_small
 
@@ -76,11 +76,11 @@ def find_foreign_runtime(workspace: Path) -> tuple[str, str] | None:
 
 
 def refuse_foreign_runtime(workspace: Path) -> None:
-    """Raise ForeignWorkspace for a folder with marks of a runtime that has no adapter."""
+    """Raise NotAWorkspace for a folder with marks of a runtime that has no adapter."""
     found = find_foreign_runtime(workspace)
     if found is not None:
         runtime, mark = found
-        raise ForeignWorkspace(f"{workspace} belongs to {runtime} ({mark}); no adapter reads {runtime}")
+        raise NotAWorkspace.FOREIGN(f"{workspace} belongs to {runtime} ({mark}); no adapter reads {runtime}")
 
 
 def _mark_in(workspace: Path, marks: RuntimeMarks) -> str | None:

@@ -1,4 +1,4 @@
-"""Documents, memories and files of runtimes in any shape: passed over, or refused with an error of the project."""
+"""Documents, memories and files of runtimes in any shape are skipped, or refused with an error of the project."""
 
 from __future__ import annotations
 

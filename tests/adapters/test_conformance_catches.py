@@ -261,7 +261,7 @@ TESTS = [name for name in dir(AdapterConformance) if name.startswith("test_")]
 
 
 def failing(broken: type[Notebook], folder: Path) -> list[str]:
-    """Which tests of the suite an adapter does not pass."""
+    """Return which tests of the suite an adapter fails."""
     adapter = broken(itertools.count()) if issubclass(broken, _Counting) else broken()
 
     class Suite(AdapterConformance):

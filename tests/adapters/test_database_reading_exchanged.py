@@ -1,5 +1,5 @@
-"""A database that is read while an agent puts links, FIFOs and other folders in its way: no row of another is read, and
-nothing is written beside another."""
+"""A database is read while an agent puts links, FIFOs and other folders in its way: no row of another database is read,
+and nothing is written beside another one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OWN, OTHER = "own row", "row of another database"
 
 
 class Places:
-    """`memory` holds the agent's database, and can change places with a link to `outside`, which holds another."""
+    """`memory` holds the agent's database. It can change places with a link to `outside`, which holds another one."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace = folder / "workspace"
@@ -150,7 +150,7 @@ def test_a_fifo_makes_nobody_wait(places: Places, end: str, inside: bool) -> Non
 def test_no_row_of_another_database_is_read_when_its_folder_is_exchanged_before_sqlite_opens_it(
     places: Places, inside: bool, in_use: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite looks the path up itself, whatever was checked before."""
+    """SQLite resolves the path itself, after all checks."""
     connect = sqlite3.connect
 
     def exchanged(*arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -176,7 +176,7 @@ def test_no_row_of_another_database_is_read_when_its_folder_is_exchanged_before_
 def test_what_another_thread_opens_meanwhile_makes_no_exchange(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its file is open when the first connection is looked at, and another one when the second is."""
+    """The thread's file is open when the first connection is checked, and another file when the second one is."""
     connect, opened = sqlite3.connect, list[Any]()
 
     def beside(*arguments: Any, **options: Any) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""Homes of runtimes without an adapter, laid out as their releases were seen to make them, are refused by name."""
+"""Homes of runtimes without an adapter are refused by name. They are laid out as their releases make them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters import adapter_registry
-from lifeboat_adapters.errors import AdapterError, ForeignWorkspace, NotAWorkspace
+from lifeboat_adapters.errors import AdapterError, NotAWorkspace
 from support.adapters import openclaw_workspaces as workspaces
+from support.alf.raising import raises_code
 
 _HERMES_AUTH = json.dumps({"version": 1, "credential_pool": {"openrouter": []}})
 _NANOBOT_CONFIG = json.dumps({"agents": {"defaults": {"botName": "nanobot"}}, "providers": {}})
@@ -89,6 +90,6 @@ def test_a_mark_that_cannot_be_read_is_none(tmp_path: Path) -> None:
 
 def test_the_refusal_has_a_code(tmp_path: Path) -> None:
     folder = _make(tmp_path / ".hermes", {"SOUL.md": "x", "USER.md": "x"})
-    with pytest.raises(ForeignWorkspace) as raised:
+    with raises_code(NotAWorkspace.FOREIGN) as raised:
         adapter_registry.recognise_workspace(folder)
     assert raised.value.code == "foreign_workspace"

@@ -1,4 +1,4 @@
-"""Memories that come from elsewhere stand in one note and stay apart."""
+"""Memories from elsewhere can share one note and stay separate."""
 
 from __future__ import annotations
 

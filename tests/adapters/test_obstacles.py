@@ -1,5 +1,5 @@
-"""FIFOs, devices and links in the place of what an adapter reads in a runtime's own folder: nothing waits, nothing of
-another file is read, and what cannot be read is named."""
+"""FIFOs, devices and links replace files that an adapter reads in a runtime's own folder: no read blocks, no other file
+is read, and unreadable files are reported."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ ZEROCLAW = {
     "knowledge.db": ("nodes", f"{zeroclaw_paths.KNOWLEDGE}nodes.jsonl"),
     "sessions/sessions.db": ("sessions", f"{zeroclaw_paths.SESSIONS}sessions.jsonl"),
 }
-"""By database: a table of it, and the file of an archive that its rows come to."""
+"""For each database, one of its tables and the archive file of its rows."""
 
 
 def in_time(call: Callable[[], Any]) -> Any:
-    """What a call gives, or raises; it fails the test when it waits."""
+    """Return the result of a call, or the error that it raises. Fail the test when the call blocks."""
     found: list[Any] = []
 
     def run() -> None:
@@ -62,14 +62,14 @@ def in_time(call: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True)
 class Runtime:
-    """An installation, and the files that are read in it, by the file of an archive that they are the source of."""
+    """An installation, and the files that are read in it, by the archive file that they are the source of."""
 
     runtime: str
     installed: Installation
     files: dict[str, Path]
 
     def read(self) -> str:
-        """Everything that is read of the runtime, and why something is not; as text."""
+        """Return everything that is read of the runtime, and the reasons for everything that is not, as text."""
         made, said = load_adapter(self.runtime), []
         for call in (
             lambda: list(made.databases.rows(self.installed, transcripts=True, cron=True)),
@@ -136,7 +136,7 @@ def runtime(request: pytest.FixtureRequest, tmp_path: Path) -> Runtime:
 
 
 def other_than(file: Path, folder: Path) -> Path:
-    """Another file of the same kind, with text that must not be read."""
+    """Write another file of the same kind, with text that must not be read."""
     made = folder / "outside" / file.name
     made.parent.mkdir(exist_ok=True)
     shutil.copy(file, made)
@@ -270,7 +270,7 @@ LEFT = {
     "openclaw": ("agents/main/agent/models.json", "agents/main/agent/codex-home/auth.json", "openclaw.json.bak"),
     "zeroclaw": ("auth-profiles.json.1", "config.toml.1", "backup-1/.env"),
 }
-"""By runtime: files that are not captured, in which secrets are looked for."""
+"""For each runtime, files that are not captured and are searched for secrets."""
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -316,7 +316,7 @@ def database(tmp_path: Path) -> Path:
 def test_a_fifo_that_comes_at_the_moment_of_opening_makes_nobody_wait(
     database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """SQLite looks the path up itself, whatever was checked before."""
+    """SQLite resolves the path itself, after all checks."""
     connect, waiting = sqlite3.connect, threading.Event()
 
     def exchanged(*arguments: Any, **options: Any) -> sqlite3.Connection:

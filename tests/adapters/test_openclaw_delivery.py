@@ -1,4 +1,4 @@
-"""Which route a credential takes into the stores of an OpenClaw, and which none."""
+"""The way of each kind of credential into the stores of an OpenClaw, and the kinds that have none."""
 
 from __future__ import annotations
 

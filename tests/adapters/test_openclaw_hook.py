@@ -1,4 +1,4 @@
-"""OpenClaw's hook: what is planned for which configuration, and what the handler does when a session ends."""
+"""OpenClaw's hook: the plan for each configuration, and the handler when a session ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SET = ("config", "set", "hooks.internal.entries.lifeboat.enabled", "true")
 
 
 class Place:
-    """A state folder with a workspace, whose configuration the test writes."""
+    """A state directory with a workspace. The test writes its configuration."""
 
     def __init__(self, folder: Path, values: dict[str, Any] | None = None, layout: str = "2026.9") -> None:
         self.state = folder / ".openclaw"
@@ -57,7 +57,7 @@ class Place:
         return hook_planning.plan_hook_install(replace(self.installation, **changes), self.order)
 
     def carry_out(self, plan: HookPlan) -> None:
-        """What the daemon and OpenClaw's program would do."""
+        """Do what the core and OpenClaw's program would do."""
         for path, data in plan.write.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
@@ -250,7 +250,7 @@ SHUTDOWN = {"type": "gateway", "action": "shutdown", "sessionKey": "gateway:shut
 
 
 class Handler:
-    """The handler as it is written for two agents, one in another home of Lifeboat."""
+    """The handler for two agents, one of them in another home of Lifeboat."""
 
     def __init__(self, folder: Path) -> None:
         node = shutil.which("node")
@@ -267,7 +267,7 @@ class Handler:
         self.folder = place.state / "hooks" / "lifeboat"
 
     def tell(self, *steps: object) -> list[str]:
-        """Events and milliseconds, one after the other; the commands that were started."""
+        """Send events and pauses in milliseconds, one after the other, and return the commands that were started."""
         driver = self.folder.parent / "driver.mjs"
         driver.write_text(_DRIVER)
         ended = subprocess.run(

@@ -1,4 +1,4 @@
-"""What migrations leave behind with secrets in clear."""
+"""Files with secrets in plain text that migrations leave behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an archive has and an installation lacks, put into the installation's own files."""
+"""Values that an archive has and an installation lacks are merged into the installation's own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transcripts that lie as files: of 2026.2, not taken over yet, or packed away."""
+"""Transcripts stored as files: of 2026.2, not imported yet, or archived."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of an archive as files that OpenClaw takes over when it repairs itself."""
+"""Sessions of an archive as files that OpenClaw imports when it repairs itself."""
 
 from __future__ import annotations
 

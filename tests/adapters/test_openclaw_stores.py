@@ -22,7 +22,7 @@ ACCESS, REFRESH = "fake-access-token-0000000000", "fake-refresh-token-0000000000
 
 @pytest.fixture
 def made(tmp_path: Path) -> workspaces.StateFolder:
-    """Alone in its state folder: the one agent has everything."""
+    """An agent alone in its state directory, which owns everything."""
     state = workspaces.make_state_dir(tmp_path / ".openclaw")
     state.config.write_text(f'{{agents: {{entries: {{main: {{workspace: "{state.workspace}"}}}}}}}}')
     return state

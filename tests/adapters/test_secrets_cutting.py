@@ -1,4 +1,4 @@
-"""Cutting and filling: byte for byte, by the list alone."""
+"""Cutting and filling restores every byte and uses the list alone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PIECES = st.one_of(st.binary(max_size=20), _IDS.map(placeholder_for), st.sample
 
 @st.composite
 def _cases(draw: st.DrawFn) -> tuple[bytes, list[CutSpan]]:
-    """Bytes in which planted placeholders and real secrets stand side by side."""
+    """Bytes that contain planted placeholders beside real secrets."""
     data, spans = b"", []
     for credential in draw(st.lists(st.one_of(st.none(), _IDS), max_size=8)):
         piece = draw(_PIECES)

@@ -19,7 +19,7 @@ _ENDS = st.sampled_from(["\n", "\r\n", "\r", "\n\n", " # a 'comment' = \"it\"\n"
 
 @st.composite
 def _files(draw: st.DrawFn) -> tuple[bytes, list[tuple[str, str, bytes]]]:
-    """A file, and of each assignment the name, the value and the literal."""
+    """A file, with name, value and literal of each assignment."""
     pieces, expected = [draw(st.sampled_from(["", "\ufeff", "# head\n"]))], []
     for name in draw(st.lists(_NAMES, max_size=5)):
         quote = draw(st.sampled_from(["", '"', "'", "`"]))

@@ -1,4 +1,4 @@
-"""Whether a value looks drawn at random."""
+"""Decide whether a value looks random."""
 
 from __future__ import annotations
 

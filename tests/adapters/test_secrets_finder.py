@@ -1,4 +1,4 @@
-"""Finding secrets: by name, by value."""
+"""Finding secrets by name and by value."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_known_value_is_found_wherever_it_stands(values: list[str], between: l
 
 
 def _overlapped(hits: list[secret_finder.KnownSecretMatch], data: bytes, value: str) -> bool:
-    """Another value that begins earlier may reach into this one; then its bytes are cut there."""
+    """Return whether another value that begins earlier overlaps this one. Then its bytes are cut there."""
     start = data.index(value.encode())
     return any(hit.start < start + len(value.encode()) and start < hit.end for hit in hits)
 

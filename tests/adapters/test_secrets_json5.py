@@ -1,4 +1,4 @@
-"""JSON5 with positions: the same values as another reader gives, and spans that are exactly the literals."""
+"""JSON5 with positions: the same values as another parser gives, and spans that are exactly the literals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_PLAIN = "bfnrtvuxU"
 
 
 class _Speller:
-    """Writes a value as JSON5 in one of the many ways there are."""
+    """Writes a value as JSON5 in one of many valid ways."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""What looks like a secret: the shapes of many services, and random values under a name that promises one."""
+"""Text that looks like a secret: the formats of many services, and random values under a name for a secret."""
 
 from __future__ import annotations
 

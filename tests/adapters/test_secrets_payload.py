@@ -1,4 +1,4 @@
-"""What lies inside of the seal, and a file made whole again from it."""
+"""The sealed content of a credential, and a file restored from it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.errors import BadPayload, CutMismatch, WholeFileMismatch
+from lifeboat_adapters.errors import BadPayload, CutMismatch, SecretsError
 from lifeboat_adapters.secrets import credential_payload, secret_cutting, secret_finder
 from lifeboat_adapters.secrets.credential_payload import CredentialPayload, SecretSpelling
 from lifeboat_keys.home.home_keys import HomeKeys
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.signed import credential_sealing
+from support.alf.raising import raises_code
 
 PATH = "raw/openclaw-home/openclaw.json"
 DATA = b"{gateway: {auth: {token: 'one-0123'}}, a: {token: \"\\u006fne-0123\"}, b: {apiKey: 'two'}}"
 
 
 def _protected() -> tuple[secret_cutting.CutFile, dict[str, CredentialPayload]]:
-    """The file as it is kept, and the payloads as they are sealed."""
+    """Return the file as it is stored, and the payloads as they are sealed."""
     secrets = secret_finder.secrets_in_json5(DATA)
     values = {"one-0123": "c-1", "two": "c-2"}
     parts = secret_cutting.cut_spans(
@@ -75,19 +76,19 @@ def test_the_digest_of_the_whole_file_is_in_every_payload() -> None:
 
 def test_payloads_of_another_version_of_the_file_are_refused() -> None:
     parts, payloads = _protected()
-    with pytest.raises(WholeFileMismatch, match="another version"):
+    with raises_code(SecretsError.WHOLE_FILE_MISMATCH, match="another version"):
         credential_payload.restore_whole_file(PATH, parts.data + b"\n", parts.cuts, payloads.__getitem__)
 
 
 def test_a_payload_that_knows_nothing_of_the_file_is_refused() -> None:
     parts, payloads = _protected()
-    with pytest.raises(WholeFileMismatch, match="does not say"):
+    with raises_code(SecretsError.WHOLE_FILE_MISMATCH, match="does not say"):
         credential_payload.restore_whole_file("raw/openclaw/.env", parts.data, parts.cuts, payloads.__getitem__)
     poor = {
         credential: CredentialPayload(one.value, {PATH: SecretSpelling("0", ())})
         for credential, one in payloads.items()
     }
-    with pytest.raises(WholeFileMismatch, match="does not say"):
+    with raises_code(SecretsError.WHOLE_FILE_MISMATCH, match="does not say"):
         credential_payload.restore_whole_file(PATH, parts.data, parts.cuts, poor.__getitem__)
 
 

@@ -1,4 +1,4 @@
-"""What a program printed is kept without what is a secret in it."""
+"""Output of programs is stored without the secrets in it."""
 
 from __future__ import annotations
 

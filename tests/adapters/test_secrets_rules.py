@@ -1,4 +1,4 @@
-"""Which names hold secrets, and for whom."""
+"""Which names hold secrets, and for which service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets as people tell them are found for a report; what merely speaks of secrets is not."""
+"""Secrets in prose are found for a report; text that only discusses secrets is not."""
 
 from __future__ import annotations
 

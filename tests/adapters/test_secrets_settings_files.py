@@ -1,4 +1,4 @@
-"""Secrets in the settings of an agent's own tools: by the name of the field and the look of the value, together."""
+"""Secrets in the settings of an agent's own tools need both the name of the field and the look of the value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOML with positions: the same values as the standard reader gives, and spans that are exactly the literals."""
+"""TOML with positions: the same values as the standard parser gives, and spans that are exactly the literals."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ z = 2
 
 
 class _Speller:
-    """Writes a document as TOML in one of the many ways there are."""
+    """Writes a document as TOML in one of many valid ways."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -137,13 +137,13 @@ def _flat(value: Any, path: Path = ()) -> list[tuple[Path, Any]]:
 
 
 def _comparable(pairs: list[tuple[Path, Any]]) -> list[tuple[str, str]]:
-    """Sorted, since tables may stand in any order; dates and times are compared elsewhere."""
+    """Sort values, because tables may stand in any order. Dates and times are compared elsewhere."""
     moments = (datetime.date, datetime.time)
     return sorted((repr(path), "a moment" if isinstance(value, moments) else repr(value)) for path, value in pairs)
 
 
 def _pairs(data: bytes) -> list[tuple[Path, Any]]:
-    """As the standard reader would give them: bare dates and times as such."""
+    """Return the values as the standard parser gives them: bare dates and times as such."""
     found = []
     for leaf in toml_leaves.scan_toml(data):
         is_moment = isinstance(leaf.value, str) and data[leaf.start : leaf.start + 1].isdigit()

@@ -29,7 +29,7 @@ _DOCUMENTS = st.recursive(
 
 
 class _Speller:
-    """Writes a value as YAML in one of the many ways there are."""
+    """Writes a value as YAML in one of many valid ways."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -44,7 +44,7 @@ class _Speller:
         return self.random.choice(["\n", "\r\n", " # it's: [\n", "\n\n", "  \n"])
 
     def block(self, value: Any, depth: int) -> str:
-        """The lines of a collection."""
+        """Return the lines of a collection."""
         margin = " " * depth
         if isinstance(value, list):
             return "".join(f"{margin}-{self.member(item, depth, is_item=True)}" for item in value)

@@ -100,3 +100,12 @@ def test_long_and_wide_documents_are_read_whole(
 def test_a_value_that_many_aliases_repeat_is_one_leaf() -> None:
     anchors = "".join(f"- &a{number + 1} [{', '.join([f'*a{number}'] * 9)}]\n" for number in range(60))
     assert [leaf.value for leaf in yaml_leaves.scan_yaml(f"- &a0 hunter\n{anchors}".encode())] == ["hunter"]
+
+
+@pytest.mark.parametrize("loader", [yaml_leaves._LOADER, yaml.SafeLoader])
+def test_a_collection_glued_to_a_tag_is_refused_and_not_passed_over(
+    loader: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(yaml_leaves, "_LOADER", loader)
+    with pytest.raises(UnparsableSecrets):
+        yaml_leaves.scan_yaml(b"a: !t[hunter]\n")

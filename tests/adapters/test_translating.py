@@ -1,4 +1,4 @@
-"""Credentials of one runtime under the names of another. Every key is invented."""
+"""Credentials of one runtime under the names of another one. Every key is invented."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOKENS = {"access_token": "a", "refresh_token": "r", "id_token": "i"}
 
 
 class State:
-    """The little of a state that is read."""
+    """The few parts of a state that are read."""
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self._files = files or {}
@@ -71,7 +71,7 @@ def openclaw(*credentials: ForeignCredential, installation: Installation = OLD) 
 
 
 def at(said: TranslatedCredentials, id: str = "one") -> Any:
-    """What stands at the place of a credential."""
+    """Return the value at the place of a credential."""
     path, keys = said.places[id]
     data = said.files[path]
     if path.endswith(".env"):

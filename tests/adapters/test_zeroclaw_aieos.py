@@ -71,7 +71,7 @@ DOCUMENTS = st.fixed_dictionaries(
 
 
 def spelled(value: Any) -> str:
-    """A value with 1, 1.0 and true told apart."""
+    """Return a value in which 1, 1.0 and true differ."""
     return json.dumps(value, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""The memory database is read as it is, whatever shape and state it is in, and is left as it was."""
+"""The memory database is read in any shape and state, and stays unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def store_of(made: Install, alias: str = "default") -> MemoryTable:
 
 
 def contents(made: Install, alias: str = "default") -> list[str]:
-    """What the condition of the store chooses."""
+    """Return the contents that the condition of the store selects."""
     store = store_of(made, alias)
     query = f"SELECT {store.content} FROM {store.table} WHERE {store.where} ORDER BY 1"
     with closing(made.connect()) as connection:

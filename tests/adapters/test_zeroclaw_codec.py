@@ -1,4 +1,4 @@
-"""How ZeroClaw spells secrets, against results of another implementation of ChaCha20-Poly1305."""
+"""ZeroClaw's spelling of secrets, compared with results of another implementation of ChaCha20-Poly1305."""
 
 from __future__ import annotations
 

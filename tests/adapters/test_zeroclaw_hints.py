@@ -1,4 +1,4 @@
-"""What a ZeroClaw agent ran on, and what the manifest says of its runtime (ALF §3.2.5, §4.2)."""
+"""The models of a ZeroClaw agent, and the manifest fields about its runtime (ALF §3.2.5, §4.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who a ZeroClaw agent is, from its files."""
+"""The identity of a ZeroClaw agent from its files."""
 
 from __future__ import annotations
 

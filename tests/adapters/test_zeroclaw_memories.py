@@ -53,7 +53,7 @@ def some_rows(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def record_of(section: MemorySection) -> dict[str, Any]:
-    """What a capture makes of it, through the bytes of an archive."""
+    """Return the record that a capture makes of a row, through the bytes of an archive."""
     made = {"id": ROOT, "agent_id": ROOT, "content": section.text, "status": "active", **section.fields}
     return memory_records.parse_record(memory_records.line_of(made))
 

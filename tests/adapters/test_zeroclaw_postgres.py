@@ -58,7 +58,7 @@ def server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def database(server: PostgresServer, request: pytest.FixtureRequest) -> Iterator[PostgresServer]:
-    """The server with nothing in its schema."""
+    """A server with an empty schema."""
     yield server
     execute(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public;")
 

@@ -1,4 +1,4 @@
-"""Whom a ZeroClaw agent serves, from USER.md (ALF §3.3)."""
+"""The principals of a ZeroClaw agent from USER.md (ALF §3.3)."""
 
 from __future__ import annotations
 

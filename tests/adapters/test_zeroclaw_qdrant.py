@@ -1,4 +1,4 @@
-"""Memories that ZeroClaw keeps in Qdrant, in the local mode of its client; and servers that refuse or are not there."""
+"""Memories that ZeroClaw keeps in Qdrant, in the local mode of its client, and servers that refuse or do not exist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ID = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0001"
 OTHER = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0002"
 KEY = "not-a-real-key"
 UNIT = bytes_of([0.6, 0.8])
-"""Of length one: the server normalises every vector."""
+"""A vector of length one, because the server normalises every vector."""
 
 
 @pytest.fixture(autouse=True)

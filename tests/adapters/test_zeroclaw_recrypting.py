@@ -1,4 +1,4 @@
-"""Files of an archive as another installation can read them. Every key is invented."""
+"""Secrets in files of an archive are encrypted for another installation. Every key is invented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a ZeroClaw agent from its layers, and an identity that goes to OpenClaw and back."""
+"""Files of a ZeroClaw agent from its layers, and an identity that moves to OpenClaw and back."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_memories_of_an_agent_that_keeps_markdown_are_written_there() -> None:
 
 
 def in_openclaw(found: FileMap, identity: Any) -> FileMap:
-    """The agent's files after it was restored into OpenClaw, with its other ones still in the archive."""
+    """Return the agent's files after a restore into OpenClaw, with its other files still in the archive."""
     made = OPENCLAW.render(state_of(found, identity))
     return FileMap({**found.files, **{item.path: item.data for item in made}})
 

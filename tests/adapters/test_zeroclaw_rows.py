@@ -1,4 +1,4 @@
-"""Durable rows of ZeroClaw's other databases, each agent's own, and what an upgrade left behind."""
+"""Durable rows of ZeroClaw's other databases, separated by agent, and rows that an upgrade left behind."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_jobs_of_early_releases_have_fewer_columns(tmp_path: Path) -> None:
 
 
 def stranded(folder: Path) -> Install:
-    """An installation that ZeroClaw upgraded: its jobs went into the workspace, where nobody looks."""
+    """An installation that ZeroClaw upgraded: its jobs moved to the workspace, where ZeroClaw does not read them."""
     made = make_install(folder)
     jobs(made.workspace() / "cron/jobs.db", EARLY_JOBS, ("a", "0 7 * * *", "tide", "soon", "then"))
     return made
@@ -194,7 +194,7 @@ def test_memories_of_an_agent_that_is_not_configured_are_offered(tmp_path: Path)
 
 
 def unnamed_default(tmp_path: Path, agents: tuple[str, ...] = ("default", "ada", "rover")) -> Install:
-    """An installation in which memories are the agent's `default`, which is not configured and has no workspace."""
+    """An installation with memories of an agent `default` that is not configured and has no workspace."""
     made = make_install(tmp_path / ".zeroclaw", agents=agents)
     made.remember("imported", "The kettle is in the galley.", alias="default")
     made.remember("own", "The spare key hangs behind the barometer.", alias="ada")

@@ -1,4 +1,4 @@
-"""Whether ZeroClaw is at work is seen from outside, quickly, and without a word to it."""
+"""A running ZeroClaw is detected from outside, quickly, and without contacting it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def made(short: Path) -> Install:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Iterator[Path]:
-    """Something that is called zeroclaw and only waits."""
+    """A program named zeroclaw that only waits."""
     copied = tmp_path / "bin/zeroclaw"
     copied.parent.mkdir()
     shutil.copy(shutil.which("sleep") or "", copied)

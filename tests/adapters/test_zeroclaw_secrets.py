@@ -1,4 +1,4 @@
-"""Which files of ZeroClaw hold credentials, and what ZeroClaw reads from them. Every key is invented."""
+"""Credentials in files of ZeroClaw, and the values that ZeroClaw reads from them. Every key is invented."""
 
 from __future__ import annotations
 

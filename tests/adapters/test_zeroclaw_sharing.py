@@ -1,4 +1,5 @@
-"""One agent's share of a ZeroClaw installation, what lies around it, and what its capabilities need. Invented keys."""
+"""One agent's share of a ZeroClaw installation, the files around it, and the needs of its capabilities. Keys are
+invented."""
 
 from __future__ import annotations
 

@@ -64,7 +64,8 @@ def test_a_new_database_is_kept_as_the_runtime_keeps_it(tmp_path: Path, layout: 
 
 
 def test_the_runtime_does_not_take_a_new_table_for_an_old_one(tmp_path: Path) -> None:
-    """Else it makes it anew and drops columns: it asks whose a memory is, and what is unique."""
+    """ZeroClaw rebuilds a table that it takes for an old one, and drops columns. It checks the owner column and the
+    unique key."""
     write = restores.restored(restores.fresh(tmp_path), state_of(TEA))
     with opened(write.path) as connection:
         columns = {row[1]: row[3] for row in connection.execute("PRAGMA table_info(memories)")}
@@ -94,7 +95,7 @@ def test_a_new_database_says_its_version_and_its_agent(tmp_path: Path) -> None:
 
 
 def test_zeroclaws_own_agent_can_store_something_in_a_new_database(tmp_path: Path) -> None:
-    """ZeroClaw makes the row with the table, never later, and stores nothing without it."""
+    """ZeroClaw makes the row together with the table only, and stores nothing without it."""
     write = restores.restored(restores.fresh(tmp_path), state_of(TEA))
     with opened(write.path) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
@@ -119,7 +120,7 @@ def test_an_agent_without_memories_gets_no_database(tmp_path: Path) -> None:
 
 
 def test_an_old_snapshot_never_stands_without_a_database(tmp_path: Path) -> None:
-    """The runtime would make memories of it."""
+    """The runtime would make memories of the snapshot."""
     state = MemoryState().put(f"{zeroclaw_paths.RAW}MEMORY_SNAPSHOT.md", b"# old\n")
     write = restores.restored(restores.fresh(tmp_path, zeroclaw_paths.EARLY), state)
     assert write.path.stat().st_size > 4096

@@ -32,7 +32,7 @@ def texts(install: Install) -> dict[str, str]:
 
 
 def with_text(record: Any, text: str, at: str = NEWER) -> Any:
-    """A memory that was edited in another runtime."""
+    """Return a memory that was edited in another runtime."""
     return {**record, "content": text, "temporal": {**record["temporal"], "updated_at": at}}
 
 

@@ -60,7 +60,7 @@ def states(memories: list[Any]) -> MemoryState:
 
 
 def read(installation: Any) -> list[dict[str, Any]]:
-    """The rows as a capture reads them."""
+    """Return the rows as a capture reads them."""
     table = restores.table_of(installation)
     with closing(sqlite3.connect(table.database)) as connection:
         names = ", ".join(f'"{name}"' for name in table.columns)

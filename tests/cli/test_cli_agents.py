@@ -1,4 +1,4 @@
-"""Agents through the command line: copied, moved, renamed, removed and added again."""
+"""Agents through the command line: cloned, moved, renamed, removed and added again."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def test_an_agent_does_not_move_into_another_one_s_workspace(ada: dict[str, Any]
 
 
 def test_a_move_to_the_wrong_folder_deletes_nothing_unseen(ada: dict[str, Any], tmp_path: Path) -> None:
-    """Another agent's folder, nobody's yet: captured, and held because most of the memory would be gone."""
+    """A folder with another agent, which is not protected: it is captured, and held because most memories would be
+    deleted."""
     wrong = tmp_path / "wrong"
     wrong.mkdir()
     (wrong / "SOUL.md").write_text("# Soul\n\nSomebody else.\n")

@@ -1,4 +1,5 @@
-"""`lifeboat config` and `lifeboat agents pause`: what is shown, what is kept from view, and who is told."""
+"""`lifeboat config` and `lifeboat agents pause`: what is shown, what stays private, and whether the daemon is
+notified."""
 
 from __future__ import annotations
 
@@ -124,7 +125,7 @@ def test_a_pause_that_was_given_in_hours_still_is_one(agent: str) -> None:
     assert run("agents", "pause", agent, "--hours", "0.5")["paused_until"]
 
 
-# Telling the daemon -----------------------------------------------------------------------------------------------
+# Notifying the daemon ---------------------------------------------------------------------------------------------
 
 
 def test_a_running_daemon_is_told_of_every_change(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 
 @pytest.fixture(autouse=True)
 def ended(isolated_home: Path) -> Iterator[None]:
-    """No daemon outlives its test."""
+    """End every daemon with its test."""
     yield
     with contextlib.suppress(Exception):
         found = find_lock_holder(Context.open().home)
@@ -54,7 +54,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
 
 @pytest.fixture
 def forked_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let commands start the daemon as a fork."""
+    """Start the daemon of commands as a fork."""
     daemon = Call("support.daemon.serving", "be_daemon", (None, None, None, None, []), {"forks_workers": True})
     monkeypatch.setattr(daemon_lifecycle, "subprocess", preloaded.module_that_forks({daemon_lifecycle.COMMAND: daemon}))
 
@@ -71,7 +71,8 @@ def workspace(isolated_home: Path) -> Path:
 
 
 def who_answers() -> int | None:
-    """The process that serves this home. The lock is not tried: one that begins at this moment would find it taken."""
+    """Return the process that serves this home. The lock is not tested, because a starting daemon would find it
+    taken."""
     with contextlib.suppress(ServiceError):
         client = connect_if_running(Context.open().home)
         if client is not None:
@@ -86,7 +87,7 @@ def people(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, st
     return status, capsys.readouterr().out
 
 
-# Start, ask, stop -----------------------------------------------------------------------------------------------
+# Start, status, stop --------------------------------------------------------------------------------------------
 
 
 def test_a_daemon_is_started_once_asked_and_stopped_once(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,7 +147,7 @@ with hold_daemon_lock(Context.open(), "0.0.1"):
 
 @contextlib.contextmanager
 def silent() -> Iterator[subprocess.Popen[str]]:
-    """A process that holds the lock and answers nobody."""
+    """Start a process that holds the lock and never answers."""
     with preloaded.Popen(inline(_SILENT), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "held\n"
         try:
@@ -169,7 +170,7 @@ def test_a_daemon_that_does_not_answer_is_said_to_be_and_ends_by_a_signal(
 
 
 def test_a_process_that_is_not_the_daemon_is_never_told_to_end() -> None:
-    """A note may name a number that another process was given since."""
+    """The process id in a note may have been reused."""
     context = Context.open()
     with silent(), subprocess.Popen(["sleep", "60"]) as other:
         note = context.home.locks_folder / "daemon.json"
@@ -302,7 +303,7 @@ def test_what_is_done_is_told_once_when_it_is_done(workspace: Path) -> None:
 
 
 def test_a_daemon_that_starts_meanwhile_is_listened_to_and_its_end_is_said(workspace: Path) -> None:
-    """Without one, and once it has ended, files are looked at; each time that begins it is said once."""
+    """Without a daemon, and after its end, files are polled. Each change to polling is reported once."""
     moments: list[str] = []
     stopping: list[threading.Thread] = []
 
@@ -342,7 +343,7 @@ def test_with_a_daemon_what_it_captures_is_told_as_it_happens(workspace: Path) -
 
 
 def _first_line(process: subprocess.Popen[str], workspace: Path) -> str:
-    """Change the workspace until a change is told: the follower may not listen yet at the first."""
+    """Change the workspace until a change is reported: the follower may not listen yet at the first one."""
     found: list[str] = []
     assert process.stdout is not None
     reader = threading.Thread(target=lambda stream: found.append(stream.readline()), args=(process.stdout,))

@@ -1,4 +1,4 @@
-"""Commands that say what they would do: who could read a second copy, what taking an agent over would change."""
+"""Dry runs: who could read a remote, and what adopting an agent would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint`: what scripts rely on, and what people are told."""
+"""`lifeboat endpoint`: the output for scripts and for people."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def endpoint(data: Path, *arguments: str, expect: int = 0) -> JsonObject:
 
 
 def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, expect: int = 0) -> str:
-    """What people are told, on both streams."""
+    """Return the output for people, on both streams."""
     capsys.readouterr()
     assert program.run_command([str(argument) for argument in arguments]) == expect
     told = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint purges`: what waits, and the word of whoever owns the endpoint."""
+"""`lifeboat endpoint purges`: waiting purges, and the decision of the endpoint's owner."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def machine(data: Path, tmp_path: Path) -> TrialMachine:
 
 
 def sent(data: Path, machine: TrialMachine, redaction: Redaction) -> str:
-    """It waits; its id."""
+    """Send a purge that waits, and return its id."""
     with Endpoint.open(data) as endpoint:
         space = endpoint.space(endpoint.control.tenant("home").id)
         assert space.redact(machine.agent_id, redaction.to_json()).receipt is None

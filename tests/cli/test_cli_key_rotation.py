@@ -1,4 +1,4 @@
-"""`lifeboat keys rotate` as people and scripts use it: the new words are with the user before the new key counts."""
+"""`lifeboat keys rotate` as people and scripts use it: the user has the new words before the new key takes effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="there are n
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Protected:
-    """An agent with one credential, in the home that commands use."""
+    """Make an agent with one credential, in the home that commands use."""
     made = Protected(tmp_path / "ada", config=CONFIG)
     made.add()
     for name in ("LIFEBOAT_HOME", "HOME"):

@@ -1,4 +1,4 @@
-"""The words of a key as a person meets them, on a real terminal."""
+"""The words of a key on a real terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def recovered(words_file: Path) -> None:
 
 
 def _shown(terminal: Terminal) -> list[str]:
-    """The words on the screen, once they are all there."""
+    """Return the words on the screen, once all are there."""
     numbered = re.findall(r"(\d+)\. ([a-z]+)", terminal.until("Press Enter"))
     terminal.type("")
     assert [int(number) for number, _ in numbered] == list(range(1, 25))
@@ -43,7 +43,7 @@ def _shown(terminal: Terminal) -> list[str]:
 
 
 def _answer(terminal: Terminal, words: list[str]) -> None:
-    """The three words that are asked for."""
+    """Type the three words that are asked for."""
     for _ in range(3):
         place = int(terminal.wait_for(r"Word (\d+): ")[1])
         terminal.type(words[place - 1])

@@ -30,7 +30,7 @@ OTHER = UserKey(bytes(range(32)))
 
 @pytest.fixture
 def words_file(tmp_path: Path) -> Path:
-    """The words of a new key in this home."""
+    """Make a new key in this home and return the file of its words."""
     run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
     return tmp_path / "words"
 
@@ -237,7 +237,7 @@ def test_a_kit_is_private_and_never_replaced_unasked(words_file: Path, tmp_path:
     assert run("keys", "export-kit", "-o", "-", expect=2)["error"]["code"] == "usage"
 
 
-# What is said elsewhere -----------------------------------------------------------------------------------------
+# Status elsewhere -----------------------------------------------------------------------------------------------
 
 
 def _status() -> JsonObject:
@@ -315,7 +315,7 @@ def test_a_home_without_a_key_is_told_to_recover_it_and_gets_none(
 
 @pytest.fixture
 def wrapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A key behind a passphrase that the environment gives; a process that holds it open is ended afterwards."""
+    """Make a key behind a passphrase from the environment. A process that keeps it unlocked is ended afterwards."""
     passphrase = tmp_path / "passphrase"
     passphrase.touch(0o600)
     passphrase.write_text("a boat under the bridge\n")

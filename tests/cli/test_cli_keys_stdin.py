@@ -1,4 +1,4 @@
-"""What a dashboard gives to the commands of the key: words and passphrases come on standard input only."""
+"""Commands of the key as the dashboard uses them: words and passphrases on standard input only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PASSPHRASE = "a boat under the bridge"
 
 
 class Stdin:
-    """Commands whose standard input is a text."""
+    """Runs commands with a text as standard input."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._monkeypatch = monkeypatch
@@ -42,14 +42,14 @@ def typing(monkeypatch: pytest.MonkeyPatch) -> Stdin:
 
 @pytest.fixture
 def words() -> list[str]:
-    """The words of a new key of this home."""
+    """Make a new key in this home and return its words."""
     Context.open().keys().ensure()
     return Context.open().keys().user_key().words()
 
 
 @pytest.fixture
 def unlocked_at_the_end() -> Iterator[None]:
-    """A process that holds a key open is ended afterwards."""
+    """End a process that keeps a key unlocked."""
     yield
     run("keys", "lock")
 
@@ -180,7 +180,7 @@ def test_a_kit_comes_through_a_pipe(words: list[str]) -> None:
 
 
 def _piped(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command that has no terminal and gets nothing."""
+    """Run a command without a terminal and with empty standard input."""
     return preloaded.run(
         [*arguments], capture_output=True, text=True, timeout=patience(), stdin=subprocess.DEVNULL, env=os.environ
     )

@@ -1,4 +1,4 @@
-"""What people are told: true, in plain words, with the command that comes next."""
+"""The output for people: correct, in plain words, with the next command."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ada(workspace: Path) -> str:
 
 
 def say(capsys: Said, *arguments: str | Path, expect: int = 0) -> str:
-    """Everything that a command says to people."""
+    """Return all output of a command for people."""
     capsys.readouterr()
     assert program.run_command([str(argument) for argument in arguments]) == expect
     said = capsys.readouterr()
@@ -284,7 +284,7 @@ def test_an_agent_whose_whole_runtime_folder_is_lost_comes_back_with_its_configu
     shutil.rmtree(state.folder)
     report = cli_client.run("restore", "ada", "--with-credentials")
     back = openclaw_config.parse_openclaw_config((state.folder / "openclaw.json").read_bytes())
-    # The archive holds the share of one agent: everything but what is the other one's.
+    # The archive contains the share of one agent, and nothing of the other one.
     assert list(back["agents"]["entries"]) == ["main"]
     assert {name: back[name] for name in ("gateway", "channels")} == {
         name: before[name] for name in ("gateway", "channels")

@@ -152,7 +152,7 @@ def test_escape_sequences_of_an_agent_do_not_reach_the_terminal() -> None:
 
 
 def test_a_restore_into_a_full_folder_asks_on_a_terminal_and_no_means_no(tmp_path: Path) -> None:
-    """A real terminal: the question is asked with Cancel as the default, and nothing is written."""
+    """On a real terminal the default of the question is to cancel, and nothing is written."""
     workspace = tmp_path / "workspace"
     openclaw_workspaces.make_workspace(workspace)
     agent = cli_client.run("agents", "add", workspace)

@@ -1,4 +1,4 @@
-"""`lifeboat receipts confirm` at a real endpoint: a purge waits there, until the second token says that it is meant."""
+"""`lifeboat receipts confirm` at a real endpoint, where a purge waits until the second token confirms it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 
 class There(Purged, Machine):
-    """A purge that was told to an endpoint."""
+    """A purge that was sent to an endpoint."""
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_status_and_receipt_say_after_the_next_contact_that_the_owner_refused(
     assert (at_boat()["purges"], run("status")["agents"][0]["state"]) == (1, "waiting")
     monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
     run("endpoint", "purges", "refuse", ada.redaction.id)
-    run("sync")  # nothing changed
+    run("sync")  # Nothing changed.
     assert state(ada) == receipt_signing.PENDING
     agent, there = run("status")["agents"][0], at_boat()
     assert (agent["state"], there["state"], there["purges"], there["purges_refused"]) == ("ok", "ok", 0, 1)

@@ -1,4 +1,4 @@
-"""`lifeboat receipts`: what people, auditors and scripts are told of purges, and how it ends."""
+"""`lifeboat receipts`: the output for people, auditors and scripts, and exit statuses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ada(made: Purged, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Purged
 
 
 def said(*arguments: str, expect: int = 0) -> str:
-    """What people read, on both streams."""
+    """Return the output for people, on both streams."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         status = program.run_command(list(arguments))
@@ -151,7 +151,7 @@ def test_on_a_machine_without_a_home_it_is_checked_and_no_home_is_made(
 
 @pytest.fixture
 def stranger(tmp_path: Path) -> Purged:
-    """A home with a key of its own."""
+    """Make a home with another key."""
     return Purged(tmp_path / "stranger")
 
 
@@ -175,7 +175,7 @@ def test_in_a_home_with_another_key_it_ends_as_it_does_without_a_home(
 def test_a_changed_file_of_another_user_ends_with_three(
     ada: Purged, stranger: Purged, monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
-    """Whose signature it is says nothing where the signature does not hold."""
+    """The author of an invalid signature is irrelevant."""
     document = ada.document()
     if part == "receipt":
         document["changed_at"] = document["changed_at"].replace("20", "19", 1)
@@ -266,7 +266,7 @@ def test_status_is_silent_where_all_are_done(ada: Purged) -> None:
 
 
 def test_a_purge_of_an_endpoint_that_was_removed_is_still_proven(ada: Purged) -> None:
-    """Its key stays remembered."""
+    """Its key is still known."""
     note = ada.receipt.vault(ENDPOINT)
     assert note is not None and note.state == receipt_signing.DONE
     found = run("receipts", "show", ada.receipt.id)["findings"]

@@ -1,4 +1,5 @@
-"""What `lifeboat purge` says to people: what goes, once and exactly, and no text of live files but on a terminal."""
+"""The output of `lifeboat purge` for people: each purged text exactly once, and text of live files on a terminal
+only."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A receipt as people read it."""
+"""The receipt of a restore for people."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_cli.history.conversion_receipt_text import counts_line, detail_lines
+from lifeboat_cli.restore.restore_counts_text import counts_line, detail_lines
 from support.adapters import openclaw_workspaces
 from support.cli.cli_client import run
 

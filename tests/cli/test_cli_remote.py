@@ -45,7 +45,7 @@ def context(isolated_home: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
 
 
 def token(endpoint: RunningEndpoint, *scopes: str, expires_at: str | None = None) -> str:
-    """A token of its own."""
+    """Make a separate token."""
     with contextlib.closing(Endpoint.open(endpoint.data)) as data:
         tenant = data.control.tenants()[0]
         _, secret = data.control.add_token(tenant.id, "laptop", frozenset(scopes or ("push", "pull")), expires_at)
@@ -57,7 +57,7 @@ def joined(endpoint: RunningEndpoint, secret: str | None = None, *, pin: str | N
 
 
 def typed(*arguments: str, text: str, expect: int = 0) -> JsonObject:
-    """Run a command with something on standard input."""
+    """Run a command with a text on standard input."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdin", io.StringIO(text))
         return run(*arguments, expect=expect)
@@ -175,7 +175,7 @@ def test_options_that_say_nothing_together_are_refused(context: Context, argumen
 
 @contextlib.contextmanager
 def another(vault_id: str, authority: Authority | None = None) -> Iterator[TalkingServer]:
-    """An endpoint as far as `remote add` asks it, with this id."""
+    """Serve the part of an endpoint that `remote add` uses, with this id."""
     replies = {
         "/version": json.dumps({"name": "x", "release": "1", "id": vault_id, "time": "", "limits": {}}).encode(),
         "/token": json.dumps({"tenant": "t", "name": "n", "scopes": ["push", "pull"], "expires_at": None}).encode(),
@@ -221,7 +221,7 @@ def test_the_token_is_not_shown_before_it_is_known_who_answers(context: Context)
     assert first.path == "/version" and first.headers["Authorization"] is None
 
 
-# Looking ------------------------------------------------------------------------------------------------------------
+# Listing ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_list_says_how_agents_stand_and_holds_no_token(

@@ -1,4 +1,4 @@
-"""`lifeboat setup` without questions: how each step stands, and what is done where nobody is asked."""
+"""`lifeboat setup` without questions: the state of each step, and what is done automatically."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its service is 
 
 @pytest.fixture
 def workspace(isolated_home: Path) -> Path:
-    """An agent in the folder where its runtime has it."""
+    """Make an agent in the usual folder of its runtime."""
     return make_state_dir(isolated_home / ".openclaw").workspace
 
 

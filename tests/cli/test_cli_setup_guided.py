@@ -1,4 +1,4 @@
-"""`lifeboat setup` as a person meets it, on a real terminal: both ways, skipped, interrupted and continued."""
+"""`lifeboat setup` on a real terminal: both ways, with skipped, interrupted and continued steps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _protect_both(terminal: Terminal) -> None:
 
 
 def _write_down(terminal: Terminal) -> list[str]:
-    """The words that are shown; three of them are asked for and given."""
+    """Read the displayed words and answer the questions about three of them."""
     words = [word for _, word in re.findall(r"(\d+)\. ([a-z]+)", terminal.until("Press Enter"))]
     terminal.type("")
     for _ in range(3):
@@ -198,7 +198,7 @@ def test_where_no_manager_answers_the_daemon_can_be_started_by_hand(workspace: P
 
 @pytest.fixture
 def words(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Juniper at a second copy in `stick`; from now on everything happens on another machine."""
+    """Put Juniper on the remote in `stick` and continue on another machine."""
     run("agents", "add", workspace)
     run("remote", "add", "stick", (tmp_path / "stick").as_uri())
     run("sync")
@@ -244,7 +244,8 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
     assert (
         agent["workspace"] == str(here) and (here / "MEMORY.md").read_bytes() == (workspace / "MEMORY.md").read_bytes()
     )
-    assert (here.parent / "openclaw.json").is_file()  # there was no OpenClaw here: its own folder comes, too
+    # OpenClaw was not installed here, so its own folder is restored too.
+    assert (here.parent / "openclaw.json").is_file()
 
 
 def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`lifeboat status` with a daemon and without one, once and for as long as one watches."""
+"""`lifeboat status` with and without a daemon, once and with --watch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from support.waiting import until
 @pytest.fixture
 def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Protected:
     made = Protected(tmp_path)
-    made.clock.moment = datetime.now(UTC)  # commands have the clock of the system
+    made.clock.moment = datetime.now(UTC)  # Commands use the clock of the system.
     made.add(name="ada")
     for name in ("LIFEBOAT_HOME", "HOME"):
         monkeypatch.setenv(name, made.context.environment[name])
@@ -43,7 +43,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Protected:
 
 
 class Daemon:
-    """What a daemon tells, of an agent that was captured a while ago."""
+    """A daemon's answer about an agent that was captured a while ago."""
 
     def __init__(self, ada: Protected, told: Callable[[agent_status.AgentStatus], agent_status.AgentStatus]) -> None:
         plain = agent_status.judge_agent(
@@ -123,7 +123,7 @@ def test_to_watch_is_for_people(ada: Protected, option: str, capsys: pytest.Capt
 
 
 class Watching:
-    """`status --watch` in a thread, until the end of the block. `lines` is what it wrote so far."""
+    """`status --watch` in a thread, until the end of the block. `lines` is its output so far."""
 
     def __init__(self, ada: Protected, *, terminal: bool = False, pause: float = 0.02) -> None:
         output = CommandOutput(as_json=False)

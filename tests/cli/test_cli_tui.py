@@ -1,4 +1,4 @@
-"""`lifeboat` and `lifeboat tui`: a dashboard on a terminal, its twin everywhere else."""
+"""`lifeboat` and `lifeboat tui`: the dashboard on a terminal, the equivalent command everywhere else."""
 
 from __future__ import annotations
 

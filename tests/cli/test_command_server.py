@@ -1,4 +1,4 @@
-"""Commands for a program that stays: a real server, real processes, and what happens when one of them is gone."""
+"""Commands for a long-running program: a real server, real processes, and the end of each of them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 import pytest
 
+from lifeboat_cli.command_server.command_child import refusal_reason_of
 from lifeboat_cli.command_server.forking_server import AT_ONCE
-from lifeboat_cli.command_server.refused_commands import refusal_reason_of
 from lifeboat_core.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
 from lifeboat_daemon.control import command_messages
 from lifeboat_daemon.control.command_runner import FORKS, CommandProgress, CommandRunner
@@ -59,13 +59,13 @@ def is_gone(pid: int) -> bool:
 
 
 def paused(folder: Path, name: str = "pause") -> Path:
-    """A folder for the command `wait`."""
+    """Make a folder for the command `wait`."""
     place = folder / name
     place.mkdir()
     return place
 
 
-# What a command says -----------------------------------------------------------------------------------------------
+# Output ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("forks", [True, False])
@@ -160,7 +160,7 @@ def test_an_answer_that_is_too_large_is_said_to_be(tmp_path: Path) -> None:
     run(story())
 
 
-# What a command gets -----------------------------------------------------------------------------------------------
+# Input -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("forks", [True, False])
@@ -182,9 +182,10 @@ def test_a_command_has_nothing_of_the_server_open(tmp_path: Path) -> None:
             other = asyncio.create_task(made.run("wait", str(pause)))
             await until_async((pause / "begun").exists)
             document = (await made.run("about")).document
-            looking = 4  # the descriptor by which it looks
+            looking = 4  # The descriptor that lists the folder.
             assert [each for each in document["descriptors"] if each != looking] == [0, 1, 2, 3]
-            assert set(document["inherited"]) <= {"0", "1", "2", "3"}  # 3: by which ls looks
+            # 3 is the descriptor with which ls lists the folder.
+            assert set(document["inherited"]) <= {"0", "1", "2", "3"}
             (pause / "go").touch()
             await other
 
@@ -238,7 +239,7 @@ def test_a_refused_command_says_why(tmp_path: Path) -> None:
     run(story())
 
 
-# How far it is -----------------------------------------------------------------------------------------------------
+# Progress ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("forks", [True, False])
@@ -328,7 +329,7 @@ def test_a_command_that_somebody_else_interrupted_was_stopped(tmp_path: Path) ->
     run(story())
 
 
-# What is gone ------------------------------------------------------------------------------------------------------
+# Ended processes ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("forks", [True, False])

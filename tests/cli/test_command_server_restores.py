@@ -1,4 +1,4 @@
-"""A restore that a dashboard asked for, and then somebody is gone: all old or all new, and no lock stays."""
+"""A restore for a dashboard while one of the processes ends: the files are all old or all new, and no lock stays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RESTORE = ("restore", "Juniper", "--at", "0", "--yes", "--no-reindex")
 
 
 class Place:
-    """An agent `Juniper` with two states, the second of which is in its workspace."""
+    """An agent `Juniper` with two sequences, the second of which is in its workspace."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -97,7 +97,7 @@ def test_one_that_is_cancelled_while_it_is_prepared_changes_nothing(place: Place
             with pytest.raises(asyncio.CancelledError):
                 await task
             assert place.memory.read_text() == NEW
-            assert (await made.run("verify", "Juniper")).status == 0  # nobody holds its lock
+            assert (await made.run("verify", "Juniper")).status == 0  # Its lock is free.
 
     run(story())
 
@@ -109,7 +109,7 @@ def test_one_that_is_cancelled_while_it_moves_files_is_done_to_its_end(place: Pl
             task = asyncio.create_task(made.run(*RESTORE))
             await place.reached()
             task.cancel()
-            await asyncio.sleep(0)  # now the request to stop is on its way
+            await asyncio.sleep(0)  # Now the request to stop is on its way.
             assert not task.done()
             (place.pause / "go").touch()
             with pytest.raises(asyncio.CancelledError):
@@ -162,7 +162,7 @@ def test_one_goes_on_when_the_server_is_killed(place: Place) -> None:
     run(story())
 
 
-# Other work that must not end halfway -------------------------------------------------------------------------------
+# Other work that must not be interrupted ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

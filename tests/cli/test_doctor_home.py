@@ -1,4 +1,4 @@
-"""What `lifeboat doctor` says of the home and its settings."""
+"""The doctor on the home and its settings."""
 
 from __future__ import annotations
 

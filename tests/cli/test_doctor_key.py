@@ -1,4 +1,4 @@
-"""The doctor on the key: where it lies, whether it can be reached, and what would be better."""
+"""The doctor on the key: its store, whether that can be reached, and what would be better."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PHRASE = "a long walk by the sea"
 
 
 class Ada(Protected):
-    """An agent whose commands have more around them."""
+    """An agent whose commands have a richer environment."""
 
     def __init__(self, folder: Path) -> None:
         self.extra: dict[str, str] = {}
@@ -39,7 +39,7 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lightest_wrapping: None
 
 @pytest.fixture
 def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Homes of this test count as homes that stay."""
+    """Make homes of this test count as permanent."""
     monkeypatch.setattr(key, "is_temporary", lambda folder: False)
     monkeypatch.setattr(key_environment, "is_temporary", lambda folder: False)
 

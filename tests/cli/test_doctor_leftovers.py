@@ -1,4 +1,4 @@
-"""The doctor names files in which secrets stand in clear, and touches none."""
+"""The doctor names files with secrets in clear, and changes none."""
 
 from __future__ import annotations
 

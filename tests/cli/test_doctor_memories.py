@@ -1,4 +1,4 @@
-"""What the doctor says of memories in databases, and of what a runtime left behind."""
+"""The doctor on memories in databases, and on files that a runtime left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor on purges: what waits, what is pending for long, receipts that do not hold, text that still lies about."""
+"""The doctor on purges: waiting and long pending ones, invalid receipts, and purged text that is still in files."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_receipt_that_cannot_be_read_is_an_error(ada: Purged) -> None:
 
 @pytest.fixture
 def kept_out(tmp_path: Path) -> Purged:
-    """The purged line lies in the workspace still, and captures know."""
+    """Make a workspace that still contains the purged line, of which captures know."""
     return Purged(tmp_path / "kept")
 
 

@@ -1,4 +1,4 @@
-"""The doctor on second copies: broken files, tokens that others can read, and what the vaults know of them."""
+"""The doctor on remotes: invalid files, tokens that others can read, and what the vaults know of them."""
 
 from __future__ import annotations
 

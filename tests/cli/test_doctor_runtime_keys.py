@@ -1,4 +1,4 @@
-"""The doctor names credentials that nobody can use without a key that was not there."""
+"""The doctor names credentials that are useless without a missing key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOKEN = "an-invented-bot-token-0002"
 
 @pytest.fixture
 def ada(tmp_path: Path) -> ProtectedClaw:
-    """With a token that is encrypted, and without the key."""
+    """Make an agent with an encrypted token and without its key."""
     made = ProtectedClaw(tmp_path)
     with (made.install.home / "config.toml").open("a") as file:
         sealed = secret_encryption.encrypt_secret(TOKEN, bytes.fromhex(KEY))

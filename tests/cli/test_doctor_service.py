@@ -1,4 +1,4 @@
-"""What doctor finds of the service, of versions and of rights."""
+"""The doctor on the service, versions and permissions."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_where_there_is_no_service_manager_none_is_advised(context: Context, fak
 
 
 def test_an_installed_service_is_fine(context: Context) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     assert found(context)[1] == ("service (systemd)", DoctorLevel.OK, None)
 
 
@@ -73,14 +73,14 @@ def test_an_installed_service_is_fine(context: Context) -> None:
 def test_a_unit_that_starts_what_is_gone_or_is_out_of_date_is_found(
     context: Context, old: str, new: str, level: DoctorLevel
 ) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     path = units.find_manager(context).path
     path.write_text(path.read_text().replace(old, new))
     assert found(context)[1] == ("service (systemd)", level, "lifeboat service install")
 
 
 def test_a_service_that_is_not_enabled_or_does_not_run_is_found(context: Context, fake: FakeSystemctl) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     (fake.folder / "active").unlink()
     assert found(context)[1] == ("service (systemd)", DoctorLevel.WARNING, "lifeboat daemon start")
     (fake.folder / "enabled").unlink()
@@ -90,7 +90,7 @@ def test_a_service_that_is_not_enabled_or_does_not_run_is_found(context: Context
 def test_the_service_of_another_home_is_found(
     context: Context, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "other"))
     fix = "lifeboat service uninstall --force"
     assert found(Context.open())[1] == ("service (systemd)", DoctorLevel.WARNING, fix)
@@ -106,7 +106,7 @@ def test_a_daemon_that_runs_and_one_that_does_not_answer_are_told_apart(
 
 
 def test_a_passphrase_that_a_service_cannot_know_is_found(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     monkeypatch.setenv("LIFEBOAT_PASSPHRASE", "of the harbour")
     *_, last = service.check(Context.open())
     assert last.level is DoctorLevel.WARNING and "of the harbour" not in f"{last.result}{last.fix}"
@@ -153,7 +153,7 @@ def test_a_version_is_held_against_a_range(version: str, wanted: str, fits: bool
     assert versions.is_version_in_range(version, wanted) is fits
 
 
-# Rights ---------------------------------------------------------------------------------------------------------
+# Permissions ----------------------------------------------------------------------------------------------------
 
 posix = pytest.mark.skipif(os.name != "posix", reason="rights are POSIX")
 

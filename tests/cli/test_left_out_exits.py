@@ -1,4 +1,4 @@
-"""What a capture leaves out is named by each command that captures, and makes the command end with 1."""
+"""Every command that captures names what it leaves out, and ends with 1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSED = "artifacts/notes.txt"
 
 @pytest.fixture
 def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
-    """Names of files that cannot be read, but in Lifeboat's own home."""
+    """Make files unreadable by their name, except in Lifeboat's own home."""
     names = set[str]()
     original = SystemFiles.open_regular
 

@@ -1,4 +1,4 @@
-"""`lifeboat --version`: what a report of a fault has to say."""
+"""`lifeboat --version`: the versions for a fault report."""
 
 from __future__ import annotations
 

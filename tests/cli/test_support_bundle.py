@@ -1,4 +1,4 @@
-"""`lifeboat doctor --bundle`: enough to help with, and nothing that is somebody's own."""
+"""`lifeboat doctor --bundle`: enough for support, and no user data."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_there_is_not_replaced(openclaw: StateFolder, tmp_path: P
 
 
 def test_a_damaged_home_has_a_bundle_too(openclaw: StateFolder, tmp_path: Path, isolated_home: Path) -> None:
-    """Whoever needs help most has the least in order."""
+    """A user with a damaged home needs support most."""
     (isolated_home / "lifeboat" / "config.toml").write_text("cadence = 'secret of Mira")
     for path in (isolated_home / "lifeboat" / "vault").rglob("*.db"):
         path.write_bytes(b"damaged" * 100)

@@ -1,4 +1,4 @@
-"""The doctor says whether everything can be watched, and with which command it could."""
+"""The doctor says whether everything can be watched, and which command would permit it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def found(ada: Protected, subject: str) -> DoctorFinding:
 @linux
 def test_the_folders_of_all_agents_are_counted_without_what_is_never_captured(ada: Protected) -> None:
     said = found(ada, "folders")
-    # The workspace with two below it, and the folder that it stands in.
+    # The workspace, two folders below it, and its parent.
     assert said.level is DoctorLevel.OK and said.result.startswith("4 to watch")
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from lifeboat_alf.seams import held_folder
 from lifeboat_alf.seams.file_operations import StrPath
-from lifeboat_core.agents.live_files import LiveFiles
 from lifeboat_core.restore.wanted_contents import WantedFile
+from lifeboat_core.verify.samples_and_drills import LiveFiles
 from support.core.protected import Protected
 from support.exchanging import ExchangingFiles, exchange, needs_exchange
 

@@ -9,7 +9,7 @@ import pytest
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.memory.embeddings import StateVectors
 from lifeboat_alf.states import entry_metas
-from lifeboat_core.agents import path_coverage
+from lifeboat_cli.agents import path_coverage
 from lifeboat_core.errors import UnknownRecord
 from lifeboat_core.health.status_gathering import gather_status
 from lifeboat_core.memories import edit_records

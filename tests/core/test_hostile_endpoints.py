@@ -23,7 +23,7 @@ from lifeboat_core.network.http_session import SessionReply as Answered
 from lifeboat_core.processes.progress import tell_nobody
 from lifeboat_core.remotes import acknowledged_states, pulling, remote_verification, writer_epochs
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint import endpoint_problems, endpoint_uploads
+from lifeboat_core.remotes.endpoint import endpoint_problems, endpoint_remote
 from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
 from lifeboat_core.remotes.endpoint.endpoint_files import EndpointFiles
 from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
@@ -253,7 +253,7 @@ def test_no_redirect_takes_the_token_elsewhere(remote: EndpointRemote, server: T
 
 
 def test_whoever_takes_tiny_parts_only_is_not_asked_without_end(remote: EndpointRemote, server: TalkingServer) -> None:
-    size = 3 * endpoint_uploads.LEAST
+    size = 3 * endpoint_remote.LEAST
     about = answer({"id": "endpoint", "limits": {"direct_bytes": 1, "part_bytes": True, "bundle_bytes": 10**9}})
     server.replies = [about, answer({"upload_id": "u", "missing": []}), answer({"head": HEAD})]
     remote.push(AGENT, RemoteBundle("delta", 1, 0, io.BytesIO(bytes(size)), size))

@@ -45,7 +45,7 @@ def test_the_daemon_keeps_an_agent_whose_file_is_lost_while_it_runs(ada: Protect
     fleet = Fleet(ada.context)
     fleet.load()
     _lose(ada)
-    assert fleet.load() == ([], []) and [charge.id for charge in fleet] == [ada.agent.id]
+    assert fleet.load() == ([], []) and [watched.id for watched in fleet] == [ada.agent.id]
     assert fleet.problem is None
 
 

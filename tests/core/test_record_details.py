@@ -12,10 +12,11 @@ from lifeboat_alf.memory import memory_records as lines
 from lifeboat_alf.memory import record_lifecycle
 from lifeboat_alf.memory.record_lifecycle import RecordContext, RecordStep
 from lifeboat_alf.states.agent_state import Record, State
+from lifeboat_cli.history import record_listing
+from lifeboat_cli.history.record_listing import RecordPageRequest
 from lifeboat_core.errors import UnknownRecord
-from lifeboat_core.memories import edit_records, record_listing
+from lifeboat_core.memories import edit_records
 from lifeboat_core.memories.edit_records import commit_changes
-from lifeboat_core.memories.record_listing import RecordPageRequest
 from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected
 from support.core.purged_here import purge

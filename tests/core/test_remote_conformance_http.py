@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import manage_remotes, remote_access
+from lifeboat_core.remotes import manage_remotes
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint import endpoint_remote, endpoint_uploads
+from lifeboat_core.remotes.endpoint import endpoint_remote
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.remote.conformance_checks import CHECKS, RemoteCheck
@@ -51,7 +51,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
 
 @pytest.fixture(scope="module")
 def config(endpoint: RunningEndpoint, context: Context) -> RemoteConfig:
-    return manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(endpoint.join))[0]
+    return manage_remotes.add_remote(context, "home", manage_remotes.parse_remote_access(endpoint.join))[0]
 
 
 def run(check: RemoteCheck, context: Context, config: RemoteConfig, scratch: Path, user: UserKey | None = None) -> None:
@@ -78,7 +78,7 @@ def test_in_parts(
     check: RemoteCheck, context: Context, config: RemoteConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything is too large for one request."""
-    monkeypatch.setattr(endpoint_uploads, "PART", 700)
+    monkeypatch.setattr(endpoint_remote, "PART", 700)
     monkeypatch.setattr(endpoint_remote.EndpointRemote, "_limit", lambda self, name, otherwise: _limit(name, otherwise))
     run(check, context, config, tmp_path)
 
@@ -88,7 +88,7 @@ def test_sealed(check: RemoteCheck, endpoint: RunningEndpoint, isolated_home: Pa
     """Of what travels the endpoint can read nothing."""
     run_command("keys", "init", "--words-to", tmp_path / "words", "--no-prove", "--store", "file")
     context = Context.open()
-    config = manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(endpoint.join), sealed=True)[
+    config = manage_remotes.add_remote(context, "home", manage_remotes.parse_remote_access(endpoint.join), sealed=True)[
         0
     ]
     run(check, context, config, tmp_path, context.keys().user_key())

@@ -18,7 +18,7 @@ from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.machine import power_and_network
 from lifeboat_core.machine.power_and_network import MachineConditions
 from lifeboat_core.processes.progress import tell_nobody
-from lifeboat_core.remotes import acknowledged_states, delta_proof, pulling, remote_drill, remote_verification
+from lifeboat_core.remotes import acknowledged_states, pulling, remote_drill, remote_verification, vault_bundles
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.settings import config_file
 from lifeboat_keys.errors import KeyLocked
@@ -126,7 +126,7 @@ def test_a_log_of_which_a_bundle_lacks_bytes_gets_a_new_snapshot(ada: Machine, m
     """As an earlier version wrote it: the patch of a large artifact against bytes that no bundle carries."""
     with monkeypatch.context() as patch:
         patch.setattr(artifact_index, "is_carried", lambda entry, *, held: held)
-        patch.setattr(delta_proof, "find_unreadable", lambda *_: [])
+        patch.setattr(vault_bundles, "find_unreadable", lambda *_: [])
         ada.write("film.bin", b"\x01" * SMALL)
         ada.capture_and_push()
     found = drill(ada)

@@ -16,8 +16,7 @@ from lifeboat_cli.doctor.check_remotes import check
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_kinds, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.manage_remotes import add_remote
-from lifeboat_core.remotes.remote_access import parse_remote_access
+from lifeboat_core.remotes.manage_remotes import add_remote, parse_remote_access
 from lifeboat_core.remotes.remote_conformance import run_conformance
 from lifeboat_vault.errors import RemoteUnreachable
 from support.core.protected import SteadyClock

@@ -16,7 +16,7 @@ from lifeboat_alf.states.agent_state import Leaf
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.endpoint import endpoint_calls, endpoint_uploads
+from lifeboat_core.remotes.endpoint import endpoint_calls, endpoint_remote
 from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
 from lifeboat_core.remotes.endpoint.endpoint_remote import EndpointRemote
 from lifeboat_vault.errors import (
@@ -201,7 +201,7 @@ def test_of_an_upload_only_missing_parts_travel(context: Context, server: Talkin
 
     server.replies = [reply]
     given = bundle(data)
-    found = endpoint_uploads.push_in_parts(asking.calls, AGENT, given, {}, part=1000)
+    found = endpoint_remote.push_in_parts(asking.calls, AGENT, given, {}, part=1000)
     assert found["head"] == HEAD and len(sent) == 1 and "/uploads/u%2F1/parts/" in sent[0]
     (part,) = [each.body for each in server.asked if each.method == "PUT"]
     assert part == data[1000:2000]

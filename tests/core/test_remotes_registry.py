@@ -12,7 +12,7 @@ import pytest
 
 from lifeboat_core.errors import BadSetting, ConfigError, SecondCopyError
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import remote_access, remote_kinds, remote_registry
+from lifeboat_core.remotes import manage_remotes, remote_kinds, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_vault.errors import RemoteError
 from support.alf.raising import raises_code
@@ -176,22 +176,22 @@ def test_an_address_that_cannot_be_one_is_refused_without_repeating_it(written: 
 
 
 def test_a_join_line_holds_address_token_and_pin() -> None:
-    given = remote_access.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com:8377/?pin={PIN}\n")
+    given = manage_remotes.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com:8377/?pin={PIN}\n")
     assert (given.url, given.token, given.pin) == ("https://boat.example.com:8377", TOKEN, PIN)
     assert TOKEN not in repr(given)
 
 
 def test_a_join_line_over_plain_http_to_another_machine_is_refused() -> None:
     with pytest.raises(BadSetting):
-        remote_access.parse_remote_access(f"lifeboat+http://{TOKEN}@boat.example.com/")
+        manage_remotes.parse_remote_access(f"lifeboat+http://{TOKEN}@boat.example.com/")
 
 
 def test_a_join_line_that_was_cut_off_is_refused_without_repeating_it() -> None:
     with raises_code(RemoteError.JOIN_INVALID) as caught:
-        remote_access.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com/?pin=abc")
+        manage_remotes.parse_remote_access(f"lifeboat+https://{TOKEN}@boat.example.com/?pin=abc")
     assert TOKEN not in str(caught.value)
 
 
 def test_a_pin_is_read_however_it_was_written() -> None:
     written = "SHA256:" + ":".join([PIN[at : at + 2] for at in range(0, 64, 2)]).upper()
-    assert remote_access.parse_remote_access("https://boat.example.com", pin=written).pin == PIN
+    assert manage_remotes.parse_remote_access("https://boat.example.com", pin=written).pin == PIN

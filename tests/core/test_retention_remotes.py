@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lifeboat_alf.common import times
 from lifeboat_core.history import thin_history
-from lifeboat_core.remotes import acknowledged_states, needed_sequences, remote_registry
+from lifeboat_core.remotes import acknowledged_states, remote_registry
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.settings import config_file
@@ -27,7 +27,7 @@ def ago(**parts: float) -> str:
 
 
 def kept(*remotes: tuple[RemoteConfig, AcknowledgedState]) -> set[int]:
-    keep = needed_sequences.compute_needed(list(remotes), NOW)
+    keep = thin_history.compute_needed(list(remotes), NOW)
     return {number for number in NUMBERS if keep(number)}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.health import awake_time, sleep_ledger
+from lifeboat_core.health import sleep_ledger
 from lifeboat_core.health.agent_status import KeyFacts, StatusFacts, judge_agent
 from lifeboat_core.home.context import Context
 from support.core.protected import START, SteadyClock
@@ -123,7 +123,7 @@ class Watched:
 
     @property
     def state(self) -> str:
-        awake_since = awake_time.measure_awake_time(self.context, self.agent, self.facts)
+        awake_since = sleep_ledger.measure_awake_time(self.context, self.agent, self.facts)
         return judge_agent(self.facts, self.agent, KeyFacts(), self.context.clock.now(), awake_since).state
 
 

@@ -13,7 +13,7 @@ import pytest
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing.sample_states import AGENT_ID
-from lifeboat_core.remotes.sealed import log_compaction, row_index
+from lifeboat_core.remotes.sealed import log_compaction, log_contents
 from lifeboat_core.remotes.sealed.log_compaction import PlannedBundle, is_snapshot_due, plan_compaction
 from lifeboat_core.remotes.sealed.log_head import FileReference, LogGrowth, LogRow
 from lifeboat_core.remotes.vault_bundles import VaultBundleSource
@@ -161,7 +161,7 @@ def test_a_compaction_meets_another_machine_that_wrote(laptop: Machine) -> None:
 
 
 def test_rows_that_were_moved_out_of_the_head_are_thinned_too(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_index, "SEGMENT", 2)
+    monkeypatch.setattr(log_contents, "SEGMENT", 2)
     laptop.write(10)
     keep = {0, 1, 2, 3, 6, 9}
     compacted(laptop, keep)

@@ -15,8 +15,8 @@ from lifeboat_alf.testing.sample_states import AGENT_ID
 from lifeboat_alf.validation.validate_file import validate_archive
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.sealed import log_contents, log_states
 from lifeboat_core.remotes.sealed import log_head as document
-from lifeboat_core.remotes.sealed import log_states, row_index
 from lifeboat_core.remotes.sealed.folder_kind import REMOTE_KIND
 from lifeboat_keys.errors import KeyLocked, NoKey
 from lifeboat_keys.home.home_keys import HomeKeys
@@ -309,7 +309,7 @@ def test_a_folder_is_kept_one_way_only(laptop: Machine, tmp_path: Path) -> None:
 
 
 def test_the_head_stays_small_and_nothing_is_lost(laptop: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_index, "SEGMENT", 3)
+    monkeypatch.setattr(log_contents, "SEGMENT", 3)
     numbers = laptop.write(10)
     log = laptop.log()
     assert len(log._heads.load(AGENT_ID).head.rows) < 6

@@ -13,7 +13,7 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT, ByteEdit, replacement_of
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.testing.sample_states import AGENT_ID
-from lifeboat_core.remotes.sealed import log_compaction, log_search, row_index
+from lifeboat_core.remotes.sealed import log_compaction, log_contents, log_search
 from lifeboat_core.remotes.sealed.folder_files import FolderFiles
 from lifeboat_core.remotes.sealed.log_rewriter import LogRewriter
 from lifeboat_core.remotes.vault_bundles import VaultBundleSource
@@ -338,7 +338,7 @@ def test_states_of_a_machine_that_has_not_applied_it_are_not_taken_for_staying_s
 
 
 def test_a_large_artifact_goes_with_its_name(either: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_index, "SEGMENT", 2)
+    monkeypatch.setattr(log_contents, "SEGMENT", 2)
     remember(either)
     body = SECRET.encode() * 9
     number = either.large(body).number

@@ -89,7 +89,7 @@ def test_a_deleted_index_is_made_again(ada: Protected) -> None:
 def test_an_index_that_stayed_behind_catches_up(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nA walrus.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("lifeboat_core.capture.capture_run.memory_search.catch_up", lambda db, vault: None)
+        patch.setattr("lifeboat_core.capture.capture_run.memory_search.update_index", lambda db, vault: None)
         ada.capture()
     assert found(ada, "walrus") == ["MEMORY.md"]
 

@@ -15,13 +15,7 @@ from lifeboat_core.history import thin_history
 from lifeboat_core.home import user_key_rotation
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import tell_nobody
-from lifeboat_core.remotes import (
-    acknowledged_states,
-    agent_adoption,
-    displaced_histories,
-    replace_remote_history,
-    writer_epochs,
-)
+from lifeboat_core.remotes import acknowledged_states, agent_adoption, displaced_histories, writer_epochs
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.sealed.sealed_log_setup import FolderLog
@@ -174,7 +168,7 @@ def test_a_second_copy_that_another_machine_wrote_to_meanwhile_is_named_and_keep
     assert (desktop.push("one").state, desktop.push("two").state) == ("ok", "fenced")
     assert there(laptop.context, laptop.remote("two"), laptop.agent.id) == laptop.entries_at()
 
-    kept = replace_remote_history.replace_history(
+    kept = agent_adoption.replace_history(
         desktop.context, desktop.known_agent, desktop.remote("two"), accept_unsigned=False, tell=tell_nobody
     )
     assert kept is not None and desktop.push("two").state == "ok"
@@ -208,7 +202,7 @@ def test_where_this_machine_may_remove_nothing_no_history_gives_way(
     monkeypatch.setattr(FolderLog, "remove_agent", denied)
     monkeypatch.setattr(writer_epochs, "has_remote_state", lambda vault, head: False)
     with pytest.raises(RemoteDenied):
-        replace_remote_history.replace_history(
+        agent_adoption.replace_history(
             laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=tell_nobody
         )
     assert displaced_histories.list_displaced(laptop.context, laptop.agent.id) == []
@@ -253,7 +247,7 @@ def test_older_states_whose_key_counts_no_more_and_that_were_thinned_here_keep_n
 
 def test_a_history_that_did_not_part_gives_way_to_nothing(laptop: Machine) -> None:
     change(laptop, "It is only behind.")
-    replaced = replace_remote_history.replace_history(
+    replaced = agent_adoption.replace_history(
         laptop.context, laptop.known_agent, laptop.remote("two"), accept_unsigned=False, tell=tell_nobody
     )
     assert replaced is None and displaced_histories.list_displaced(laptop.context, laptop.agent.id) == []

@@ -13,11 +13,11 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent_sync import send_to_remotes
 from lifeboat_core.errors import DaemonError, NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED
-from lifeboat_core.history import sequence_labels, sequence_timeline
+from lifeboat_core.history import sequence_timeline
 from lifeboat_core.history.sequence_timeline import TimelineRequest
 from lifeboat_core.memories import edit_records
 from lifeboat_core.remotes import acknowledged_states, manage_remotes, remote_verification
-from lifeboat_core.remotes.remote_access import RemoteAccess
+from lifeboat_core.remotes.manage_remotes import RemoteAccess
 from lifeboat_core.verify import samples_and_drills
 from lifeboat_vault.errors import UnknownSequence
 from lifeboat_vault.rows import number_runs
@@ -179,23 +179,23 @@ def test_a_life_without_changes_has_empty_bars() -> None:
 def test_a_named_sequence_is_never_thinned_until_its_name_is_taken_away(ada: Protected) -> None:
     for _ in range(12):
         note(ada)
-    assert sequence_labels.set_label(ada.context, ada.agent, "1", "  before\nthe move ")["label"] == "before the move"
+    assert sequence_timeline.set_label(ada.context, ada.agent, "1", "  before\nthe move ")["label"] == "before the move"
     now = ada.clock.now() + timedelta(days=3650)
     with ada.context.vault(ada.agent.id) as vault:
         for _ in range(40):
             vault.thin(Retention(), now)
         assert [one.number for one in vault.sequences()] == [1, 12]
-    assert sequence_labels.set_label(ada.context, ada.agent, "1", None)["label"] is None
+    assert sequence_timeline.set_label(ada.context, ada.agent, "1", None)["label"] is None
     with ada.context.vault(ada.agent.id) as vault:
         vault.thin(Retention(), now)
         assert [one.number for one in vault.sequences()] == [12]
 
 
 def test_a_name_is_told_and_stands_in_the_audit_without_its_words(ada: Protected) -> None:
-    sequence_labels.set_label(ada.context, ada.agent, "0", "the blue one")
-    sequence_labels.set_label(ada.context, ada.agent, "0", "the blue one")
+    sequence_timeline.set_label(ada.context, ada.agent, "0", "the blue one")
+    sequence_timeline.set_label(ada.context, ada.agent, "0", "the blue one")
     assert (
-        sequence_labels.load_labelled_sequence(ada.context, ada.agent, "0")["label"]
+        sequence_timeline.load_labelled_sequence(ada.context, ada.agent, "0")["label"]
         == entries(ada)[0]["label"]
         == "the blue one"
     )
@@ -207,9 +207,9 @@ def test_a_name_is_told_and_stands_in_the_audit_without_its_words(ada: Protected
 @pytest.mark.parametrize("text", ["", "  \n", "x" * 201, "a\x1b[31m"])
 def test_what_cannot_be_a_name_is_refused(ada: Protected, text: str) -> None:
     with raises_code(DaemonError.BAD_LABEL):
-        sequence_labels.set_label(ada.context, ada.agent, "0", text)
+        sequence_timeline.set_label(ada.context, ada.agent, "0", text)
 
 
 def test_only_a_sequence_that_is_kept_can_be_named(ada: Protected) -> None:
     with pytest.raises(UnknownSequence):
-        sequence_labels.set_label(ada.context, ada.agent, "7", "later")
+        sequence_timeline.set_label(ada.context, ada.agent, "7", "later")

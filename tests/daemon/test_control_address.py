@@ -1,4 +1,4 @@
-"""Where the control socket lies, and that a client finds it from the home alone."""
+"""The address of the control socket, and that a client finds it from the home alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES = SystemFiles()
 
 @pytest.fixture
 def deep(tmp_path: Path) -> Path:
-    """A folder whose path is too long for a socket."""
+    """Make a folder whose path is too long for a socket."""
     return tmp_path / ("deep-" + "x" * LONGEST)
 
 
@@ -137,7 +137,7 @@ def test_the_next_folder_for_temporary_files_is_used_before_one_with_a_random_na
 
 
 def test_the_folder_of_the_system_is_the_last_resort(deep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the one for temporary files has a long path itself."""
+    """The temporary folder may have a long path too."""
     longer = deep / "temporary"
     longer.mkdir(parents=True)
     monkeypatch.setattr("tempfile.tempdir", str(longer))

@@ -1,4 +1,4 @@
-"""The two clients: what they make of answers, of events, and of everything that is no daemon."""
+"""The two clients: answers, events, and programs that are no daemon."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = ["context", "short"]
 
 @contextlib.contextmanager
 def imposing(context: Context, *answers: bytes, silent: bool = False) -> Iterator[None]:
-    """Something that listens at the daemon's place and says this to whoever comes, one answer to each message."""
+    """Listen at the daemon's address and send these answers, one for each message."""
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(context.home.run_folder / "control.sock"))
     listening.listen(8)
@@ -79,7 +79,7 @@ def _hello(**other: object) -> bytes:
 
 
 def _connect(context: Context, kind: str, timeout: float | None = None) -> None:
-    """Connect with one of the two clients, and leave again."""
+    """Connect with one of the two clients, and disconnect."""
     limit = patience() if timeout is None else timeout
     if kind == "sync":
         DaemonClient.connect(context.home, context.files, limit).close()
@@ -168,7 +168,7 @@ class TestConnecting:
             _connect(context, kind)
 
     def test_trusts_no_port_that_another_program_took(self, context: Context, kind: str) -> None:
-        """A daemon was killed, and its port is somebody else's now, who hears the token and cannot prove anything."""
+        """A daemon was killed and another program took its port. It receives the token, but cannot prove anything."""
         with Served(context, loopback=True) as served:
             where = socket_address.find_address(context.home, context.files)
             assert isinstance(where, LoopbackAddress)
@@ -194,7 +194,7 @@ def _failing(error: LifeboatError) -> dict[str, Any]:
 
 
 class Strange(LifeboatError):
-    """Of a class that wants more than a message."""
+    """An error class whose constructor needs more than a message."""
 
     code = "strange"
     title = "Strange"
@@ -346,7 +346,7 @@ class TestTheClientOfCommands:
             assert client.call("echo", a=1) == {"a": 1}
 
     def test_reads_why_it_was_sent_away(self, context: Context) -> None:
-        """Not that its own words could not be sent."""
+        """The error is not that its own message could not be sent."""
         refusal = json_rpc.encode_rpc_error(
             None, json_rpc.FAILED, ServiceError.DOES_NOT_ANSWER("64 programs are connected to it")
         )
@@ -387,7 +387,7 @@ class TestTheClientOfTheDashboard:
                 heard = [await first, await anext(told)]
                 stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
                 heard += [each async for each in told]
-                await asyncio.wait_for(asyncio.wrap_future(stopping), patience())  # no request waits for it
+                await asyncio.wait_for(asyncio.wrap_future(stopping), patience())  # No request waits for it.
                 assert not client.connected
                 with raises_code(ServiceError.DOES_NOT_ANSWER):
                     await client.call("echo")

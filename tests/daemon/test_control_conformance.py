@@ -1,4 +1,4 @@
-"""What a connection does, the same on a Unix socket and on a loopback address."""
+"""The behaviour of a connection, the same on a Unix socket and on a loopback address."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class TestRequests:
                 raw.say("wait", number=number)
             for _ in range(3):
                 assert served.began.acquire(timeout=patience())
-            with served.connect() as other:  # a round through the loop, in which a fourth would have begun
+            with served.connect() as other:  # An iteration of the loop, in which a fourth request would have started.
                 other.call("echo")
             assert not served.began.acquire(blocking=False)
             served.let_go()
@@ -153,7 +153,7 @@ class TestRequests:
             assert served.began.acquire(timeout=patience())
             raw.socket.setblocking(False)
             sent = refusals = 0
-            while sent < most and refusals < 20:  # that many rounds through the loop, and still no room
+            while sent < most and refusals < 20:  # As many iterations of the loop, and still no room.
                 try:
                     sent += raw.socket.send(b'{"jsonrpc":"2.0","method":"echo"}\n' * 2000)
                     refusals = 0
@@ -233,7 +233,7 @@ class TestRequests:
             assert raw.line() is None
 
     def test_that_never_end_are_ended(self, serve: Serve) -> None:
-        """What comes in without an end of line is not kept, however much it is."""
+        """Input without a line end is not stored, regardless of its size."""
         with serve().greeted() as raw:
             with contextlib.suppress(OSError):
                 for _ in range(8):
@@ -337,7 +337,7 @@ class TestLargeAnswers:
         with served.greeted() as raw, served.connect() as other:
             for number in range(40):
                 raw.say("large", {"n": number}, number=number)
-            for _ in range(100):  # rounds through the loop
+            for _ in range(100):  # Iterations of the loop.
                 other.call("echo")
             assert len(begun) <= 10
             raw.end()
@@ -387,7 +387,7 @@ class TestTheEndOfAClient:
         until(lambda: done == [{"n": 1}])
 
     def test_gives_back_its_place_while_its_work_goes_on(self, context: Context) -> None:
-        """On a Unix socket: elsewhere a client that left looks like one that only stopped sending."""
+        """Only on a Unix socket: elsewhere, a client that left looks like one that only stopped sending."""
         with Served(context) as served:
             with served.greeted() as raw:
                 raw.say("wait")
@@ -446,7 +446,7 @@ class TestEvents:
     def test_cost_nothing_when_nobody_listens(self, serve: Serve) -> None:
         served = serve()
         with served.greeted():
-            served.publish({"event": object()})  # it is not even made into JSON
+            served.publish({"event": object()})  # It is not even encoded as JSON.
         assert served.reports.errors == []
 
     def test_that_cannot_be_sent_are_a_mistake_that_is_reported_and_stops_nothing(self, serve: Serve) -> None:
@@ -471,7 +471,7 @@ class TestEvents:
             said = [each["params"] for each in slow.rest()]
             assert said[-1] == {"event": "lost"}
             assert [each["n"] for each in said[:-1]] == list(range(len(said) - 1))
-            assert len(said) - 1 == sent - 50 - 1  # those that waited, and the one for which there was no room
+            assert len(said) - 1 == sent - 50 - 1  # The waiting events, and the one for which there was no room.
             served.publish({"event": "after"})
             assert quick.hear()["params"] == {"event": "after"}
         until(lambda: served.server.clients == 0)

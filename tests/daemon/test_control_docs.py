@@ -1,4 +1,4 @@
-"""The page of the control socket says what the service does, and its example works."""
+"""The page of the control socket describes what the service does, and its example works."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "control.md"
 
 
 def _rows(heading: str) -> set[str]:
-    """The first cells of the tables below a heading."""
+    """Return the first cells of the tables below a heading."""
     text = PAGE.read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `([^`]+)` \|", text, flags=re.MULTILINE))
 

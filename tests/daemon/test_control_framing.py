@@ -1,4 +1,4 @@
-"""Whatever bytes come: the server neither falls nor hangs, and every request has exactly one answer."""
+"""For any input the server neither fails nor hangs, and every request has exactly one answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ garbage = st.binary(max_size=40).filter(lambda line: b"\n" not in line)
 
 
 def _pieces(data: bytes, cuts: list[int]) -> list[bytes]:
-    """The same bytes, cut at these places."""
+    """Return the bytes, cut at these places."""
     places = sorted({cut % (len(data) + 1) for cut in cuts})
     return [data[begin:end] for begin, end in zip([0, *places], [*places, len(data)], strict=True)]
 

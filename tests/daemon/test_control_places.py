@@ -1,4 +1,5 @@
-"""Who has a place at the control socket, how long, and that an idle one costs nothing; on both transports."""
+"""Slots at the control socket: who gets one, for how long, and that an idle connection costs nothing; on both
+transports."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ __all__ = ["context", "serve", "short"]
 
 class TestIdling:
     def test_wakes_nobody(self, serve: Serve) -> None:
-        """The loop sleeps until something comes: there is no timer."""
+        """The loop sleeps until input arrives: there is no timer."""
         served = serve()
         with served.greeted() as one, served.greeted() as two:
             for each in (one, two):
@@ -67,7 +68,8 @@ class TestStopping:
             stopping.result(patience())
 
     def test_lets_nobody_in_any_more(self, serve: Serve) -> None:
-        """Also not who was there before and had not said hello, and with no token on a loopback address."""
+        """This includes earlier connections that had not said hello, and those without a token on a loopback
+        address."""
         served = serve(stop=10.0)
         with served.greeted() as raw, served.raw() as late:
             raw.say("wait")

@@ -1,4 +1,5 @@
-"""How the control server takes its place, keeps it, gives it up, and whom it lets in. Real sockets, real processes."""
+"""How the control server takes, keeps and releases its address, and which clients it accepts. Real sockets and
+processes."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ asyncio.run(main())
 
 
 def _daemon(context: Context, transport: str) -> subprocess.Popen[str]:
-    """A server in a process of its own, which listens."""
+    """Start a listening server in a process of its own."""
     begun = preloaded.Popen(
         inline(_DAEMON), ("-c", str(context.home.folder), transport), stdout=subprocess.PIPE, text=True
     )
@@ -67,7 +68,7 @@ def _path(context: Context) -> Path:
     return context.home.run_folder / "control.sock"
 
 
-# Taking the place ------------------------------------------------------------------------------------------------
+# Taking the address ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("transport", ["unix", "loopback"])
@@ -161,12 +162,12 @@ def test_a_folder_that_cannot_be_written_is_a_refusal_of_the_system(context: Con
     with pytest.raises(DiskFull):
         Served(full, loopback=True).__enter__()
     assert list(context.home.run_folder.iterdir()) == []
-    with Served(full) as served:  # the usual place needs no note
+    with Served(full) as served:  # The usual address needs no note.
         served.connect().close()
 
 
 def test_a_socket_that_did_not_become_private_is_not_used(context: Context) -> None:
-    """As on a file system without rights."""
+    """This happens on a file system without permissions."""
 
     class Loose(SystemFiles):
         def lstat(self, path: StrPath) -> os.stat_result:
@@ -187,7 +188,7 @@ def test_the_rights_for_new_files_are_what_they_were(context: Context) -> None:
         os.umask(before)
 
 
-# Keeping it and giving it up ---------------------------------------------------------------------------------------
+# Keeping and releasing it ------------------------------------------------------------------------------------------
 
 
 def test_the_end_of_a_server_takes_nobody_elses_socket(context: Context) -> None:
@@ -248,7 +249,7 @@ def test_a_server_that_was_never_started_can_be_stopped(context: Context) -> Non
     assert asyncio.run(stop()) == ""
 
 
-# Whom it lets in ---------------------------------------------------------------------------------------------------
+# Clients -----------------------------------------------------------------------------------------------------------
 
 
 _CONNECT = """
@@ -274,7 +275,7 @@ def test_another_user_does_not_even_come_to_the_socket(context: Context) -> None
 
 
 def test_another_user_who_comes_to_the_socket_is_sent_away(context: Context, short: Path) -> None:
-    """The kernel says who connects, whatever the rights of files have become."""
+    """The kernel reports the user, whatever the permissions of files have become."""
     with Served(context) as served:
         short.chmod(0o755)
         context.home.folder.chmod(0o755)
@@ -328,7 +329,7 @@ print(len(connection.recv(100)), flush=True)
 
 
 def test_a_client_says_nothing_to_a_daemon_of_another_user(tmp_path: Path, short: Path) -> None:
-    """Who listens in a folder of ours can only be somebody else if we let him; the client looks all the same."""
+    """Another user can only listen in our folder if we permit it. The client checks it nevertheless."""
     if os.geteuid() != 0:
         pytest.skip("only root can run a program as another user")
     context = open_home(short / "home")

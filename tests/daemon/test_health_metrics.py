@@ -1,4 +1,4 @@
-"""Figures for Prometheus: what the file holds, read by a parser that takes nothing but the format."""
+"""Metrics for Prometheus: the content of the file, read by a parser that accepts only the format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _LABEL = re.compile(r'([a-z]+)="((?:[^"\\\n]|\\[\\n"])*)"')
 
 
 def parsed(text: str) -> Samples:
-    """The samples of a text file. Every family is described once, before its samples, which stand together."""
+    """Return the samples of a text file. Every family must be described once, before its samples, which must be
+    adjacent."""
     assert text.endswith("\n")
     found: Samples = {}
     described: list[str] = []

@@ -1,4 +1,4 @@
-"""What people are told, and when: never the same twice, and in the end always."""
+"""Notices: never the same twice, and none is lost."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ HELD = {"reason": "SOUL.md and 7 memories were removed", "previous": 4}
 
 
 def agent(state: str = "ok", **fields: Any) -> AgentStatus:
-    """An agent whose facts and reasons are full of names that nobody may be told."""
+    """Make an agent whose facts and reasons are full of names that must not appear in a notice."""
     found = AgentStatus("0197fd80-0000-7000-8000-000000000001", "ada", "openclaw", "/srv/ada/agent", state=state)
     reasons = ["/srv/ada/agent is not there", "SOUL.md: hunter2"]
     return replace(found, reasons=reasons, held=HELD, failed="/srv/ada/x: hunter2", **fields)
 
 
 class Person:
-    """Somebody who is told; the daemon, which looks when it was told to look again, and at each change."""
+    """A user who receives notices. The daemon decides when it was asked to look again, and at each change."""
 
     def __init__(self) -> None:
         self.now = START
@@ -53,7 +53,7 @@ class Person:
     def stays(
         self, state: str, seconds: float, verified_at: Callable[[datetime], datetime | None] | None = None
     ) -> None:
-        """An agent comes into a state and stays in it."""
+        """Put an agent into a state for some time."""
         verified = verified_at or (lambda now: now)
         end = self.now + timedelta(seconds=seconds)
         self.look(state, verified(self.now))

@@ -1,4 +1,4 @@
-"""Ways of telling somebody: an ntfy topic, a desktop, a ping, and the doctor who says whether anybody is told."""
+"""Notifiers: an ntfy topic, a desktop, a ping, and the doctor's check of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
 
 @pytest.fixture
 def ways(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As they are found where the program is installed."""
+    """Return the notifiers as an installed program finds them."""
     monkeypatch.setattr(notifiers, "load_notifiers", lambda: WAYS)
 
 
@@ -154,9 +154,9 @@ def test_the_work_tells_every_notice_and_never_fails(context: Context, server: T
 
 
 def desktop_package(monkeypatch: pytest.MonkeyPatch, *, takes: bool = True, hangs: bool = False) -> list[Any]:
-    """A stand-in for the optional package, which behaves as it does: it raises nothing, it calls back when it was
-    taken."""
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "")  # and put back, whatever a notifier does to it
+    """A replacement of the optional package with the same behaviour: it raises nothing, and calls back after
+    success."""
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "")  # It is restored, whatever a notifier does to it.
     shown: list[Any] = []
 
     class DesktopNotifier:

@@ -1,4 +1,4 @@
-"""`lifeboat log --kind` and `lifeboat daemon log --level`: what was done, narrowed to what one looks for."""
+"""`lifeboat log --kind` and `lifeboat daemon log --level`: filters of the logs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.core.protected import Protected
 
 @pytest.fixture
 def ada(tmp_path: Path) -> Protected:
-    """An agent that was captured twice and restored once."""
+    """Make an agent that was captured twice and restored once."""
     made = Protected(tmp_path)
     made.add()
     made.write("MEMORY.md", "# Memory\n\nSoup.\n")
@@ -59,7 +59,7 @@ def test_a_kind_that_never_happened_is_said_to_be_none(isolated_home: Path, caps
 
 @pytest.fixture
 def noted(isolated_home: Path) -> None:
-    """A daemon's log with an event of each level, and one of a level that nobody knows."""
+    """Write a daemon's log with an event of each level, and one of an unknown level."""
     home = Context.open().home
     with open_log(home, foreground=False) as log:
         for level in ("debug", "info", "warning", "error"):

@@ -1,4 +1,5 @@
-"""The log of the service: numbers and words of its own, whatever is thrown at it; and never a reason to end."""
+"""The log of the service contains numbers and its own words only, for any input, and its failure never ends the
+service."""
 
 from __future__ import annotations
 
@@ -150,7 +151,7 @@ def test_threads_write_whole_lines(home: Home, log: EventLog) -> None:
     assert len({line["sequence"] for line in lines(home)}) == 200
 
 
-# Trouble --------------------------------------------------------------------------------------------------------
+# Errors ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_full_disk_costs_lines_and_nothing_else(home: Home, log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +159,7 @@ def test_a_full_disk_costs_lines_and_nothing_else(home: Home, log: EventLog, mon
     real = os.write
 
     def full(descriptor: int, data: Any) -> int:
-        """The first half still fits."""
+        """Make a disk on which half of the text fits."""
         if len(data) > 20:
             return real(descriptor, bytes(data)[:20])
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -197,7 +198,7 @@ def test_a_place_that_cannot_be_written_costs_nothing(home: Home) -> None:
     assert home.logs_folder.read_text() == "a file in its place"
 
 
-# What is never told -----------------------------------------------------------------------------------------------
+# Data that is never logged ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("canary", CANARIES)
@@ -316,7 +317,7 @@ def test_what_comes_is_followed_over_the_change_of_files(home: Home, log: EventL
     stopped = False
 
     def pause() -> None:
-        """What is written while nobody looks may end one file and begin the next."""
+        """Lines that are written between two reads may end one file and begin the next."""
         nonlocal stopped
         for _ in range(2):
             number = next(numbers, None)
@@ -328,7 +329,7 @@ def test_what_comes_is_followed_over_the_change_of_files(home: Home, log: EventL
     try:
         for event in event_log_reader.follow_events(home, pause=pause):
             seen.append(event["sequence"])
-    except RuntimeError:  # a StopIteration within a generator
+    except RuntimeError:  # A StopIteration inside a generator.
         stopped = True
     assert stopped and seen == list(range(1, 41))
 

@@ -1,4 +1,4 @@
-"""Names of earlier releases that are written outside of this program."""
+"""Names of earlier releases that other programs still call."""
 
 from __future__ import annotations
 

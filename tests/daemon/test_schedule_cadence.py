@@ -1,4 +1,4 @@
-"""When an agent is captured: each cadence by itself, and any course of events against what was promised."""
+"""When an agent is captured: each cadence, and any sequence of events against the promised behaviour."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BUT_MANUAL = EVERY_CADENCE[:-1]
 
 
 def pacer(cadence: str = AFTER_INTERACTION, *, looked_at: float | None = 0.0) -> CapturePacer:
-    """A pacer of an agent that was captured at `looked_at`, in no time; None: never."""
+    """Make a pacer of an agent whose last capture was at `looked_at` and took no time; None: never captured."""
     made = CapturePacer(CadenceSettings(cadence))
     if looked_at is not None:
         made.began(looked_at)
@@ -294,10 +294,8 @@ AT_MOST, DEBOUNCE, IDLE = 20.0, 2.0, 45.0
 
 
 class AnyCourse(RuleBasedStateMachine):
-    """A daemon that begins what is due, in a workspace where anything happens at any time.
-
-    The model holds since when a change is in no capture, and whether one has to be repeated.
-    """
+    """A daemon that starts due captures of a workspace with arbitrary events. The model knows since when a change is in
+    no capture, and whether a capture has to be repeated."""
 
     @initialize(cadence=st.sampled_from(EVERY_CADENCE))
     def start(self, cadence: str) -> None:
@@ -333,7 +331,7 @@ class AnyCourse(RuleBasedStateMachine):
 
     @rule(seconds=st.floats(0.0, 30.0))
     def pass_time(self, seconds: float) -> None:
-        """From one moment at which something is due to the next, as a timer would."""
+        """Advance from one due time to the next, as a timer would."""
         end = self.now + seconds
         while self.now < end:
             due = self.pacer.due(self.now)
@@ -381,7 +379,7 @@ class AnyCourse(RuleBasedStateMachine):
 
     @invariant()
     def no_change_waits_longer_than_promised(self) -> None:
-        """While a capture runs nothing else can, and who slept can do nothing: that time is not counted."""
+        """Running captures and sleep block everything else, so their time is not counted."""
         if self.cadence != AFTER_INTERACTION or self.uncaptured is None:
             return
         assert self.now - self.uncaptured - self.ran - self.slept <= AT_MOST + 1e-6

@@ -1,4 +1,4 @@
-"""Timers: after a while, by a schedule; with sleep, jumps of the clock, failures and the end."""
+"""Timers after some time and by a schedule; with sleep, jumps of the clock, failures and the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EAST = timezone(timedelta(hours=5, minutes=30))
 
 
 class World:
-    """A loop with timers on a clock that stands still, APScheduler's included."""
+    """A loop with timers on a clock that stands still, including APScheduler's."""
 
     def __init__(self) -> None:
         self.clock = SteadyClock()
@@ -64,7 +64,7 @@ def play(story: Coroutine[Any, Any, None]) -> None:
 
 
 async def settle() -> None:
-    """Everything that is due now has run."""
+    """Run everything that is due."""
     for _ in range(20):
         await asyncio.sleep(0)
 
@@ -190,7 +190,7 @@ def test_what_a_schedule_missed_in_sleep_is_run_once(world: World) -> None:
 
 
 def test_ten_years_ahead_are_one_run_and_no_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five million runs were missed. APScheduler would list them one by one."""
+    """Five million runs were missed. APScheduler would enumerate them one by one."""
     asked: list[datetime] = []
     after = Crontab.after
 

@@ -1,4 +1,4 @@
-"""The daemon as a whole: what it notices, what it captures, how it begins and ends. Every one is a real process."""
+"""The daemon as a whole: events, captures, start and end. Every daemon is a real process."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ NEVER_LOADED = {
     *("lifeboat_tui", "lifeboat_cli", "lifeboat_endpoint"),
     *("lifeboat_formats", "lifeboat_adapters", "lifeboat_vault", "lifeboat_keys"),
 }
-ALLOWED = {"lifeboat_keys", "lifeboat_keys.hardening", "lifeboat_keys.words_in_texts"}
-"""How a process keeps its memory out of core files, and whether a file of settings holds recovery words."""
+ALLOWED = {f"lifeboat_keys{name}" for name in ("", ".child_processes", ".hardening", ".words_in_texts")}
+"""How a process is started, how it keeps its memory out of core files, and whether a file of settings holds recovery
+words."""
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_a_second_daemon_that_waits_takes_over(ada: Harbour, daemon: Daemon) -> 
 
 def test_a_worker_that_is_killed_costs_nothing_but_time(ada: Harbour, daemon: Daemon) -> None:
     for each in psutil.Process(daemon.pid).children():
-        if os.getsid(each.pid) == each.pid:  # else it is no worker
+        if os.getsid(each.pid) == each.pid:  # Otherwise it is not a worker.
             each.kill()
     before = ada.head
     (ada.workspace / "MEMORY.md").write_text("# Memory\n\n- After the worker was killed.\n")
@@ -181,7 +182,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(ada: Harbour, daemon: Da
 
 
 def test_a_daemon_loads_nothing_that_only_a_worker_or_the_dashboard_needs(ada: Harbour, tmp_path: Path) -> None:
-    """Looked at in the daemon itself, once it has had a capture made."""
+    """The daemon itself lists its modules after it had a capture made."""
     listing = tmp_path / "modules"
     with settled(ada.context, lists_modules=listing):
         loaded = set(listing.read_text().split())

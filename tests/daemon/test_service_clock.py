@@ -1,4 +1,4 @@
-"""The daemon while clocks go wrong: hours and years forth and back, nights of sleep. Real processes, false clocks."""
+"""The daemon while clocks go wrong: jumps of hours and years, and nights of sleep. Real processes, simulated clocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOUR, YEAR = 3600.0, 365.25 * 86400
 
 @pytest.fixture
 def ada(prepared_folders: PreparedFolders) -> Harbour:
-    """Captured at once: here no test is about the pause after a change."""
+    """Make an agent without debounce, which these tests are not about."""
     return prepared_folders.restore("ada without debounce", _ada_without_debounce)
 
 
@@ -41,7 +41,7 @@ def daemon(ada: Harbour, skew: Skew) -> Iterator[Daemon]:
 
 
 def change(ada: Harbour, text: str) -> int:
-    """Write a memory, wait for its capture; the number it got."""
+    """Write a memory, wait for its capture, and return the sequence."""
     before = ada.head
     with (ada.workspace / "MEMORY.md").open("a") as memory:
         memory.write(f"\n- {text}\n")
@@ -62,7 +62,7 @@ def test_a_clock_that_jumps_and_comes_back_costs_no_capture_and_no_history(
     skew.set(jumped=jump)
     until(lambda: logged(ada, "clock_jumped") == 1, "the jump to be noticed")
     change(ada, "under the wrong clock")
-    captures_at_rest(daemon)  # a capture that is still due would close the quarter by the right clock
+    captures_at_rest(daemon)  # A capture that is still due would end the quarter by the right clock.
     until(lambda: daemon.ask("status")["clock_trusted"] == (abs(jump) < YEAR), "the clock to be judged")
     skew.set()
     until(lambda: logged(ada, "clock_jumped") == 2, "the way back to be noticed")
@@ -76,8 +76,8 @@ def test_a_clock_that_jumps_and_comes_back_costs_no_capture_and_no_history(
 
 
 def captures_at_rest(daemon: Daemon) -> int:
-    """How many captures there were, once five looks of the daemon brought no other one: what is seen of a file while a
-    capture runs, and what falls due by then, is captured a moment later."""
+    """Return the number of captures once five ticks of the daemon added none. Changes during a capture, and everything
+    due by then, are captured a moment later."""
     captures, seen_at = -1, 0
     while True:
         until(daemon.is_settled)

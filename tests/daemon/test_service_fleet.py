@@ -1,4 +1,4 @@
-"""The agents in the daemon's care while their files change under it."""
+"""The watched agents while their files change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.core.protected import Protected
 
 
 class MovesHome(SystemFiles):
-    """Moves a folder away before the operation that comes after `after` others; None for never."""
+    """Moves a folder away before the operation that follows `after` others; None for never."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -42,6 +42,6 @@ def test_a_home_that_is_moved_away_while_it_is_read_loses_no_agent(ada: Protecte
     fleet.load()
     moving.after = after
     assert fleet.load() == ([], [])
-    assert moving.after < 0 and list(fleet.charges) == [ada.agent.id]
+    assert moving.after < 0 and list(fleet.watched_agents) == [ada.agent.id]
     fleet.load()
-    assert "is gone" in str(fleet.problem) and list(fleet.charges) == [ada.agent.id]
+    assert "is gone" in str(fleet.problem) and list(fleet.watched_agents) == [ada.agent.id]

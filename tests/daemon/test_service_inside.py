@@ -1,5 +1,5 @@
-"""The service, moment by moment: what happens while something else is under way. Within the test, on a clock of its own
-(see `inside`)."""
+"""The service, event by event: what happens while other work runs. It runs inside the test, on a clock of its own (see
+`inside`)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def inside() -> Iterator[Inside]:
 
 @pytest.fixture
 def before() -> Iterator[Inside]:
-    """A service that has not begun."""
+    """Make a service that has not started."""
     found = Inside(start=False)
     yield found
     found.close()
 
 
-# An agent that goes while it is worked on ---------------------------------------------------------------------------
+# An agent that is removed during work -------------------------------------------------------------------------------
 
 
 def test_an_agent_that_goes_while_it_is_captured_leaves_nothing(inside: Inside) -> None:
@@ -82,7 +82,7 @@ def test_the_verification_of_an_agent_that_goes_is_ended(inside: Inside) -> None
     assert inside.service.parts.notes.verify_failed == {}
 
 
-# Two works on one agent ---------------------------------------------------------------------------------------------
+# Two jobs of one agent ----------------------------------------------------------------------------------------------
 
 
 def test_an_agent_is_at_work_until_the_last_of_its_work_has_ended(inside: Inside) -> None:
@@ -191,7 +191,7 @@ def test_a_key_that_is_never_told_of_holds_up_no_status_and_no_capture(before: I
     assert before.answer("status")["key"]["note"] == ""
 
 
-# What goes wrong ----------------------------------------------------------------------------------------------------
+# Failures -----------------------------------------------------------------------------------------------------------
 
 
 def test_an_answer_that_makes_no_sense_is_a_failure_that_status_shows(inside: Inside) -> None:
@@ -234,12 +234,12 @@ def test_a_file_of_one_agent_that_cannot_be_read_leaves_the_others_in_care(befor
     inside.context.home.agent_file(bea.id).write_text("name = ")
     (inside.context.home.state_folder / f"{bea.id}.good.toml").unlink(missing_ok=True)
     inside.start()
-    assert [charge.id for charge in inside.service.fleet] == [ada.id]
+    assert [watched.id for watched in inside.service.fleet] == [ada.id]
     assert inside.answer("status")["problems"] != []
     inside.context.home.agent_file(bea.id).unlink()
     inside.save(bea)
     inside.passes(5)
-    assert {charge.id for charge in inside.service.fleet} == {ada.id, bea.id}
+    assert {watched.id for watched in inside.service.fleet} == {ada.id, bea.id}
     assert inside.answer("status")["problems"] == []
 
 
@@ -287,7 +287,7 @@ def test_a_pause_that_is_over_because_the_clock_was_set_ends_at_once(inside: Ins
     assert inside.place(ada).kept == 1
 
 
-# Beginning and ending -----------------------------------------------------------------------------------------------
+# Start and end ------------------------------------------------------------------------------------------------------
 
 
 def test_a_recovery_that_takes_long_keeps_no_sign_of_life_and_no_stop_waiting(before: Inside) -> None:
@@ -438,13 +438,13 @@ def test_somebody_who_goes_away_does_not_end_what_was_asked_for(inside: Inside) 
     asked.cancel()
     inside.passes(0.1)
     assert asked.cancelled()
-    assert [charge.at_work for charge in inside.service.fleet] == ["capture"]
+    assert [watched.at_work for watched in inside.service.fleet] == ["capture"]
     inside.passes(60)
     assert (inside.state(ada), inside.place(ada).kept) == (OK, 1)
     assert asyncio.all_tasks(inside.loop) <= {inside.ended}
 
 
-# What the world is told ---------------------------------------------------------------------------------------------
+# Notices and metrics ------------------------------------------------------------------------------------------------
 
 
 def test_no_sign_of_life_is_given_before_it_is_known_how_the_agents_stand(before: Inside) -> None:
@@ -493,9 +493,7 @@ def test_a_release_that_cannot_be_started_ends_the_service_with_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(daemon_process, "run_daemon", lambda *_, **__: UPGRADED)
-    monkeypatch.setattr(
-        daemon_process, "disable_core_dumps", lambda: True
-    )  # which cannot be taken back in this process
+    monkeypatch.setattr(daemon_process, "disable_core_dumps", lambda: True)  # It cannot be undone in this process.
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     assert daemon_process.main([]) == 1
     assert "cannot be started" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The service as systemd, launchd and the task scheduler get it."""
+"""The service for systemd, launchd and the task scheduler."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_value_that_would_begin_a_line_of_its_own_is_refused() -> None:
 
 
 def test_it_is_written_enabled_and_started_once(context: Context, fake: FakeSystemctl) -> None:
-    done = units.install_unit(context)
+    done = units.find_manager(context).install(start=True)
     assert fake.asked() == ["daemon-reload", "enable lifeboat.service", "start lifeboat.service"]
     path = Systemd(context).path
     assert str(path) in done[0] and path == context.user_home / ".config/systemd/user/lifeboat.service"
@@ -107,7 +107,7 @@ def test_it_is_written_enabled_and_started_once(context: Context, fake: FakeSyst
     assert (state.installed, state.ours, state.current, state.enabled, state.running) == (True,) * 5
     assert state.pid == 4242 and state.program == sys.executable and state.program_found
     before = path.stat().st_mtime_ns
-    assert "is as it should be" in units.install_unit(context)[0]
+    assert "is as it should be" in units.find_manager(context).install(start=True)[0]
     assert path.stat().st_mtime_ns == before and fake.asked()[-1] == "start lifeboat.service"
 
 
@@ -117,16 +117,16 @@ def test_it_may_wait_for_the_next_login(context: Context, fake: FakeSystemctl) -
 
 
 def test_after_an_upgrade_it_is_written_anew_and_restarted(context: Context, fake: FakeSystemctl) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     path = Systemd(context).path
     path.write_text(path.read_text().replace("WatchdogSec=180", "WatchdogSec=9"))
     assert units.inspect_unit(context).current is False
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     assert fake.asked()[-1] == "restart lifeboat.service" and "WatchdogSec=180" in path.read_text()
 
 
 def test_an_interpreter_that_moved_is_seen(context: Context) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     path = Systemd(context).path
     path.write_text(path.read_text().replace(sys.executable, "/nowhere/bin/python"))
     state = units.inspect_unit(context)
@@ -147,24 +147,24 @@ def test_variables_that_say_where_things_are_go_into_the_unit_and_secrets_do_not
 def test_other_variables_of_today_do_not_make_a_unit_out_of_date(
     context: Context, fake: FakeSystemctl, tmp_path: Path
 ) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     assert units.inspect_unit(context_of(fake, tmp_path, OPENCLAW_PROFILE="other")).current
 
 
 def test_it_is_removed_and_removing_it_again_says_so(context: Context, fake: FakeSystemctl) -> None:
-    units.install_unit(context)
-    assert len(units.uninstall_unit(context)) == 2
+    units.find_manager(context).install(start=True)
+    assert len(units.find_manager(context).uninstall()) == 2
     assert not Systemd(context).path.exists() and not fake.has("enabled") and not fake.has("active")
-    assert units.uninstall_unit(context) == ["No service is installed."]
+    assert units.find_manager(context).uninstall() == ["No service is installed."]
 
 
 def test_the_service_of_another_home_is_not_taken(context: Context, fake: FakeSystemctl, tmp_path: Path) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     other = context_of(fake, tmp_path, LIFEBOAT_HOME=str(tmp_path / "other"))
     assert units.inspect_unit(other).ours is False
     before = Systemd(context).path.read_text()
     with raises_code(ServiceError.UNIT, match="boat"):
-        units.install_unit(other)
+        units.find_manager(other).install(start=True)
     assert Systemd(context).path.read_text() == before
 
 
@@ -173,7 +173,7 @@ def test_without_a_service_manager_the_way_to_go_on_is_said_and_nothing_is_writt
 ) -> None:
     fake.be("absent")
     with raises_code(ServiceError.UNIT, match="No medium found") as caught:
-        units.install_unit(context)
+        units.find_manager(context).install(start=True)
     assert caught.value.fix == "lifeboat daemon start" and not Systemd(context).path.exists()
     assert "No medium found" in str(units.inspect_unit(context).problem)
 
@@ -181,7 +181,7 @@ def test_without_a_service_manager_the_way_to_go_on_is_said_and_nothing_is_writt
 def test_without_systemd_at_all_the_same(tmp_path: Path) -> None:
     context = Context.open({"HOME": str(tmp_path), "PATH": str(tmp_path), "LIFEBOAT_HOME": str(tmp_path / "boat")})
     with raises_code(ServiceError.UNIT, match="no systemctl"):
-        units.install_unit(context)
+        units.find_manager(context).install(start=True)
 
 
 def test_a_service_manager_that_does_not_answer_has_a_time_limit(
@@ -195,13 +195,13 @@ def test_a_service_manager_that_does_not_answer_has_a_time_limit(
 def test_a_start_that_fails_says_what_systemd_said(context: Context, fake: FakeSystemctl) -> None:
     fake.be("refuses-start")
     with raises_code(ServiceError.UNIT, match="Job for lifeboat"):
-        units.install_unit(context)
+        units.find_manager(context).install(start=True)
 
 
 def test_a_unit_without_a_manager_is_removed_all_the_same(context: Context, fake: FakeSystemctl) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     fake.be("absent")
-    units.uninstall_unit(context)
+    units.find_manager(context).uninstall()
     assert not Systemd(context).path.exists()
 
 
@@ -213,7 +213,7 @@ def test_a_unit_of_a_package_is_used_as_it_is(
     (package / "lifeboat.service").write_text(systemd.render_unit(USUAL))
     monkeypatch.setattr(systemd, "_PACKAGED", (str(package),))
     usual = Context.open({"HOME": str(tmp_path), "PATH": fake.path, "XDG_DATA_HOME": str(tmp_path / "data")})
-    assert "is there already" in units.install_unit(usual)[0]
+    assert "is there already" in units.find_manager(usual).install(start=True)[0]
     assert fake.has("active") and not Systemd(usual).path.exists()
     assert units.inspect_unit(usual).path == package / "lifeboat.service"
 
@@ -221,7 +221,7 @@ def test_a_unit_of_a_package_is_used_as_it_is(
 def test_whether_it_runs_without_a_login_is_seen(
     context: Context, fake: FakeSystemctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    units.install_unit(context)
+    units.find_manager(context).install(start=True)
     linger = tmp_path / "systemd" / "linger"
     linger.mkdir(parents=True)
     monkeypatch.setattr(systemd, "_LINGER", linger)

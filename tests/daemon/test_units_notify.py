@@ -1,4 +1,4 @@
-"""What the service tells systemd."""
+"""Notifications of the service to systemd."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.patience import patience
 
 @pytest.fixture(params=["path", "abstract"])
 def manager(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[socket.socket]:
-    """The socket that a service manager listens on."""
+    """Make the socket of a service manager."""
     if request.param == "abstract" and sys.platform != "linux":
         pytest.skip("abstract sockets are Linux only")
     name = str(tmp_path / "n") if request.param == "path" else f"@lifeboat-test-{os.getpid()}"

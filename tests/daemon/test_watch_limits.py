@@ -1,4 +1,4 @@
-"""Where the system sets limits to watching: what was missed is looked for, and what is not watched is said."""
+"""Limits of the system on watching: missed events cause a scan, and unwatched folders are reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WATCHES, INSTANCES = "/proc/sys/user/max_inotify_watches", "/proc/sys/user/max_i
 
 
 def limited(setting: str, value: int) -> tuple[str, ...]:
-    """A command that runs another one as a user of a namespace with a limit of its own."""
+    """Return a command that runs another one as a user of a namespace with a lower limit."""
     if shutil.which("unshare") is None:
         pytest.skip("unshare is not installed here")
     tried = subprocess.run(
@@ -35,7 +35,7 @@ def limited(setting: str, value: int) -> tuple[str, ...]:
 
 
 def settled(process: Process) -> JsonObject:
-    """The coverage once the folder is set up."""
+    """Return the coverage once the folder is set up."""
     process.wait(lambda lines: bool(lines))
     return process.ask()
 
@@ -72,7 +72,7 @@ def stopped(process: Process) -> Iterator[None]:
 
 
 def overflow(folder: Path) -> None:
-    """Make more events than the queue holds; one after another alike would be one."""
+    """Cause more events than the queue holds. Identical successive events would be merged."""
     with (folder / "a").open("wb", 0) as first, (folder / "b").open("wb", 0) as second:
         for _ in range(10_000):
             first.write(b"x")
@@ -90,7 +90,7 @@ def test_when_not_every_folder_can_be_watched_that_is_said_and_looked_through(fo
     with in_process(folder, *limited(WATCHES, 100)) as process:
         found = settled(process)
         assert found["mode"] == "partial" and found["folders"] == 151
-        # One of the hundred is for the folder above.
+        # One of the hundred is for the parent folder.
         assert 99 <= found["watches"] <= 100
         assert f"{found['watches']} of 151 folders" in found["reason"]
         assert "fs.inotify.max_user_watches" in found["reason"] and "sudo sysctl --system" in found["reason"]

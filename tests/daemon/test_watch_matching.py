@@ -1,4 +1,4 @@
-"""Which events matter: what a plan says of names, without any file."""
+"""Which events matter by the rules of a plan, without any file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What watchdog logs: lost events are noticed, the daemon's log hears every warning, standard error hears none."""
+"""watchdog's log: lost events are noticed, every warning reaches the daemon's log, none reaches standard error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_only_lines_about_lost_events_are_noticed(lost: list[int]) -> None:
 
 
 def test_a_warning_goes_on_to_the_log_of_the_daemon(lost: list[int]) -> None:
-    """With a handler of its own: `caplog` also hears loggers that hand nothing on."""
+    """It uses a handler of its own, because `caplog` also receives records that loggers do not pass on."""
     heard: list[str] = []
     root, handler = logging.getLogger(), logging.Handler()
     handler.emit = lambda record: heard.append(record.name)  # type: ignore[method-assign]

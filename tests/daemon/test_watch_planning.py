@@ -31,7 +31,7 @@ def planned(ada: Protected) -> WatchPlan:
 
 
 def matters(plan: WatchPlan, path: Path) -> bool:
-    """Whether an event would be told: some watch reaches it, and it matters there."""
+    """Return whether an event would be reported: some watch covers it, and it matters there."""
     return any(EventFilter(one).matters(str(path)) for one in plan.folders if _reaches(one, path))
 
 
@@ -148,12 +148,12 @@ def test_a_large_workspace_is_not_walked_to_its_end(ada: Protected, monkeypatch:
 
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every folder counts as left alone for long."""
+    """Make every folder count as unchanged for long."""
     monkeypatch.setattr(make_watch_plan, "SETTLED_NS", -(10**18))
 
 
 def _later(folder: Path) -> None:
-    """Until what happens in a folder gives it another time: clocks of file systems tick slowly."""
+    """Wait until a change in a folder gets another timestamp: clocks of file systems have a coarse resolution."""
     before, name = folder.stat().st_mtime_ns, folder / "tick"
     while folder.stat().st_mtime_ns == before:
         name.touch()

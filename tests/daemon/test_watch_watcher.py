@@ -1,4 +1,4 @@
-"""The watcher with real files: what happens in a workspace is told, and what is nobody's business is not."""
+"""The watcher with real files: relevant changes in a workspace are reported, and others are not."""
 
 from __future__ import annotations
 
@@ -391,7 +391,7 @@ def test_a_folder_that_may_not_be_read_is_watched_once_it_may(workspace: Path, m
 
     async def story(seen: Watching) -> None:
         await seen.follow(workspace)
-        # That it cannot be read is for the capture to say: no scan would see more.
+        # The capture reports that it cannot be read; a scan would find nothing else.
         assert (seen.coverage().mode, seen.coverage().watches) == ("events", 2)
         closed.clear()
         seen.watcher.check()

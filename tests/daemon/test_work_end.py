@@ -1,4 +1,4 @@
-"""The daemon is gone: a worker that captures ends its capture, every other one ends soon, and none stays."""
+"""The daemon ends: a worker finishes its capture, every other worker ends soon, and none stays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="the system has no su
 
 @contextmanager
 def worker(*options: str) -> Iterator[Process]:
-    """A worker without a daemon, ready. The home is there, as any daemon has seen to."""
+    """Start a worker without a daemon. The home exists, as any daemon would have ensured."""
     Context.open()
     words = (str(work_program.HERE), *options)
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
@@ -65,7 +65,7 @@ def say(process: Process, message: ToWorker) -> None:
 
 
 def held(process: Process, folder: Path, *, stubborn: bool = False) -> Path:
-    """Have a worker hold on to a job; the file that lets it go."""
+    """Let a worker hold a job, and return the file that releases it."""
     began, released = folder / "began", folder / "until"
     say(process, WorkerJob(1, "hold", None, {"began": str(began), "until": str(released), "stubborn": stubborn}))
     until(began.exists)
@@ -73,7 +73,7 @@ def held(process: Process, folder: Path, *, stubborn: bool = False) -> Path:
 
 
 def gone(process: Process) -> int:
-    """How it ended, which must be soon."""
+    """Return how it ended, which must be soon."""
     return process.wait(patience())
 
 
@@ -91,7 +91,7 @@ def test_a_capture_is_seen_through_when_its_daemon_is_gone_and_nobody_hears_of_i
         process.stdin.close()
         process.stdout.close()
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.3)  # longer than other work is given
+            process.wait(0.3)  # This is longer than other work gets.
         released.touch()
         assert gone(process) == 0
 

@@ -1,5 +1,5 @@
-"""A worker is killed at each of its steps, and at each step of the capture that it makes. What was committed stays, the
-next worker completes the work, and the daemon's side says what happened and goes on."""
+"""A worker is killed at each of its steps, and at each step of its capture. Committed data stays, the next worker
+completes the work, and the daemon reports it and continues."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AFTER_THE_COMMIT = (CrashPoint.CAPTURE_CACHED, CrashPoint.WORKER_DONE, CrashPoin
 
 @pytest.fixture(scope="module")
 def ada(tmp_path_factory: pytest.TempPathFactory) -> Harbour:
-    """One for all tests of this file: every test leaves her whole."""
+    """Make one agent for all tests of this file. Every test leaves it intact."""
     return harbour(tmp_path_factory.mktemp("kill"))
 
 

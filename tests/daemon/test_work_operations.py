@@ -1,4 +1,4 @@
-"""What workers do, done by workers: captures, looks, verifications, and what a crash left over."""
+"""Operations in real workers: captures, status checks, verifications, and the recovery after a crash."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Port:
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
-    """One for all tests of this file; each changes something and looks at what comes of it."""
+    """Make one for all tests of this file. Each test changes something and checks the result."""
     ada = harbour(tmp_path_factory.mktemp("port"))
     with pytest.MonkeyPatch.context() as patch:
         for name in ("HOME", "LIFEBOAT_HOME", "PATH"):
@@ -145,7 +145,7 @@ def test_captures_leave_the_worker_as_large_as_it_was(port: Port) -> None:
     assert after.rss < before + 8 * 1024 * 1024
 
 
-# What a crash left over -----------------------------------------------------------------------------------------
+# Recovery -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", [CrashPoint.RESTORE_MOVED_ASIDE, CrashPoint.RESTORE_JOURNAL_REMOVED])

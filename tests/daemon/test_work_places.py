@@ -1,4 +1,4 @@
-"""Who may work now."""
+"""Which work gets a slot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.patience import patience
 
 
 class Yard:
-    """Works that hold a place until they are told to leave, and the order in which they got one."""
+    """Jobs that hold a slot until they are released, and the order in which they got one."""
 
     def __init__(self, total: int) -> None:
         self.places = WorkerSlots(total)
@@ -96,7 +96,7 @@ def test_who_gives_up_at_the_moment_of_its_turn_gives_the_place_back() -> None:
         async with yard.places.place(long=False):
             yard.comes("gives up")
             await settle()
-        yard.tasks["gives up"].cancel()  # the place is given, and its new owner has not run yet
+        yard.tasks["gives up"].cancel()  # The slot is assigned, and its new owner has not run yet.
         await settle()
         yard.comes("last")
         await settle()

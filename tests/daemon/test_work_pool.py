@@ -1,4 +1,4 @@
-"""Workers are started when there is work, used again, let go before they grow, and their end costs nothing."""
+"""Workers are started when there is work, reused, and ended before they grow; their end loses nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ADA, BOB = "01935f3e-0000-7000-8000-000000000001", "01935f3e-0000-7000-8000-0000
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home that knows two agents by their files alone."""
+    """Make a home that knows two agents by their files alone."""
     home = tmp_path / "home"
     (home / "agents").mkdir(parents=True)
     (home / "version").write_text("1\n")
@@ -39,7 +39,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def starts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The commands with which workers are started from now on."""
+    """Record the commands with which workers are started from now on."""
     seen_commands: list[tuple[str, ...]] = []
     real = WorkerProcess.start
 
@@ -52,7 +52,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 class Held:
-    """Work that goes on until it is let go."""
+    """A job that runs until it is released."""
 
     def __init__(self, folder: Path, office: Office, agent: str | None = None, **options: Any) -> None:
         self._until = folder / "until"
@@ -321,7 +321,7 @@ def test_whoever_is_no_longer_waited_for_ends_by_itself(tmp_path: Path) -> None:
     "line", ["'[' * 200_000", "'{\"a\":' * 100_000 + '1' + '}' * 100_000", '\'{"type": "no such"}\'']
 )
 def test_a_worker_that_says_what_nobody_understands_is_ended_and_its_work_fails(line: str) -> None:
-    """Also what is nested deeper than a program can read: nobody waits for ever for an answer that came."""
+    """This includes messages nested too deeply to decode: no caller may wait forever for an answer that has arrived."""
     ready = worker_messages.encode_message(WorkerReady(1, read_release())).decode().strip()
     program = (
         f"import sys; print({ready!r}, flush=True); sys.stdin.readline(); print({line}, flush=True); sys.stdin.read()"

@@ -1,4 +1,4 @@
-"""One thing after the other for each agent, each thing once, short things first."""
+"""Jobs of an agent run one by one, equal requests run once, short ones run first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.patience import patience
 
 
 class Hands:
-    """Stands for the pool: work ends when a test says so. `seen` is what was begun, in order."""
+    """Replaces the pool: jobs end when a test says so. `seen` lists the started ones in order."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str | None, JsonObject]] = []

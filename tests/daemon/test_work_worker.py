@@ -1,4 +1,4 @@
-"""The worker's process: its streams are its own, it stands back, and whatever happens is an answer."""
+"""The worker's process: it owns its streams, lowers its priority, and answers everything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.waiting import until_async
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
-    """One for all tests of this file: a worker takes a while to start."""
+    """Open one for all tests of this file, because a worker takes a while to start."""
     with pytest.MonkeyPatch.context() as patch:
         home = tmp_path_factory.mktemp("office") / "home"
         patch.setenv("LIFEBOAT_HOME", str(home))
@@ -127,7 +127,7 @@ def test_a_worker_that_dies_at_work_is_said_and_the_next_job_has_another(office:
 
 
 def _agent(office: Office) -> str:
-    """An agent that the home of the office knows by its file alone."""
+    """Add an agent to the home of the office by its file alone."""
     agent = "01935f3e-0000-7000-8000-000000000001"
     folder = Path(office.do("echo")["home"]) / "agents"
     (folder / f"{agent}.toml").write_text('name = "ada"\nruntime = "openclaw"\nworkspace = "/nowhere"\n')

@@ -1,4 +1,4 @@
-"""The documentation and the program say the same: nothing undocumented, nothing documented that is not there."""
+"""Documentation and program agree: everything is documented, and everything documented exists."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_what_an_error_advises_can_be_typed() -> None:
 
 
 def _names_a_command(text: str) -> bool:
-    """Whether `lifeboat ...` begins with the words of a command, or is the beginning of one."""
+    """Return whether `lifeboat ...` begins with the words of a command, or is the beginning of one."""
     words = [word for word in text.split()[1:] if not word.startswith("-")]
     known = [name.split() for name in doc_pages.commands()]
     return not words or any(words[: len(name)] == name or name[: len(words)] == words for name in known)
@@ -134,7 +134,7 @@ def _names_a_command(text: str) -> bool:
 
 
 def _table(page: str) -> dict[str, list[str]]:
-    """Rows of a page's tables whose first cell is code: {that code: the other cells}."""
+    """Return the rows of a page's tables whose first cell is code: {code: other cells}."""
     rows = {}
     for line in (DOCS / page).read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
@@ -168,7 +168,7 @@ def _sources(package: str) -> Iterator[Path]:
 
 
 def test_every_addition_to_the_format_is_documented(isolated_home: Path, tmp_path: Path) -> None:
-    """Entries of our own, and fields of manifests that the published schemas do not know."""
+    """Additions are our own entries, and fields of manifests that the published schemas do not have."""
     workspace = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw", large=True).workspace
     run("agents", "add", workspace)
     (workspace / "SOUL.md").write_text("# Soul\n\nSomebody else.\n")

@@ -1,4 +1,4 @@
-"""docs/json.md is the contract: every field that a command writes is in it, and every field in it is written."""
+"""docs/json.md is the contract: it has every field that a command writes, and no other field."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAGE = json_page.PAGE
 
 
 def _sections() -> dict[str, list[str]]:
-    """Documented fields by heading."""
+    """Return documented fields by heading."""
     found: dict[str, list[str]] = {}
     for part in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
         heading, _, text = part.partition("\n")
@@ -64,7 +64,7 @@ def _cut_documents(name: str, workspace: Path) -> Iterator[tuple[str, JsonObject
 
 
 def _fields(value: object, path: str = "") -> Iterator[str]:
-    """The paths of everything in a document; empty lists and objects count as fields themselves."""
+    """Yield the paths of everything in a document. Empty lists and objects count as fields themselves."""
     if isinstance(value, dict) and value:
         for name, item in value.items():
             yield from _fields(item, f"{path}.{name}" if path else name)
@@ -78,7 +78,8 @@ def _fields(value: object, path: str = "") -> Iterator[str]:
 
 
 def _covers(documented: str, actual: str) -> bool:
-    """Whether a documented field stands for an actual one: the same, an object's part, or a key that varies."""
+    """Return whether a documented field covers an actual one: the same field, a part of an object, or a key that
+    varies."""
     plain = documented.removesuffix(".*")
     return (
         actual in (plain, f"{plain}[]")
@@ -89,7 +90,7 @@ def _covers(documented: str, actual: str) -> bool:
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, JsonObject]]:
-    """Run every command once; what each wrote, with the heading it is documented under."""
+    """Run every command once and return what each wrote, with the heading that documents it."""
     home = tmp_path_factory.mktemp("documented")
     home.chmod(0o700)
     with pytest.MonkeyPatch.context() as patch:
@@ -108,7 +109,7 @@ def _openclaw(home: Path) -> StateFolder:
 
 
 def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonObject]]:
-    """What every command writes, with the heading it is documented under."""
+    """Yield what every command writes, with the heading that documents it."""
     name, workspace = "Juniper", openclaw.workspace
     yield "`lifeboat agents discover`", run("agents", "discover")
     yield "An agent", run("agents", "show", name)
@@ -158,7 +159,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
 
 
 def _receipt_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
-    """Of a home in which something was purged, and a second copy at which it waits."""
+    """Yield documents of a home in which something was purged, with a remote where it waits."""
     made = Purged(folder / "purged")
     one = "`lifeboat receipts show`, `verify`, `confirm`, `export`"
     with pytest.MonkeyPatch.context() as patch:
@@ -194,7 +195,8 @@ def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, JsonObject
 
 
 def _service_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
-    """With a service manager that starts nothing: what a daemon says of itself is on the page of the control socket."""
+    """Yield documents with a service manager that starts nothing. The daemon's own answers are on the page of the
+    control socket."""
     with open_log(Context.open().home, foreground=False) as log:
         log.event("started")
     yield "`lifeboat daemon`", {"how": "process", **run("daemon", "status", expect=1)}
@@ -210,7 +212,7 @@ def _service_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _from_alf_document(folder: Path) -> JsonObject:
-    """Of one agent that was found nowhere, and one file that is none."""
+    """Return the document for one agent that was not found, and one invalid file."""
     state = folder / "former/.alf/state"
     state.mkdir(parents=True)
     (state / f"{ENDPOINT_AGENT}.toml").write_text("last_synced_sequence = 0\n")
@@ -221,7 +223,7 @@ def _from_alf_document(folder: Path) -> JsonObject:
 
 
 def _endpoint_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
-    """With a finding, and an agent that something was let go of."""
+    """Yield documents with a finding, and of an agent with a removed part."""
     data, source = folder / "endpoint", f"file:{folder / 'endpoint.key'}"
     heading = "`lifeboat endpoint`"
     yield heading, run("endpoint", "tenant", "add", "home", "--key-source", source, "--data", data)
@@ -253,7 +255,7 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _waiting_documents(folder: Path, data: Path) -> Iterator[JsonObject]:
-    """Of two purges, one of which is refused."""
+    """Yield documents of two purges, one of which is refused."""
     with Endpoint.open(data) as endpoint:
         space = endpoint.space(endpoint.control.tenant("home").id)
         machine = pushed(space, machine_in(folder))
@@ -266,7 +268,7 @@ def _waiting_documents(folder: Path, data: Path) -> Iterator[JsonObject]:
 
 
 def _remote_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
-    """At something that says to be an endpoint, and does nothing that one must."""
+    """Yield documents of a server that claims to be an endpoint and fails every check."""
     token = b'{"tenant": "home", "name": "laptop", "scopes": ["pull", "push"], "expires_at": null}'
     answers = {"/version": b'{"id": "0a", "limits": {}}', "/token": token}
     heading = "`lifeboat remote`"
@@ -343,7 +345,7 @@ def _file_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, JsonOb
 
 
 def _converted_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
-    """An agent as a bundle, that as an archive, and one that is sealed as a whole."""
+    """Yield documents of an agent as a bundle, of that as an archive, and of an encrypted archive."""
     heading, bundle = "`lifeboat alf convert`", folder / "juniper.aimem.json"
     yield heading, run("alf", "convert", "agent:Juniper", "--to", "aimem", "-o", bundle, "--yes")
     yield heading, run("alf", "convert", bundle, "--to", "alf", "-o", folder / "back.alf", "--yes")

@@ -1,4 +1,4 @@
-"""The page of the forms of secrets says what the tests of captures make and expect."""
+"""The page of the forms of secrets describes what the tests of captures make and expect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "secret-forms.md").read_text()
 
 
 def _rows(heading: str) -> list[list[str]]:
-    """The cells of the first table below a heading."""
+    """Return the cells of the first table below a heading."""
     part = PAGE.split(f"## {heading}\n")[1]
     table = re.search(r"(?:^\|.*\n)+", part, re.MULTILINE)
     assert table is not None
@@ -31,7 +31,7 @@ def test_every_pair_of_encodings_that_is_not_undone_is_on_the_page() -> None:
 
 
 def test_every_kind_of_unknown_secret_is_in_the_table_with_its_outcome(tmp_path: Path) -> None:
-    """`test_capture_credential_files` has each of them come out so; none is kept without a word."""
+    """`test_capture_credential_files` expects each of these outcomes. No secret is kept without a report."""
     said = [[cell.split("`")[1], outcome] for cell, outcome in _rows("A secret that Lifeboat does not know")]
     assert said == [[sample.path, sample.outcome] for sample in samples(tmp_path)]
     assert {outcome for _, outcome in said} == {"cut", "reported"}

@@ -170,7 +170,7 @@ _DNA = {"preference", "decision", "identity", "pitfall", "procedure"}
 
 @st.composite
 def _records(draw: st.DrawFn) -> JsonObject:
-    """A record of any kind, with and without what another system knew of it."""
+    """Draw a record of any kind, with and without data of another system."""
     made: JsonObject = {
         "id": ids.make_id("2026-04-01T09:30:00.000Z"),
         "content": draw(st.text(min_size=1, max_size=20)),
@@ -317,8 +317,13 @@ def test_066_no_job_of_an_endpoint_changes_what_an_agent_remembers(
 
 
 def test_066_the_jobs_that_are_tried_are_all_that_an_endpoint_has() -> None:
-    tried = {"care": "thin", "due": "due", "history": "thin", "purges": "purges"}
-    tried |= {"removal": "removals", "rotation": "rotate"}
+    tried = {
+        "tenant_care": "thin",
+        "periodic_maintenance": "due",
+        "history_thinning": "thin",
+        "tenant_purges": "purges",
+    }
+    tried |= {"tenant_removal": "removals", "data_key_rotation": "rotate"}
     assert tried.keys() == {name for name, how in MAINTENANCE.items() if how == TRIED}
     assert set(tried.values()) <= JOBS.keys()
 
@@ -359,7 +364,7 @@ MACHINE_JOBS: dict[str, Callable[[Harbour], Any]] = {"capture": _capture, "thin"
 
 
 def _kept_memories(home: Harbour) -> dict[str, JsonObject]:
-    """What is of the DNA class or pinned, and in force, by the id that counts."""
+    """Return the current memories that are of the DNA class or pinned, by their current id."""
     found = [record for _, record in _chains(home)]
     return {
         each["id"]: each

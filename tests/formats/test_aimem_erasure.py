@@ -41,7 +41,8 @@ _KEPT = "Likes tea."
 
 
 def two() -> JsonObject:
-    """One memory that goes and one that stays, with an edge, an entity that only the first has, and one of both."""
+    """Return a bundle with a memory to purge and one to keep, an edge, an entity of the first alone, and a shared
+    one."""
     return bundle(
         chunks=[chunk("gone", _SECRET, memory_type="episodic"), chunk("kept", _KEPT, memory_type="preference")],
         edges=[edge("gone", "kept"), edge("kept", "gone", edge_type="causal")],

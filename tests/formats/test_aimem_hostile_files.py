@@ -75,7 +75,7 @@ def test_a_file_that_nobody_can_write_again_gives_the_memories_that_are_right(wh
 
 
 def _captured(document: JsonObject) -> tuple[MemoryState, list[str]]:
-    """The state that a capture of a folder with this one file leaves, and its records in order."""
+    """Return the state after a capture of a folder with this file alone, and its records in order."""
     path, text, state, listed = "raw/aimem/odd.aimem.json", json.dumps(document), MemoryState(), []
     for section in bundle_workspace.split_sections(path, text) or ():
         if section.memory:

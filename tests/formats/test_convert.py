@@ -489,7 +489,7 @@ def test_a_person_is_shown_the_losses_and_asked_and_a_no_writes_nothing(
     target = tmp_path / "a.plain"
     words = ["alf", "convert", f"agent:{ada.agent.name}", "--to", "plain", "-o", str(target)]
     assert program.run_command(words) == program.INTERRUPTED
-    assert "memory omitted: it holds facts only" in capsys.readouterr().err
+    assert "3 memories omitted: it holds facts only" in capsys.readouterr().err
     assert len(asked) == 1 and "leave out" in asked[0]
     assert_nothing_left(ada.context, target)
     monkeypatch.setattr(click, "confirm", lambda *_, **__: True)

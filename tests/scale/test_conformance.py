@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import manage_remotes, remote_access
-from lifeboat_core.remotes.endpoint import endpoint_remote, endpoint_uploads
+from lifeboat_core.remotes import manage_remotes
+from lifeboat_core.remotes.endpoint import endpoint_remote
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_vault.remote.conformance_checks import CHECKS, RemoteCheck
 from lifeboat_vault.remote.remote_contract import Remote
@@ -20,7 +20,7 @@ UPLOADS = [check for check in CHECKS if check.name.startswith(("a first snapshot
 def run(check: RemoteCheck, tenant: Joined, folder: Path) -> None:
     home = {"LIFEBOAT_HOME": str(folder / "lifeboat"), "HOME": "/nonexistent"}
     context = Context.open(home)
-    config = manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(tenant.join))[0]
+    config = manage_remotes.add_remote(context, "home", manage_remotes.parse_remote_access(tenant.join))[0]
     opened: list[Remote] = []
 
     def fresh() -> Remote:
@@ -51,7 +51,7 @@ def test_parts_that_came_through_different_servers_are_put_together(
     check: RemoteCheck, shared: SharedEndpoint, tenant: Joined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything is too large for one request."""
-    monkeypatch.setattr(endpoint_uploads, "PART", 700)
+    monkeypatch.setattr(endpoint_remote, "PART", 700)
     monkeypatch.setattr(
         endpoint_remote.EndpointRemote,
         "_limit",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_core.remotes import manage_remotes, remote_access
+from lifeboat_core.remotes import manage_remotes
 from lifeboat_core.remotes.remote_kinds import open_remote
 from spec import test_section_10_12 as promised
 from spec.test_section_10_12 import Pushed, ada
@@ -21,7 +21,7 @@ __all__ = ["ada"]
 def pushed(begun: SharedEndpoint, ada: promised.Harbour) -> Iterator[Pushed]:
     begun.all_run()
     config = manage_remotes.add_remote(
-        ada.context, "shared", remote_access.parse_remote_access(begun.new_tenant().join)
+        ada.context, "shared", manage_remotes.parse_remote_access(begun.new_tenant().join)
     )[0]
     with contextlib.closing(open_remote(ada.context, config)) as remote:
         remote.register(ada.agent.id, ada.agent.name, "openclaw")

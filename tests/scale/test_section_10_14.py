@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import manage_remotes, remote_access
+from lifeboat_core.remotes import manage_remotes
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_vault.remote.checks.remote_trial import TrialMachine
 from spec import test_section_10_14_endpoint as promised
@@ -32,7 +32,7 @@ def joined(begun: SharedEndpoint) -> Joined:
 def tenant(begun: SharedEndpoint, joined: Joined, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenant]:
     home = {"LIFEBOAT_HOME": str(tmp_path_factory.mktemp("home") / "lifeboat"), "HOME": "/nonexistent"}
     context = Context.open(home)
-    config = manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(joined.join))[0]
+    config = manage_remotes.add_remote(context, "home", manage_remotes.parse_remote_access(joined.join))[0]
     with contextlib.closing(open_remote(context, config)) as remote:
         yield Tenant(begun.folder / "here", remote, joined.owner)
 

@@ -12,7 +12,7 @@ import pytest
 
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_alf.testing.sample_states import AGENT_ID
-from lifeboat_core.remotes.sealed import log_compaction, row_index
+from lifeboat_core.remotes.sealed import log_compaction, log_contents
 from lifeboat_core.remotes.vault_bundles import VaultBundleSource
 from support.core.sealed_logs import CONTENT, SOUL, Machine
 from support.core.sealed_purges import CUT, NOTE, capture, cut, expect_whole, leaks, purge_here, remember, thin
@@ -79,7 +79,7 @@ def test_a_long_story_of_writing_and_purging_that_is_cut_off_all_the_time(
     chance = random.Random(seed)
     monkeypatch.setattr(log_compaction, "MANY", 5)
     monkeypatch.setattr(log_compaction, "_SHARE", 1000)
-    monkeypatch.setattr(row_index, "SEGMENT", 3)
+    monkeypatch.setattr(log_contents, "SEGMENT", 3)
     machine = Machine(tmp_path / "laptop", tmp_path / "stick", sealed=bool(seed % 2))
     remember(machine)
     asked: list[dict[str, Any]] = []

@@ -184,7 +184,7 @@ class ServiceMachine(RuleBasedStateMachine):
         assert asyncio.all_tasks(inside.loop) <= {inside.ended}
         assert inside.timers <= OF_ALL | {f"{kind} {agent_id}" for kind in OF_ONE for agent_id in here}
         assert inside.world.followed.keys() == here
-        assert {charge.id for charge in inside.service.fleet} == here
+        assert {watched.id for watched in inside.service.fleet} == here
         assert parts.workers._lent == {} and parts.workers._places._free == 2
         inside.log.mistakes = [each for each in inside.log.mistakes if type(each) not in (ValidationError, KeyError)]
         assert inside.log.mistakes == [] and inside.world.violations == []
@@ -197,26 +197,26 @@ class ServiceMachine(RuleBasedStateMachine):
 
     def _stands_as_it_should(self, agent: Agent) -> None:
         inside, place = self.inside, self.inside.place(agent)
-        charge = inside.service.fleet.get(agent.id)
-        assert charge is not None and charge.works == []
+        watched = inside.service.fleet.get(agent.id)
+        assert watched is not None and watched.works == []
         now = inside.clock.now()
         if agent.is_paused(times.to_text(now)):
             self.rests.add(agent.id)
             # What somebody asked for and failed is not made again unasked: it stays in sight.
             assert inside.state(agent) in (
                 "paused",
-                "error" if charge.failure else "",
-                "waiting" if charge.blocked else "",
+                "error" if watched.failure else "",
+                "waiting" if watched.blocked else "",
             )
             return
         self.rests.discard(agent.id)
         if agent.is_paused(times.to_text(now - timedelta(seconds=CALM / 2))):
             return  # it has just ended
-        if charge.pacer.timing.cadence == MANUAL and (charge.failure or charge.blocked):
+        if watched.pacer.timing.cadence == MANUAL and (watched.failure or watched.blocked):
             return
         assert inside.state(agent) in ("ok", "overdue")  # what was not verified in time, because it could not be
-        assert charge.blocked is None and charge.failure is None
-        if charge.pacer.timing.cadence == AFTER_INTERACTION:
+        assert watched.blocked is None and watched.failure is None
+        if watched.pacer.timing.cadence == AFTER_INTERACTION:
             assert place.kept == place.version
 
     def _nobody_was_told_twice(self) -> None:

@@ -24,7 +24,7 @@ from lifeboat_alf.testing.sample_states import (
     quarter_file,
 )
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import manage_remotes, remote_access
+from lifeboat_core.remotes import manage_remotes
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.errors import AgentErased
@@ -79,7 +79,7 @@ def tenant(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     with running_endpoint(folder) as running:
         home = {"LIFEBOAT_HOME": str(folder / "lifeboat"), "HOME": "/nonexistent"}
         context = Context.open(home)
-        config = manage_remotes.add_remote(context, "home", remote_access.parse_remote_access(running.join))[0]
+        config = manage_remotes.add_remote(context, "home", manage_remotes.parse_remote_access(running.join))[0]
         remote = open_remote(context, config)
         with Endpoint.open(running.data) as endpoint:
             owner = endpoint.control.add_token(endpoint.control.tenants()[0].id, "owner", ["purge"])[1]

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from lifeboat_adapters.errors import BadPayload, WholeFileMismatch
+from lifeboat_adapters.errors import BadPayload, SecretsError
 from lifeboat_adapters.secrets.secret_cutting import CREDENTIAL, CutFile, fill_placeholders
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
@@ -85,7 +85,7 @@ def restore_whole_file(
     """Return the original bytes of a cut file. With `is_whole` False a part of them was purged, so their digest
     differs.
 
-    `payload_of(credential_id)` opens a credential. Raises CutMismatch, and WholeFileMismatch when a payload does not
+    `payload_of(credential_id)` opens a credential. Raises CutMismatch, and SecretsError when a payload does not
     mention this file, or when the bytes are not those that were captured.
     """
     payloads = {each: payload_of(each) for each in {item[CREDENTIAL] for item in cuts if CREDENTIAL in item}}
@@ -93,13 +93,15 @@ def restore_whole_file(
     def literal_of(credential_id: str, nth: int) -> bytes:
         spelling = payloads[credential_id].files.get(path)
         if spelling is None or nth >= len(spelling.literals):
-            raise WholeFileMismatch(f"{path}: the credential {credential_id} does not say how it is spelled there")
+            raise SecretsError.WHOLE_FILE_MISMATCH(
+                f"{path}: the credential {credential_id} does not say how it is spelled there"
+            )
         return spelling.literals[nth]
 
     filled = fill_placeholders(data, cuts, literal_of)
     digest = hashlib.sha256(filled).hexdigest()
     if is_whole and any(payload.files[path].sha256 != digest for payload in payloads.values()):
-        raise WholeFileMismatch(f"{path}: the credentials belong to another version of this file")
+        raise SecretsError.WHOLE_FILE_MISMATCH(f"{path}: the credentials belong to another version of this file")
     return filled
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from lifeboat_adapters.credential_types import UnparsableSecrets
@@ -65,17 +64,6 @@ class PositionedText:
     def fail(self, index: int, problem: str) -> NoReturn:
         """Raise UnparsableSecrets for a character."""
         raise_unparsable(self._data, self.byte(index), problem)
-
-
-@dataclass(slots=True)
-class OpenBracket:
-    """An open array or table of a document: its path, its closing bracket, the current item, and whether a comma (or
-    the end) must come next."""
-
-    path: Path
-    close: str
-    index: int = -1
-    complete: bool = False
 
 
 class LeafScanner:

@@ -8,8 +8,9 @@ iterative, so that no input exhausts the stack. The value of a date is its spell
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from lifeboat_adapters.secrets.parsed_leaves import LeafScanner, OpenBracket, ParsedLeaf, Path, PositionedText, Scalar
+from lifeboat_adapters.secrets.parsed_leaves import LeafScanner, ParsedLeaf, Path, PositionedText, Scalar
 
 MAX_DEPTH = 100
 _MOST_DIGITS = 4000
@@ -62,6 +63,17 @@ def scan_toml(data: bytes) -> list[ParsedLeaf]:
     return scanner.leaves
 
 
+@dataclass(slots=True)
+class _TomlLevel:
+    """An open array or inline table: its path, its closing bracket, the current item, and whether a comma (or
+    the end) must come next."""
+
+    path: Path
+    close: str
+    index: int = -1
+    complete: bool = False
+
+
 class _TomlScanner(LeafScanner):
     """A scanner of one TOML text."""
 
@@ -69,7 +81,7 @@ class _TomlScanner(LeafScanner):
         super().__init__(document)
         self._table: Path = ()
         self._lengths: dict[Path, int] = {}
-        self._levels: list[OpenBracket] = []
+        self._levels: list[_TomlLevel] = []
 
     def document(self) -> None:
         while not self._is_at_end():
@@ -145,14 +157,14 @@ class _TomlScanner(LeafScanner):
         if char and char in "[{":
             if len(self._levels) == MAX_DEPTH:
                 self._fail(f"nested deeper than {MAX_DEPTH}")
-            self._levels.append(OpenBracket(path, "]" if char == "[" else "}"))
+            self._levels.append(_TomlLevel(path, "]" if char == "[" else "}"))
             self._at += 1
             return
         start = self._at
         value = self._string(char) if char in _ON_LINE else self._bare()
         self.leaves.append(self._document.leaf(path, value, start, self._at))
 
-    def _step(self, level: OpenBracket) -> None:
+    def _step(self, level: _TomlLevel) -> None:
         """Read one thing in the innermost container: its end, a comma, or a member."""
         self._skip()
         char = self._text[self._at : self._at + 1]

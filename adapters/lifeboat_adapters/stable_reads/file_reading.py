@@ -91,7 +91,7 @@ def key_of(found: os.stat_result) -> StatKey:
 
 
 def file_meta(key: StatKey, name_hex: str | None) -> dict[str, object]:
-    """Return what the bytes of a file do not say (see `lifeboat_alf.metas`)."""
+    """Return what the bytes of a file do not say (see `lifeboat_alf.states.entry_metas`)."""
     meta: dict[str, object] = {"mtime_ns": str(key.mtime_ns)}
     if key.mode & stat.S_IXUSR:
         meta["executable"] = True

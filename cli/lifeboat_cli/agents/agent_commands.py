@@ -40,7 +40,7 @@ from lifeboat_core.texts.human_text import (
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
-    from lifeboat_core.agents.path_coverage import PathCoverage
+    from lifeboat_cli.agents.path_coverage import PathCoverage
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -307,7 +307,7 @@ def _until(timestamp: str) -> str:
 @session_command
 def show(session: CommandSession, agent: str, left_out: bool) -> None:
     """Each file of an agent: kept or not, how, and why."""
-    from lifeboat_core.agents.path_coverage import list_path_coverage
+    from lifeboat_cli.agents.path_coverage import list_path_coverage
 
     found = registry.find_agent(session.context, agent)
     files = [one for one in list_path_coverage(session.context, found) if not left_out or one.stale or not one.kept]

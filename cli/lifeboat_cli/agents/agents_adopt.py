@@ -104,10 +104,10 @@ def _give_way(
     session: CommandSession, agent: Agent, remote: RemoteConfig, done: AdoptionResult, *, accept_unsigned: bool
 ) -> None:
     """Replace another history by the adopted one. The replaced history is kept on this machine."""
-    from lifeboat_core.remotes import replace_remote_history
+    from lifeboat_core.remotes import agent_adoption
 
     with session.output.progress(f"Replacing what {remote.name} has") as tell:
-        kept = replace_remote_history.replace_history(
+        kept = agent_adoption.replace_history(
             session.context, agent, remote, accept_unsigned=accept_unsigned, tell=tell
         )
     if kept is not None:

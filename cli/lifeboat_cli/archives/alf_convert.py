@@ -164,9 +164,9 @@ def _groups(conversion: ConversionReport) -> Iterable[str]:
         names = ", ".join(snippet_text(name, 60) for name in group.names)
         more = ", ..." if group.count > len(group.names) else ""
         why = f": {snippet_text(group.reason)}" if group.reason else ""
-        yield f"{group.count} {group.kind} {group.outcome}{why} ({names}{more})"
+        yield f"{count_text(group.count, group.kind)} {group.outcome}{why} ({names}{more})"
     if len(groups) > _SHOWN:
-        yield f"and {count_text(len(groups) - _SHOWN, 'more kind', 'more kinds')} of loss, in the document of --json"
+        yield f"and {count_text(len(groups) - _SHOWN, 'more kind')} of loss, in the document of --json"
 
 
 def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
@@ -182,7 +182,7 @@ def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
 
 
 def _say(output: CommandOutput, done: ConversionReport) -> None:
-    what = f"{done.target_format}, of {count_text(done.records, 'memory', 'memories')}"
+    what = f"{done.target_format}, of {count_text(done.records, 'memory')}"
     if done.bytes is not None:
         what += f", {size_text(done.bytes)}"
     if done.dry_run:
@@ -208,4 +208,4 @@ def _say(output: CommandOutput, done: ConversionReport) -> None:
         output.warn(warning)
     if not done.is_whole:
         refused = sum(fate.outcome is ItemOutcome.REJECTED for fate in done.fates)
-        output.warn(f"{count_text(refused, 'thing')} was refused and is not there")
+        output.warn(f"{count_text(refused, 'thing was', 'things were')} refused and not written")

@@ -148,5 +148,5 @@ def _headline(purged: FilePurgeResult, target: Path | None, *, dry_run: bool) ->
     number = len(purged.audit["record_ids"])
     if not (number or purged.hits or purged.files):
         return "Nothing of it was found."
-    gone = count_text(number, "memory", "memories") if number else "No memory, only the match"
+    gone = count_text(number, "memory") if number else "No memory, only the match"
     return f"{gone} would go." if dry_run else f"{gone} left out of {target}."

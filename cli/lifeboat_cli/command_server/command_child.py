@@ -10,11 +10,10 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_cli.command_server.refused_commands import refusal_reason_of
 from lifeboat_core.errors import BadRequest, UnexpectedError
 from lifeboat_core.processes.progress import StepProgress
 from lifeboat_daemon.control import command_messages, error_documents
@@ -190,3 +189,26 @@ def _send(answers: int, line: bytes) -> None:
         left = memoryview(line)
         while left:
             left = left[os.write(answers, left) :]
+
+
+# Refused commands ---------------------------------------------------------------------------------------------
+
+_NEVER = (("tui",), ("demo",), ("completion",), ("daemon", "run"), ("endpoint", "serve"))
+_FOR_EVER = frozenset({"--follow", "--watch"})
+
+
+def refusal_reason_of(words: Sequence[str]) -> str | None:
+    """Return why a command is not run here, or None if it is."""
+    named = [word for word in words if not word.startswith("-")]
+    for command in _NEVER:
+        if tuple(named[: len(command)]) == command:
+            return f"lifeboat {' '.join(command)} is for a terminal"
+    if named[:1] == ["setup"] and "--json" not in words:
+        return "lifeboat setup asks questions; with --json it does not"
+    found = _FOR_EVER.intersection(_options(words))
+    return f"with {min(found)} a command never ends" if found else None
+
+
+def _options(words: Sequence[str]) -> Sequence[str]:
+    """Return the words before the end of the options."""
+    return words[: words.index("--")] if "--" in words else words

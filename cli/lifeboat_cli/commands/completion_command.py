@@ -5,16 +5,9 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal.command_session import is_json_wanted
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.output import CommandOutput
-
-
-class UnknownShell(LifeboatError):
-    code = "unknown_shell"
-    title = "There is no completion for this shell"
-    fix = "lifeboat completion bash"
 
 
 @click.command(
@@ -33,8 +26,7 @@ def completion(shell: str, as_json: bool) -> None:
     from lifeboat_cli.program import program
 
     kind = get_completion_class(shell)
-    if kind is None:
-        raise UnknownShell(f"{shell} is not supported by this version")
+    assert kind is not None, "click completes all three"
     script = kind(program, {}, "lifeboat", "_LIFEBOAT_COMPLETE").source()
     output = CommandOutput(as_json=as_json or is_json_wanted())
     output.document({"shell": shell, "script": script}, lambda: click.echo(script))

@@ -48,7 +48,8 @@ def _of_remote(session: CommandSession, name: str) -> list[DoctorCheckResult]:
     """Check what a remote reports and whether it works as a remote must. Raises SecondCopyError.UNKNOWN_REMOTE,
     ConfigError."""
     from lifeboat_cli.doctor import DoctorCheckResult, DoctorFinding, DoctorLevel
-    from lifeboat_core.remotes import remote_conformance, remote_examination, remote_registry
+    from lifeboat_cli.remote import remote_examination
+    from lifeboat_core.remotes import remote_conformance, remote_registry
 
     config = remote_registry.find_remote(session.context, name)
     found = [

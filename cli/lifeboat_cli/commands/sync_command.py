@@ -171,7 +171,7 @@ def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
             output.warn(f"{path_text(path)} {meaning}: {reason}")
         if len(files) > len(shown):
             rest = f"lifeboat agents show {quote_argument(document['name'])} --left-out"
-            output.warn(f"{len(files) - len(shown)} more files, each of which {meaning}: {rest}")
+            output.warn(f"{count_text(len(files) - len(shown), 'more file')}, each of which {meaning}: {rest}")
     for path, count in document["kept_out"].items():
         output.warn(f"{path_text(path)} holds what was purged in {count_text(count, 'place')}, and is kept without it")
     for path, count in document["purged_again"].items():

@@ -11,7 +11,7 @@ from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.capture.secret_cutter import RUNTIME_KEY
 from lifeboat_core.home.context import Context
 from lifeboat_core.state.state_documents import load_credentials
-from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_core.texts.human_text import count_text, quote_argument
 
 TITLE = "Keys of the runtimes"
 
@@ -42,8 +42,8 @@ def _of_values(context: Context, agent: Agent) -> DoctorFinding:
     if not labels:
         return DoctorFinding(DoctorLevel.OK, agent.name, "every captured credential can be used on another machine")
     result = (
-        f"{len(labels)} credentials can only be used beside the key of the runtime that encrypted them, which could not"
-        f" be read: {', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''}"
+        f"{count_text(len(labels), 'credential')} can only be used with the runtime's key, which could not be read: "
+        f"{', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''}"
     )
     return DoctorFinding(
         DoctorLevel.WARNING, agent.name, result, f"put the key back, then: lifeboat sync {quote_argument(agent.name)}"

@@ -87,7 +87,7 @@ def _document(done: MigrationResult, findings: list[str] | None) -> JsonObject:
 def _say(session: EndpointSession, done: MigrationResult, target: Path, findings: list[str], verify: bool) -> None:
     output = session.output
     if done.problems:
-        counted = count_text(len(done.problems), "thing", "things")
+        counted = count_text(len(done.problems), "thing")
         output.line(f"{counted} cannot be moved as they are, so the move is not finished:")
         for problem in done.problems:
             output.warn(problem)

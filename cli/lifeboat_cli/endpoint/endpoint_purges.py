@@ -121,7 +121,7 @@ def _document(found: WaitingPurge) -> JsonObject:
 
 
 def _row(document: JsonObject) -> tuple[object, ...]:
-    memories = count_text(document["records"], "memory", "memories") if document["records"] else "text in files"
+    memories = count_text(document["records"], "memory") if document["records"] else "text in files"
     what = "the whole agent" if document["scope"] == WHOLE else memories
     when = time_text(document["applies_at"])
     return document["id"], document["tenant"], document["name"], what, document["reason"], when

@@ -84,15 +84,15 @@ def label(session: CommandSession, agent: str, sequence: str, text: str | None, 
 
     Names stay on this machine: they do not travel to second copies, which thin by their own rules.
     """
-    from lifeboat_core.history import sequence_labels
+    from lifeboat_core.history import sequence_timeline
 
     if remove and text is not None:
         raise click.UsageError("Give a name or --remove, not both.")
     found = agents.find_agent(session.context, agent)
     if remove or text is not None:
-        entry = sequence_labels.set_label(session.context, found, sequence, text)
+        entry = sequence_timeline.set_label(session.context, found, sequence, text)
     else:
-        entry = sequence_labels.load_labelled_sequence(session.context, found, sequence)
+        entry = sequence_timeline.load_labelled_sequence(session.context, found, sequence)
     called = "has no name" if entry["label"] is None else f"is called: {entry['label']}"
     said = f"Sequence {entry['sequence']} of {found.name} {called}"
     session.output.document({"agent": found.id, "entry": entry}, lambda: session.output.line(said))
@@ -206,7 +206,7 @@ def search(
         for hit in hits:
             session.output.line(f"{hit.origin_file or 'no file'}  {hit.id}", style="bold")
             session.output.line(f"  {hit.snippet}")
-        session.output.note(f"{count_text(len(hits), 'memory', 'memories')} found")
+        session.output.note(f"{count_text(len(hits), 'memory')} found")
 
     session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)
 
@@ -232,7 +232,7 @@ def _recall(
 def _search_history(
     session: CommandSession, found: agents.Agent, words: str, filters: MemoryFilters, limit: int
 ) -> None:
-    from lifeboat_core.memories import history_search
+    from lifeboat_cli.history import history_search
 
     document = history_search.search_history(session.context, found, words, filters, limit=limit)
 

@@ -56,7 +56,7 @@ def list_records(
     after: str | None,
 ) -> None:
     """What an agent remembers, newest first."""
-    from lifeboat_core.memories import record_listing
+    from lifeboat_cli.history import record_listing
     from lifeboat_core.memories.memory_search import MemoryFilters
 
     found = agents.find_agent(session.context, agent)
@@ -67,7 +67,7 @@ def list_records(
 
     def text() -> None:
         session.output.table(("since", "type", "status", "file", "id", "memory"), map(_row, page["records"]))
-        session.output.note(f"{page['shown']} of {count_text(page['total'], 'memory', 'memories')}")
+        session.output.note(f"{page['shown']} of {count_text(page['total'], 'memory')}")
         if page["next"] is not None:
             session.output.note(f"There are more: the same command with --after {page['next']}")
 
@@ -120,7 +120,7 @@ def _about(about: JsonObject) -> Iterator[str]:
 def _change(session: CommandSession, agent: str, ids: tuple[str, ...], change: Change, word: str) -> None:
     row = change(session.context, agents.find_agent(session.context, agent), ids)
     document: JsonObject = {"sequence": None if row is None else row.number, "changed": row is not None}
-    counted = count_text(len(ids), "memory", "memories")
+    counted = count_text(len(ids), "memory")
     said = f"{counted} {word} (sequence {row.number})." if row is not None else "Nothing to change."
     session.output.document(document, lambda: session.output.line(said))
 

@@ -21,6 +21,7 @@ from lifeboat_cli.terminal.private_text_files import (
 )
 from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key
+from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import bip39_words, recovery_kit, word_challenge
@@ -174,14 +175,13 @@ def _given_key(session: CommandSession, words_from: Path | None, page: Path | No
 @session_command
 def export_kit(session: CommandSession, target: Path, force: bool) -> None:
     """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
-    from lifeboat_cli.keys.kit_remotes import list_kit_remotes
 
     refuse_mixture(session, target)
     key = passphrase_input.with_unlocked_key(session).keys().user_key()
     made_at = session.context.now()
     with open_destination(session, target, force=force) as write:
         assert write is not None
-        write(recovery_kit.render_kit(key, made_at[:10], list_kit_remotes(session.context)).rstrip("\n"))
+        write(recovery_kit.render_kit(key, made_at[:10], _list_kit_remotes(session.context)).rstrip("\n"))
     document = {"path": str(target), "key_id": key.key_id, "created_at": made_at}
     session.output.document(document, lambda: _say_kit(session, target))
 
@@ -192,3 +192,17 @@ def _say_kit(session: CommandSession, target: Path) -> None:
         return
     session.output.line(f"{target} is the key: print it, then delete the file.", style="bold")
     session.output.verbatim(f"Try it out: lifeboat keys prove --words-from {quote_argument(str(target))}")
+
+
+def _list_kit_remotes(context: Context) -> list[recovery_kit.KitRemote]:
+    """Return every remote whose file is valid, for the recovery kit."""
+    from lifeboat_core.remotes import remote_registry
+    from lifeboat_core.remotes.remote_kinds import find_installed_kind
+
+    return [
+        recovery_kit.KitRemote(
+            config.name, config.url, f"sha256:{config.pin}" if config.pin else "", kind.access_advice
+        )
+        for config in remote_registry.list_usable_remotes(context)
+        if (kind := find_installed_kind(config.url)) is not None
+    ]

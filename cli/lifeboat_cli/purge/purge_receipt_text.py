@@ -89,7 +89,7 @@ def _what(audit: Mapping[str, Any]) -> str:
     if audit["scope"] == WHOLE_AGENT:
         return "the whole agent"
     count = len(audit["record_ids"])
-    return count_text(count, "memory", "memories") if count else "text in files"
+    return count_text(count, "memory") if count else "text in files"
 
 
 def _stands(receipt: PurgeReceipt) -> str:

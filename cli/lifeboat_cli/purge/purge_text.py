@@ -33,10 +33,10 @@ _GUESSABLE = (
 def describe_extent(document: JsonObject) -> str:
     """Return `3 memories and places in 2 files (41 versions in 38 states)`. Memories are destroyed entirely; elsewhere
     only the matches."""
-    whole = count_text(document["records"], "memory", "memories") if document["records"] else ""
+    whole = count_text(document["records"], "memory") if document["records"] else ""
     cut = len({hit["where"] for hit in document["hits"] if hit["kind"] == "record"} - set(document["record_ids"]))
     parts = [
-        count_text(cut, "memory", "memories") if cut else "",
+        count_text(cut, "memory") if cut else "",
         count_text(len(document["files"]), "file") if document["files"] else "",
     ]
     places = join_names([part for part in parts if part])
@@ -145,7 +145,7 @@ def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
     for path in document["dropped"][:_MOST]:
         yield f"{path_text(path)}: it could not be read without the text, so its content goes whole"
     if document["spared"]:
-        count = count_text(len(document["spared"]), "memory", "memories")
+        count = count_text(len(document["spared"]), "memory")
         yield f"{count} derived from it and from others as well stay: {join_names(document['spared'][:3])}"
     for name, count in document["elsewhere"].items():
         yield f"{name} holds it too, in {count_text(count, 'place')}: lifeboat purge {quote_argument(name)}"

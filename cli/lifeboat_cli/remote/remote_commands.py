@@ -73,17 +73,18 @@ def add(
 ) -> None:
     """Make a second copy known as NAME: an endpoint or a folder (file:///...). It is asked who it is; nothing of yours
     is sent yet. A NAME that is known already gets the new address, if the same second copy answers there."""
-    from lifeboat_core.remotes import manage_remotes, remote_access, remote_kinds
+    from lifeboat_core.remotes import manage_remotes, remote_kinds
+    from lifeboat_vault.remote.join_lines import is_join_line
 
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
-    if address is not None and remote_access.holds_token(address):
+    if address is not None and is_join_line(address):
         session.output.warn(
             "the join line, which holds a token, stands in the history of your shell now; next time: "
             f"lifeboat remote add {quote_argument(name)} --join-stdin"
         )
     text = _one_line(session, "The join line") if join_stdin else str(address)
     token = _one_line(session, "The token") if token_stdin else None
-    given = remote_access.parse_remote_access(text, pin=pin, token=token)
+    given = manage_remotes.parse_remote_access(text, pin=pin, token=token)
     is_sealed_by_default = remote_kinds.find_kind(given.url).is_sealed_by_default
     if plain and not is_sealed_by_default:
         raise click.UsageError("--plain is for folders: an endpoint encrypts what it keeps by itself.")

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_cli.history import conversion_receipt_text
 from lifeboat_cli.keys import passphrase_input
-from lifeboat_cli.restore import quarantine_view, restore_from_remote
+from lifeboat_cli.restore import quarantine_view, restore_counts_text, restore_from_remote
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, examining_command, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, MOMENT, REMOTE, RUNTIME
@@ -141,7 +140,7 @@ def _print_plan(session: CommandSession, plan: Any) -> None:
 
     for line in describe_plan(plan):
         session.output.line(line)
-    session.output.line(conversion_receipt_text.counts_line(full_receipt.make_receipt(plan, plan.fates).to_json()))
+    session.output.line(restore_counts_text.counts_line(full_receipt.make_receipt(plan, plan.fates).to_json()))
     for line in describe_diffs(plan, secret_hiding.hide_in_files(session.context, plan)):
         session.output.block(line)
 
@@ -162,7 +161,7 @@ def print_restore_report(
     if report["kind"] != "undo" and (report["credentials"]["injected"] or report.get("credential_details")):
         output.line(_credentials(report))
     if report["objects"]:
-        output.line(conversion_receipt_text.counts_line(report))
+        output.line(restore_counts_text.counts_line(report))
     for warning in report["warnings"]:
         output.warn(warning)
     for each in report.get("credential_details", []) if is_dry_run else []:
@@ -170,7 +169,7 @@ def print_restore_report(
             output.line(f"  {each['label']} -> {each['where']}")
     for line in _left_out(report):
         output.warn(line)
-    for line in conversion_receipt_text.detail_lines(report):
+    for line in restore_counts_text.detail_lines(report):
         output.line(f"  {line}")
     for missing in report.get("capabilities_missing", []):
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")

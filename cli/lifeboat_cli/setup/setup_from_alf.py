@@ -79,7 +79,7 @@ def _sentence(one: TakenAgent) -> str:
     """Describe what became of an agent."""
     name = one.name or one.id
     place = "in no folder that was found" if one.workspace is None else path_text(str(one.workspace))
-    states = count_text(len(one.sequences), "earlier state", "earlier states")
+    states = count_text(len(one.sequences), "earlier state")
     numbers = f" ({join_names([str(each) for each in one.sequences[:3]])}{', ...' if one.sequences[3:] else ''})"
     kept = f"{states}{numbers if one.sequences else ''}"
     return {

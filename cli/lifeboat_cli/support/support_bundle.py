@@ -15,7 +15,7 @@ import stat
 import sys
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -25,13 +25,15 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli import doctor
-from lifeboat_cli.support import support_remotes
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.exchange.new_file import create_file
 from lifeboat_core.health.status_gathering import AgentStatus, gather_status
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import FOLDERS, find_file_system
 from lifeboat_core.processes.installed_release import read_release
+from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_registry
+from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
+from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.settings.config_file import DEFAULT, SettingValue
 from lifeboat_core.state.state_documents import load_credentials
 from lifeboat_daemon import units
@@ -190,7 +192,43 @@ def _agent_status(context: Context, one: AgentStatus) -> JsonObject:
 
 def _remotes(context: Context) -> JsonObject:
     numbers = {agent.id: _number(at) for at, agent in enumerate(list_agents(context), start=1)}
-    return support_remotes.describe_remotes(context, numbers)
+    return {
+        f"remote-{at}": _remote(context, config, numbers)
+        for at, config in enumerate(remote_registry.list_remotes(context), start=1)
+    }
+
+
+def _remote(context: Context, config: RemoteConfig, numbers: Mapping[str, str]) -> JsonObject:
+    return {
+        "kind": remote_kinds.find_scheme(config.url),
+        "usable": config.problem is None,
+        "optional": config.optional,
+        "sealed": config.sealed,
+        "pinned": bool(config.pin),
+        "has_token": remote_registry.load_token(context, config.name) is not None,
+        "added_at": config.added_at or None,
+        "agents": {number: _standing(context, config, agent_id) for agent_id, number in numbers.items()},
+    }
+
+
+def _standing(context: Context, config: RemoteConfig, agent_id: str) -> JsonObject:
+    try:
+        with context.vault(agent_id) as vault:
+            found = acknowledged_states.load_acknowledged(vault).get(config.id, AcknowledgedState())
+    except LifeboatError as error:
+        return {"error": error.code}
+    return {
+        "state": safe_kind(found.state),
+        "code": safe_kind(found.code) if found.code else None,
+        "sequence": found.number,
+        "epoch": found.epoch,
+        "at": found.at,
+        "verified_sequence": found.verified_number,
+        "verified_at": found.verified_at,
+        "tries": found.tries,
+        "tried_at": found.tried_at,
+        "fenced": found.fenced is not None,
+    }
 
 
 def _runtime(context: Context, name: str) -> str:

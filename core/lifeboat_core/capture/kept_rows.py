@@ -18,6 +18,7 @@ from lifeboat_core.capture.capture_session import CaptureSession
 from lifeboat_core.capture.known_installation import advise_on_missing, is_workspace_accepted
 from lifeboat_core.capture.row_cuts import FILE as MEMORIES
 from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
+from lifeboat_core.texts.human_text import count_text
 
 
 @dataclass(slots=True)
@@ -80,7 +81,8 @@ def _wait(
     if _is_cut((session.overlay.meta(path) or {}).get(entry_metas.CUTS, ()), spans):
         # A line with cuts cannot be added to new ones: credentials are sealed with the digest of the whole file.
         kept.files[path] = (
-            f"{len(waiting)} rows that the last restore could not write wait in it; {advise_on_missing(session)}"
+            f"{count_text(len(waiting), 'row')} that the last restore could not write: kept in it; "
+            f"{advise_on_missing(session)}"
         )
     elif waiting:
         kept.waiting[path] = waiting

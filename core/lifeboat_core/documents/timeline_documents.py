@@ -69,3 +69,12 @@ class Timeline(msgspec.Struct, frozen=True):
     """how many sequences are kept, whatever the options"""
     activity: Activity = Activity()
     set_aside: tuple[Aside, ...] = ()
+
+
+class Labelled(msgspec.Struct, frozen=True):
+    """The document of `label`."""
+
+    agent: str
+    """the agent's id"""
+    entry: Entry
+    """the sequence as it is now, as in `timeline`"""

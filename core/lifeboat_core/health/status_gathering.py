@@ -33,7 +33,7 @@ from lifeboat_core.health.agent_status import (
     make_verdict,
     summarize_agents,
 )
-from lifeboat_core.health.awake_time import measure_awake_time
+from lifeboat_core.health.sleep_ledger import measure_awake_time
 from lifeboat_core.history import vault_quota
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import is_there

@@ -123,7 +123,7 @@ def _commit_text(row: AuditRow, kind: str, kept: JsonObject | None) -> str:
 def _purge_text(redaction_id: str, audit: Mapping[str, Any]) -> str:
     """Describe what was purged, and name the receipt. `audit` is the record of ALF §3.1.11."""
     memories = _size(audit.get("record_ids"))
-    what = count_text(memories, "memory", "memories") if memories else "text in files"
+    what = count_text(memories, "memory") if memories else "text in files"
     return f"{'the whole agent' if audit.get('scope') == WHOLE_AGENT else what} destroyed, receipt {redaction_id}"
 
 

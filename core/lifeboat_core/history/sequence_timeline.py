@@ -11,14 +11,44 @@ from typing import Any
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import DaemonError
 from lifeboat_core.health.agent_status import LOCAL
 from lifeboat_core.health.status_gathering import DAMAGED, LAST_WHOLE
+from lifeboat_core.history import sequence_timeline
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, displaced_histories, remote_registry
 from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
-from lifeboat_core.restore.plan_opening import parse_local_time
+from lifeboat_core.restore.plan_opening import find_sequence_at, parse_local_time
 from lifeboat_vault.rows import number_runs
 from lifeboat_vault.vault import LAST_VERIFIED, SequenceRow, Vault
+
+LONGEST = 200
+"""Characters."""
+
+
+def set_label(context: Context, agent: Agent, at: str, text: str | None) -> JsonObject:
+    """Label a sequence, or remove its label (None); return its entry in the timeline. Raises DaemonError.BAD_LABEL,
+    UnknownSequence, NothingToRestore."""
+    name = None if text is None else _checked(text)
+    with context.vault(agent.id) as vault:
+        number = find_sequence_at(vault, at)
+        if vault.sequence(number).label != name:
+            vault.label(number, name)
+        return sequence_timeline.make_sequence_teller(context, vault)(vault.sequence(number))
+
+
+def load_labelled_sequence(context: Context, agent: Agent, at: str) -> JsonObject:
+    """Return the entry of a sequence in the timeline. Raises UnknownSequence, NothingToRestore."""
+    with context.vault(agent.id) as vault:
+        return sequence_timeline.make_sequence_teller(context, vault)(vault.sequence(find_sequence_at(vault, at)))
+
+
+def _checked(text: str) -> str:
+    name = " ".join(text.split())
+    if not name or len(name) > LONGEST or not name.isprintable():
+        raise DaemonError.BAD_LABEL(f"a name is one line of 1 to {LONGEST} characters that can be printed")
+    return name
+
 
 HOURS = 48
 """Bars of the chart unless days are asked for."""

@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+
+from lifeboat_alf.common import times
 from lifeboat_core.agents import crash_leftovers
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.history import vault_quota
 from lifeboat_core.home.context import Context
 from lifeboat_core.machine import clock_trust
-from lifeboat_core.remotes import needed_sequences
+from lifeboat_core.remotes import acknowledged_states, remote_registry
+from lifeboat_core.remotes.acknowledged_states import AcknowledgedState
+from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_vault.retention.retention_policy import sequences_to_drop, shorten_retention
 from lifeboat_vault.vault import Retention, ThinReport, Vault
+
+UNSEEN = timedelta(days=90)
+"""A remote without contact for this long needs no sequence any more: it gets a snapshot next time."""
+NOTHING = -1
+"""A number before every sequence."""
+
+Keep = Callable[[int], bool]
+
+
+def find_needed_sequences(context: Context, vault: Vault) -> Keep:
+    """Return a function that says whether a sequence is needed, by its number. Raises OSError."""
+    known = acknowledged_states.load_acknowledged(vault)
+    each = [(config, known.get(config.id, AcknowledgedState())) for config in remote_registry.list_remotes(context)]
+    return compute_needed(each, context.clock.now())
+
+
+def compute_needed(remotes: Iterable[tuple[RemoteConfig, AcknowledgedState]], now: datetime) -> Keep:
+    """Return the same from the decisions about and the knowledge of each remote. Pure."""
+    counting = [known for config, known in remotes if _counts(config, known, now)]
+    if not counting:
+        return lambda _: False
+    numbers = [known.number for known in counting]
+    held = frozenset((*numbers, *(known.sent["number"] for known in counting if known.sent is not None)))
+    newest = max(NOTHING if number is None else number for number in numbers)
+    return lambda number: number in held or number > newest
+
+
+def _counts(config: RemoteConfig, known: AcknowledgedState, now: datetime) -> bool:
+    seen = [times.parse_time(each) for each in (known.at, known.verified_at, config.added_at) if each]
+    return not seen or now - max(seen) < UNSEEN
+
 
 HOUR, DAY = 3600, 86400
 
@@ -53,11 +91,11 @@ def thin_if_due(
     return thin_agent(context, agent, chosen, whatever_remotes_need=whatever_remotes_need) if due else None
 
 
-def _keep(context: Context, vault: Vault, whatever_remotes_need: bool) -> needed_sequences.Keep:
+def _keep(context: Context, vault: Vault, whatever_remotes_need: bool) -> Keep:
     if whatever_remotes_need:
         return lambda _: False
     with convert_system_errors():
-        return needed_sequences.find_needed_sequences(context, vault)
+        return find_needed_sequences(context, vault)
 
 
 def drop_old_versions(context: Context, agent: Agent, keep: int | None = None) -> int:
@@ -103,7 +141,7 @@ def _thinned_harder(context: Context, agent: Agent) -> list[str]:
         return ["history is not thinned, because the clock is not trusted"]
     gone = _dropped(thin_if_due(context, agent, shorten_retention(load_retention(context, agent))))
     if gone:
-        return [f"{len(gone)} old sequences went, sooner than the settings say"]
+        return [f"{count_text(len(gone), 'old sequence')} went, sooner than the settings say"]
     return _thinned_before_it_was_sent(context, agent)
 
 

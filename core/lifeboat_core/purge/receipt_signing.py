@@ -1,7 +1,7 @@
 """Sign and update receipts of purges: `vault/receipts/<redaction id>.json`, signed by this machine's device at every
 change. Every process that learns the state of a vault notes it; noting it again changes nothing.
 
-`receipt_document` defines a receipt, `receipt_checking` verifies one.
+`vault_receipts` of the keys defines a receipt, `receipt_checking` verifies one.
 """
 
 from __future__ import annotations

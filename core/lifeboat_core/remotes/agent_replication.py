@@ -21,7 +21,6 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell, tell_nobody
 from lifeboat_core.remotes import (
     acknowledged_states,
-    delta_proof,
     mending_pause,
     remote_verification,
     replication_decision,
@@ -283,7 +282,7 @@ class _Replication:
         """
         if isinstance(self._remote, Compactable):
             states = self._vault.state(base), self._vault.state(bundle.number)
-            self._is_unproven |= bool(delta_proof.find_unreadable(states[0], bundle.file, states[1]))
+            self._is_unproven |= bool(vault_bundles.find_unreadable(states[0], bundle.file, states[1]))
 
     def _acknowledge(self, head: RemoteHead) -> None:
         acknowledged_states.note_head(self._vault, self._config.id, self._config.name, head, self._context.now())

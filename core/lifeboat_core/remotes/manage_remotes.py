@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.locks import home_lock
-from lifeboat_core.errors import OtherVault, SecondCopyError
+from lifeboat_core.errors import BadSetting, OtherVault, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
-from lifeboat_core.remotes.remote_access import RemoteAccess
 from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
 from lifeboat_keys.age_format import age_encryption
 from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteDenied, RemoteUnreachable
+from lifeboat_vault.remote import join_lines
+
+_PIN_LENGTH = 64
+_PIN_PREFIX = "sha256:"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAccess:
+    """Where a second copy is, and what its owner gave for access. `url` is in its normal form."""
+
+    url: str
+    pin: str = ""
+    token: str | None = field(default=None, repr=False)
+
+
+def parse_remote_access(text: str, *, pin: str | None = None, token: str | None = None) -> RemoteAccess:
+    """Return the parts of a join line or an address; `pin` and `token` are those that were given beside it.
+
+    Raises RemoteError.JOIN_INVALID, BadSetting (neither repeats a token).
+    """
+    if join_lines.is_join_line(text):
+        found = join_lines.parse_join_line(text)
+        given = RemoteAccess(remote_kinds.check_url(found.url), found.pin, found.token)
+    else:
+        given = RemoteAccess(remote_kinds.check_url(text.strip()))
+    return RemoteAccess(given.url, given.pin if pin is None else check_pin(pin), token or given.token)
+
+
+def check_pin(pin: str) -> str:
+    """Return a pin in its normal form: 64 lower-case hexadecimal digits. Colons and `sha256:` are accepted. Raises
+    BadSetting."""
+    text = pin.strip().lower().removeprefix(_PIN_PREFIX).replace(":", "")
+    if len(text) != _PIN_LENGTH or not all(digit in "0123456789abcdef" for digit in text):
+        raise BadSetting(
+            "a pin is 64 hexadecimal digits, as `lifeboat endpoint serve` says it", fix="lifeboat remote add --help"
+        )
+    return text
 
 
 def add_remote(

@@ -7,18 +7,96 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
+from lifeboat_alf.archive import artifact_index
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.deltas.applied_state import AppliedState
+from lifeboat_alf.deltas.delta_reader import DeltaReader
 from lifeboat_alf.deltas.delta_writer import write_delta
 from lifeboat_alf.deltas.state_diff import diff_states
+from lifeboat_alf.errors import AlfError
 from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.states.agent_state import State
+from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
 from lifeboat_core.remotes.contract import LeafPlace
 from lifeboat_core.system_refusals import convert_system_errors
 from lifeboat_vault.remote.remote_contract import RemoteBundle
 from lifeboat_vault.vault import Vault
+
+
+class BundledState:
+    """A `State` as bundles alone give it: without the bytes of large artifacts."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def sequence(self) -> Sequence:
+        return self._state.sequence
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return self._state.entries(prefix)
+
+    def entry(self, path: str) -> Entry | None:
+        return self._state.entry(path)
+
+    def body(self, path: str) -> bytes:
+        """Raises KeyError, BodyAbsent."""
+        entry = self._state.entry(path)
+        if entry is not None and artifact_index.is_referenced(entry.meta):
+            raise BodyAbsent(path)
+        return self._state.body(path)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._state.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
+
+
+def find_unreadable(base: State, file: BinaryIO, new: State) -> list[str]:
+    """Return what a reader with bundles up to `base` and the delta in `file` lacks of `new`: paths, or why the delta
+    cannot be applied.
+
+    If the base can be read in this way, an empty list proves that `new` can be, too. `file` is left at its beginning.
+    """
+    try:
+        with DeltaReader(file) as delta:
+            made = AppliedState(BundledState(base), delta)
+            return [path for path, entry in made.changed_entries.items() if entry and _is_lacking(made, new, entry)]
+    except BodyAbsent as error:
+        return [str(error.args[0])]
+    except AlfError as error:
+        return [error.message]
+    finally:
+        file.seek(0)
+
+
+def _is_lacking(made: State, new: State, entry: Entry) -> bool:
+    """Return whether bytes that this machine has and that bundles carry differ from what the reader makes."""
+    if artifact_index.is_referenced(entry.meta) or entry.leaf.digest == ABSENT_LEAF:
+        return False
+    try:
+        return not made.redactions.hold(entry.leaf, made.body(entry.path))
+    except BodyAbsent:
+        return _is_held(new, entry.path)
+
+
+def _is_held(state: State, path: str) -> bool:
+    try:
+        state.body(path)
+    except BodyAbsent:
+        return False
+    return True
+
 
 """(what is being done, done, total in bytes)"""
 

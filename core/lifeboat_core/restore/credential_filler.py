@@ -73,7 +73,7 @@ class CredentialFiller:
 
     def fill(self, wanted: WantedFile, body: bytes) -> bytes:
         """Return the original bytes of a cut file, or the changed bytes with the credentials if the file was changed
-        without them. Raises UnsealError, CutMismatch, WholeFileMismatch."""
+        without them. Raises UnsealError, SecretsError."""
         was_changed = wanted.data is not None or any(entry_metas.LITERAL in cut for cut in wanted.cuts)
         is_whole = not was_changed and (wanted.entry is None or wanted.entry.sha256 is not None)
         return credential_payload.restore_whole_file(wanted.path, body, wanted.cuts, self._payload, is_whole=is_whole)

@@ -27,8 +27,14 @@ def size_text(count: int) -> str:
 
 
 def count_text(count: int, one: str, many: str = "") -> str:
-    """Return `1 memory`, `2 memories`, `3 files`."""
-    return f"{count} {one if count == 1 else many or one + 's'}"
+    """Return `1 memory`, `1,200 memories`, `3 files`. `many` is needed where the plural is not in the last word."""
+    return f"{count:,} {one if count == 1 else many or _plural(one)}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
 def join_names(names: Sequence[str]) -> str:

@@ -23,15 +23,17 @@ from pathlib import Path
 import msgspec
 
 from lifeboat_adapters.stable_reads import sqlite_files
+from lifeboat_adapters.stable_reads.file_reading import OverLimit, Unstable
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import FileOperations, read_all
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.agents.live_files import LiveFiles
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture import not_captured
+from lifeboat_core.capture.file_capture import LARGEST
 from lifeboat_core.errors import NothingToRestore
 from lifeboat_core.health.status_gathering import DAMAGED, LAST_WHOLE
 from lifeboat_core.home.context import Context
@@ -49,6 +51,44 @@ from lifeboat_vault.errors import RemoteError, VaultDamaged, VaultFull, VaultUnu
 from lifeboat_vault.vault import LAST_VERIFIED, Vault, Verification
 from lifeboat_vault.vault import state_inventory as inventories
 from lifeboat_vault.vault.state_inventory import ProvenState
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFiles:
+    """The files of a workspace. `scratch` is a private folder for the copy of a database that is in use."""
+
+    files: FileOperations
+    workspace: Path
+    scratch: Path
+
+    @classmethod
+    def of(cls, files: FileOperations, workspace: Path, scratch: Path) -> LiveFiles:
+        """Return the files of a workspace, reached without following a link in it."""
+        real = Path(os.path.realpath(workspace))
+        return cls(FilesBeneath(files, [real]), real, scratch)
+
+    def untouched(self, item: WantedFile) -> bytes | None:
+        """Return what a capture would read of a file that has the captured size and time; None for any other."""
+        path = self.workspace / item.name
+        try:
+            status = self.files.lstat(path)
+            if not stat.S_ISREG(status.st_mode) or (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
+                return None
+            if not sqlite_files.is_database(self.files, path):
+                return read_all(self.files, path)
+            return self._committed(path, item)
+        except OSError:
+            return None
+
+    def _committed(self, path: Path, item: WantedFile) -> bytes | None:
+        """Return the state of a database in use, whose own bytes differ from the capture. None if its log has a later
+        one. Raises OSError."""
+        try:
+            found = sqlite_files.read_database(self.files, path, LARGEST + item.size, self.scratch)
+        except (OverLimit, Unstable):
+            return None
+        return found.data if found.key.mtime_ns == item.mtime_ns and len(found.data) == item.size else None
+
 
 BODIES = 64
 """How many entries, and how many records, a sample reads back."""

@@ -10,7 +10,7 @@ import msgspec
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.health import agent_status, awake_time, sleep_ledger
+from lifeboat_core.health import agent_status, sleep_ledger
 from lifeboat_core.health.agent_status import AgentStatus, KeyFacts, Status, StatusFacts
 from lifeboat_core.machine import clock_trust
 from lifeboat_daemon.service.daemon_tools import DaemonTools
@@ -50,17 +50,17 @@ class AgentStatuses:
         is known."""
         await asyncio.gather(_waited(self._known, PATIENCE), _waited(self._key_is_known, KEY_PATIENCE))
 
-    def took(self, charge: WatchedAgent, answer: JsonObject) -> None:
+    def took(self, watched: WatchedAgent, answer: JsonObject) -> None:
         """Apply the answer of a worker: the facts of an agent, and the folders to watch from now on."""
         facts = StatusFacts.from_json(answer["facts"])
         plan = msgspec.convert(answer["watch"], WatchPlan) if "watch" in answer else None
-        if charge.is_gone:
+        if watched.is_gone:
             return
-        charge.facts, charge.failure, charge.look_again = facts, None, False
+        watched.facts, watched.failure, watched.look_again = facts, None, False
         if plan is not None:
-            self._parts.watcher.follow(charge.id, plan)
-        self.judge(charge)
-        self.on_facts(charge)
+            self._parts.watcher.follow(watched.id, plan)
+        self.judge(watched)
+        self.on_facts(watched)
 
     def took_key(self, document: JsonObject | None) -> None:
         """Apply the facts of the user's key, or None if the check failed."""
@@ -70,42 +70,42 @@ class AgentStatuses:
             self.key = key
             self.judge_all()
 
-    def failed(self, charge: WatchedAgent, error: LifeboatError | None) -> None:
+    def failed(self, watched: WatchedAgent, error: LifeboatError | None) -> None:
         """Record the error of failed work on an agent, or None if the work only has to wait."""
-        charge.failure = None if error is None else f"{error.title}: {error.message}"
-        self.judge(charge)
+        watched.failure = None if error is None else f"{error.title}: {error.message}"
+        self.judge(watched)
 
     @contextlib.contextmanager
-    def at_work(self, charge: WatchedAgent, operation: str) -> Iterator[None]:
+    def at_work(self, watched: WatchedAgent, operation: str) -> Iterator[None]:
         """Record work on an agent while the context lasts. Several may overlap, such as a capture that waits for a
         verification."""
-        charge.works.append(operation)
-        self.judge(charge)
+        watched.works.append(operation)
+        self.judge(watched)
         try:
             yield
         finally:
-            charge.works.remove(operation)
-            self.judge(charge)
+            watched.works.remove(operation)
+            self.judge(watched)
 
     def judge_all(self) -> None:
         """Judge all agents again: time passed, or something changed that concerns all."""
         self._note_what_is_known()
         ledger = sleep_ledger.load_sleep_ledger(self._parts.context)
-        for charge in self._fleet:
-            self._judge(charge, ledger)
+        for watched in self._fleet:
+            self._judge(watched, ledger)
 
-    def judge(self, charge: WatchedAgent) -> None:
+    def judge(self, watched: WatchedAgent) -> None:
         """Judge one agent and report a changed status."""
-        if not charge.is_gone:
+        if not watched.is_gone:
             self._note_what_is_known()
-            self._judge(charge, sleep_ledger.load_sleep_ledger(self._parts.context))
+            self._judge(watched, sleep_ledger.load_sleep_ledger(self._parts.context))
 
-    def _judge(self, charge: WatchedAgent, ledger: sleep_ledger.SleepLedger) -> None:
-        before, after = charge.status, self._of(charge, ledger)
+    def _judge(self, watched: WatchedAgent, ledger: sleep_ledger.SleepLedger) -> None:
+        before, after = watched.status, self._of(watched, ledger)
         if after != before:
-            charge.status = after
+            watched.status = after
             self._parts.publish({"event": "agent", "agent": after.to_json()})
-            self.on_change(charge, before)
+            self.on_change(watched, before)
 
     def _note_what_is_known(self) -> None:
         if self.began and all(each.facts is not None or each.failure is not None for each in self._fleet):
@@ -113,27 +113,27 @@ class AgentStatuses:
         else:
             self._known.clear()
 
-    def _of(self, charge: WatchedAgent, ledger: sleep_ledger.SleepLedger) -> AgentStatus:
+    def _of(self, watched: WatchedAgent, ledger: sleep_ledger.SleepLedger) -> AgentStatus:
         """Return the present status of an agent."""
-        facts = charge.facts or StatusFacts()
-        if charge.failure is not None:
-            facts = msgspec.structs.replace(facts, failed=charge.failure)
+        facts = watched.facts or StatusFacts()
+        if watched.failure is not None:
+            facts = msgspec.structs.replace(facts, failed=watched.failure)
         now = self._parts.context.clock.now()
-        slept = awake_time.measure_awake_time(
-            self._parts.context, charge.agent, facts, config=self._fleet.config, ledger=ledger
+        slept = sleep_ledger.measure_awake_time(
+            self._parts.context, watched.agent, facts, config=self._fleet.config, ledger=ledger
         )
-        found = agent_status.judge_agent(facts, charge.agent, self.key, now, slept)
-        if charge.blocked is not None:
-            found = agent_status.mark_blocked(found, f"waiting: {charge.blocked}")
-        coverage = self._parts.watcher.coverage(charge.id)
+        found = agent_status.judge_agent(facts, watched.agent, self.key, now, slept)
+        if watched.blocked is not None:
+            found = agent_status.mark_blocked(found, f"waiting: {watched.blocked}")
+        coverage = self._parts.watcher.coverage(watched.id)
         if coverage.mode in (PARTIAL, NONE) and coverage.folders:
             found = agent_status.mark_half_watched(found, str(coverage.reason))
-        return found if charge.at_work is None else agent_status.mark_at_work(found)
+        return found if watched.at_work is None else agent_status.mark_at_work(found)
 
     def everything(self) -> Status:
         """Return the document of `status`."""
         ledger = sleep_ledger.load_sleep_ledger(self._parts.context)
-        found = (self._of(charge, ledger) for charge in self._fleet)
+        found = (self._of(watched, ledger) for watched in self._fleet)
         agents = sorted(found, key=lambda one: (one.name.casefold(), one.id))
         problems = [] if self.began else [STILL_BEGINNING]
         problems += [self._fleet.problem] if self._fleet.problem else []

@@ -22,139 +22,139 @@ from lifeboat_daemon.watch.agent_watcher import CHANGED, WatchSignal
 class CaptureScheduler:
     """Decides when each agent is captured, and handles the results."""
 
-    def __init__(self, parts: DaemonTools, fleet: Fleet, standings: AgentStatuses) -> None:
+    def __init__(self, parts: DaemonTools, fleet: Fleet, statuses: AgentStatuses) -> None:
         self._parts = parts
         self._fleet = fleet
-        self._standings = standings
+        self._statuses = statuses
 
     def signalled(self, signal: WatchSignal) -> None:
         """Handle a file event in a workspace. It tells when to look, not what changed."""
-        charge = self._fleet.get(signal.agent)
-        if charge is None:
+        watched = self._fleet.get(signal.agent)
+        if watched is None:
             return
         reach_crash_point(CrashPoint.DAEMON_SIGNALLED)
         now = self._parts.seconds()
         if signal.kind == CHANGED:
-            charge.pacer.changed(now)
+            watched.pacer.changed(now)
         else:
-            charge.pacer.wants_scan(now, signal.kind)
-        self.arrange(charge)
+            watched.pacer.wants_scan(now, signal.kind)
+        self.arrange(watched)
 
-    def leaves_alone(self, charge: WatchedAgent) -> bool:
+    def leaves_alone(self, watched: WatchedAgent) -> bool:
         """Return whether no capture will report the status of an agent, because none begins by itself."""
-        return charge.pacer.timing.cadence == MANUAL or charge.rests(self._parts.context.now())
+        return watched.pacer.timing.cadence == MANUAL or watched.rests(self._parts.context.now())
 
-    def look_at(self, charge: WatchedAgent, reason: str) -> None:
+    def look_at(self, watched: WatchedAgent, reason: str) -> None:
         """Capture an agent as soon as its cadence allows it: at the start, after sleep, when a pause ends."""
-        charge.pacer.wants_scan(self._parts.seconds(), reason)
-        self.arrange(charge)
+        watched.pacer.wants_scan(self._parts.seconds(), reason)
+        self.arrange(watched)
 
-    def arrange(self, charge: WatchedAgent) -> None:
+    def arrange(self, watched: WatchedAgent) -> None:
         """Begin a capture or set a timer for it. Called after every change that could affect the time."""
-        if charge.is_gone:
+        if watched.is_gone:
             return
-        name = f"capture {charge.id}"
-        self._arrange_resume(charge)
-        if charge.rests(self._parts.context.now()):
+        name = f"capture {watched.id}"
+        self._arrange_resume(watched)
+        if watched.rests(self._parts.context.now()):
             self._parts.timers.cancel(name)
             return
-        due = charge.pacer.due(self._parts.seconds())
+        due = watched.pacer.due(self._parts.seconds())
         if due is None:
             self._parts.timers.cancel(name)
             return
         wait = due.at - self._parts.seconds()
         if wait > 0:
-            self._warm_in_time(charge, wait)
-            self._parts.timers.at(name, wait, lambda: self.arrange(charge))
+            self._warm_in_time(watched, wait)
+            self._parts.timers.at(name, wait, lambda: self.arrange(watched))
             return
         self._parts.timers.cancel(name)
-        self._begin(charge, due.reason)
+        self._begin(watched, due.reason)
 
-    def _warm_in_time(self, charge: WatchedAgent, wait: float) -> None:
+    def _warm_in_time(self, watched: WatchedAgent, wait: float) -> None:
         """Start a worker while the agent still writes, so that it is ready when the debounce ends."""
-        if wait <= charge.pacer.timing.debounce + 1:
+        if wait <= watched.pacer.timing.debounce + 1:
             self._parts.workers.warm()
 
-    def _arrange_resume(self, charge: WatchedAgent) -> None:
-        name, until = f"resume {charge.id}", charge.agent.paused_until
-        if not charge.agent.paused or until is None:
+    def _arrange_resume(self, watched: WatchedAgent) -> None:
+        name, until = f"resume {watched.id}", watched.agent.paused_until
+        if not watched.agent.paused or until is None:
             self._parts.timers.cancel(name)
             return
         wait = (times.parse_time(until) - self._parts.context.clock.now()).total_seconds()
         if wait > 0:
-            self._parts.timers.at(name, wait, lambda: self._resumed(charge))
+            self._parts.timers.at(name, wait, lambda: self._resumed(watched))
 
-    def _resumed(self, charge: WatchedAgent) -> None:
-        self._standings.judge(charge)
-        self.look_at(charge, "resume")
+    def _resumed(self, watched: WatchedAgent) -> None:
+        self._statuses.judge(watched)
+        self.look_at(watched, "resume")
 
-    def follow_schedule(self, charge: WatchedAgent) -> None:
+    def follow_schedule(self, watched: WatchedAgent) -> None:
         """Set the timer of the cadence `scheduled`. A missed time is made up for by one immediate capture."""
-        name = f"schedule {charge.id}"
-        if charge.pacer.timing.cadence != SCHEDULED:
+        name = f"schedule {watched.id}"
+        if watched.pacer.timing.cadence != SCHEDULED:
             self._parts.timers.cancel(name)
             return
-        last = self._parts.notes.scheduled.get(charge.id) or charge.agent.added_at or None
-        self._parts.timers.cron(name, charge.pacer.timing.cron, lambda: self._scheduled(charge), _moment(last))
+        last = self._parts.notes.scheduled.get(watched.id) or watched.agent.added_at or None
+        self._parts.timers.cron(name, watched.pacer.timing.cron, lambda: self._scheduled(watched), _moment(last))
 
-    def _scheduled(self, charge: WatchedAgent) -> None:
-        self._parts.notes.scheduled[charge.id] = self._parts.context.now()
+    def _scheduled(self, watched: WatchedAgent) -> None:
+        self._parts.notes.scheduled[watched.id] = self._parts.context.now()
         self._parts.remember()
-        self.look_at(charge, "schedule")
+        self.look_at(watched, "schedule")
 
-    def _begin(self, charge: WatchedAgent, reason: str) -> None:
+    def _begin(self, watched: WatchedAgent, reason: str) -> None:
         """Start a capture. It is recorded immediately so that no second one begins before it runs."""
-        charge.pacer.began(self._parts.seconds())
-        self._parts.spawn(self._capture(charge, reason, full=False))
+        watched.pacer.began(self._parts.seconds())
+        self._parts.spawn(self._capture(watched, reason, full=False))
 
-    async def asked_for(self, charge: WatchedAgent, *, full: bool = False) -> JsonObject:
+    async def asked_for(self, watched: WatchedAgent, *, full: bool = False) -> JsonObject:
         """Capture an agent now and return its part of `sync --json`. Never raises for a failure: the document reports
         it."""
-        charge.pacer.began(self._parts.seconds())
-        return await asyncio.shield(self._parts.spawn(self._capture(charge, REQUEST, full=full)))
+        watched.pacer.began(self._parts.seconds())
+        return await asyncio.shield(self._parts.spawn(self._capture(watched, REQUEST, full=full)))
 
-    async def _capture(self, charge: WatchedAgent, reason: str, *, full: bool) -> JsonObject:
+    async def _capture(self, watched: WatchedAgent, reason: str, *, full: bool) -> JsonObject:
         """Run a capture and report its beginning and every kind of end to the pacer."""
         complete, due_in = False, None
         try:
-            with self._standings.at_work(charge, "capture"):
+            with self._statuses.at_work(watched, "capture"):
                 wanted = {"reason": reason, "full": full, "asked": reason == REQUEST}
-                future = self._parts.queue.put("capture", charge.id, wanted, long=charge.is_new)
-                document = self._ended(charge, await asyncio.shield(future), reason)
+                future = self._parts.queue.put("capture", watched.id, wanted, long=watched.is_new)
+                document = self._ended(watched, await asyncio.shield(future), reason)
                 complete, due_in = not document["unstable"], document["due_in"]
                 return document
         except Exception as error:
-            return self._failed(charge, self._parts.known(error))
+            return self._failed(watched, self._parts.known(error))
         finally:
-            charge.pacer.ended(self._parts.seconds(), complete=complete, due_in=due_in)
-            self.arrange(charge)
+            watched.pacer.ended(self._parts.seconds(), complete=complete, due_in=due_in)
+            self.arrange(watched)
 
-    def _failed(self, charge: WatchedAgent, error: LifeboatError) -> JsonObject:
+    def _failed(self, watched: WatchedAgent, error: LifeboatError) -> JsonObject:
         """Record a failure. A busy lock is not a failure: the capture waits for it, and the status says so. Neither is
         the end of the daemon, nor the removal of the agent."""
-        document = failure_document(charge.agent, charge.facts.sequence if charge.facts else None, error)
-        if charge.is_gone or error.code == Cancelled.code:
+        document = failure_document(watched.agent, watched.facts.sequence if watched.facts else None, error)
+        if watched.is_gone or error.code == Cancelled.code:
             return document
         busy = error.code == Busy.code
-        charge.blocked = error.message if busy else None
-        charge.failures += not busy
+        watched.blocked = error.message if busy else None
+        watched.failures += not busy
         kind = "capture_waits" if busy else "capture_failed"
-        self._parts.log.event(kind, level="info" if busy else "error", agent=charge.id, code=error.code)
-        self._standings.failed(charge, None if busy else error)
+        self._parts.log.event(kind, level="info" if busy else "error", agent=watched.id, code=error.code)
+        self._statuses.failed(watched, None if busy else error)
         return document
 
-    def _ended(self, charge: WatchedAgent, answer: JsonObject, reason: str) -> JsonObject:
+    def _ended(self, watched: WatchedAgent, answer: JsonObject, reason: str) -> JsonObject:
         """Handle the result of a capture once, however many callers had requested it."""
         document: JsonObject = answer["capture"]
-        charge.blocked = None
-        if charge.last is document:
+        watched.blocked = None
+        if watched.last is document:
             return document
-        charge.last = document
-        charge.captures += 1
+        watched.last = document
+        watched.captures += 1
         if document["changed"]:
-            self._parts.log.event("captured", agent=charge.id, sequence=document["sequence"], reason=reason)
-            self._parts.publish({"event": "capture", "agent": charge.id, "name": charge.agent.name, **document})
-        self._standings.took(charge, answer)
+            self._parts.log.event("captured", agent=watched.id, sequence=document["sequence"], reason=reason)
+            self._parts.publish({"event": "capture", "agent": watched.id, "name": watched.agent.name, **document})
+        self._statuses.took(watched, answer)
         return document
 
 

@@ -39,31 +39,31 @@ class ControlAnswers:
 
     async def status(self, _: JsonObject) -> JsonObject:
         """Return the status of everything, as `status --json` writes it."""
-        self._service.key_looks.asked()
-        await self._service.standings.known()
-        document = self._service.standings.everything().to_json()
+        self._service.key_checks.asked()
+        await self._service.statuses.known()
+        document = self._service.statuses.everything().to_json()
         found = offers.list_pending_offers(self._service.parts.context)
         return {**document, "daemon": self._service.about(), "offers": [each.to_json() for each in found]}
 
     async def daemon(self, _: JsonObject) -> JsonObject:
         """Describe the daemon: when it started, what it watches and how, its past and present jobs."""
         coverage = self._service.parts.watcher.coverage
-        watched = [
+        agents = [
             {
-                "id": charge.id,
-                "name": charge.agent.name,
-                "cadence": charge.pacer.timing.cadence,
-                "mode": (seen := coverage(charge.id)).mode,
+                "id": watched.id,
+                "name": watched.agent.name,
+                "cadence": watched.pacer.timing.cadence,
+                "mode": (seen := coverage(watched.id)).mode,
                 "folders": seen.folders,
                 "watches": seen.watches,
                 "reason": seen.reason,
-                "captures": charge.captures,
-                "failures": charge.failures,
-                "at_work": charge.at_work,
+                "captures": watched.captures,
+                "failures": watched.failures,
+                "at_work": watched.at_work,
             }
-            for charge in self._service.fleet
+            for watched in self._service.fleet
         ]
-        return {**self._service.about(), "agents": watched, "jobs": self._service.parts.queue.jobs()}
+        return {**self._service.about(), "agents": agents, "jobs": self._service.parts.queue.jobs()}
 
     async def jobs(self, _: JsonObject) -> JsonObject:
         """Return running and waiting jobs."""
@@ -75,43 +75,45 @@ class ControlAnswers:
         now = self._service.parts.context.now()
         named = parameters.get("agents")
         chosen = (
-            [charge for charge in self._service.fleet if not charge.rests(now)] if named is None else self._named(named)
+            [watched for watched in self._service.fleet if not watched.rests(now)]
+            if named is None
+            else self._named(named)
         )
         full = bool(parameters.get("full", False))
-        for charge in chosen:
-            self._service.upkeep.make_way(charge)
-        asked = [self._captured_and_sent(charge, full=full) for charge in chosen]
+        for watched in chosen:
+            self._service.periodic_checks.make_way(watched)
+        asked = [self._captured_and_sent(watched, full=full) for watched in chosen]
         return {"agents": list(await asyncio.gather(*asked))}
 
-    async def _captured_and_sent(self, charge: WatchedAgent, *, full: bool) -> JsonObject:
-        return await self._service.replication.after(charge, self._service.captures.asked_for(charge, full=full))
+    async def _captured_and_sent(self, watched: WatchedAgent, *, full: bool) -> JsonObject:
+        return await self._service.replication.after(watched, self._service.captures.asked_for(watched, full=full))
 
     async def verify(self, parameters: JsonObject) -> JsonObject:
         """Run a restore drill of one agent."""
         await self._service.up()
-        charge = self._one(parameters)
-        return await self._service.upkeep.verify(charge, {"whole": bool(parameters.get("whole", False))})
+        watched = self._one(parameters)
+        return await self._service.periodic_checks.verify(watched, {"whole": bool(parameters.get("whole", False))})
 
     async def cancel(self, parameters: JsonObject) -> JsonObject:
         """Stop the running job of one agent at its next safe point."""
         await self._service.up()
-        charge = self._one(parameters)
-        self._service.parts.queue.cancel(charge.id)
+        watched = self._one(parameters)
+        self._service.parts.queue.cancel(watched.id)
         return {}
 
     async def reload(self, parameters: JsonObject) -> JsonObject:
         """Read settings and agents again and check the key. For a named agent, also check its status."""
         await self._service.up()
         self._service.reload()
-        self._service.key_looks.look()
-        charge = self._service.fleet.get(str(parameters.get("agent", "")))
-        if charge is not None:
-            self._service.parts.spawn(self._service.upkeep.look_up(charge))
+        self._service.key_checks.look()
+        watched = self._service.fleet.get(str(parameters.get("agent", "")))
+        if watched is not None:
+            self._service.parts.spawn(self._service.periodic_checks.look_up(watched))
         return {"problem": self._service.fleet.problem}
 
     async def discover(self, _: JsonObject) -> JsonObject:
         """Look for agents that are not protected."""
-        return await self._service.upkeep.discover()
+        return await self._service.periodic_checks.discover()
 
     async def stop(self, parameters: JsonObject) -> JsonObject:
         """Stop the daemon after running commits."""
@@ -128,7 +130,7 @@ class ControlAnswers:
         wanted = str(parameters.get("agent", ""))
         if self._service.fleet.get(wanted) is None:
             self._service.reload()
-        charge = self._service.fleet.get(wanted)
-        if charge is None:
+        watched = self._service.fleet.get(wanted)
+        if watched is None:
             raise UnknownAgent(f"no agent has the id {wanted!r}")
-        return charge
+        return watched

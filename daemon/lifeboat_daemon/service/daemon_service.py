@@ -22,6 +22,7 @@ from lifeboat_core.errors import Cancelled
 from lifeboat_core.health import sleep_ledger
 from lifeboat_core.home.context import Context
 from lifeboat_core.settings import config_file
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.control_server import ControlServer
 from lifeboat_daemon.schedule.clock_gaps import ClockGapDetector
 from lifeboat_daemon.schedule.timers import Timers
@@ -119,16 +120,16 @@ class DaemonService:
             queue=WorkQueue(workers),
             notes=daemon_notes.load_notes(self.context),
         )
-        self.standings = AgentStatuses(self.parts, self.fleet)
-        self.captures = CaptureScheduler(self.parts, self.fleet, self.standings)
-        self.news = NoticeSender(self.parts, self.fleet, self.standings, self.about)
-        self.upkeep = PeriodicChecks(self.parts, self.fleet, self.standings, self.news)
-        self.upkeep.on_names = self._watch_for_runtimes
+        self.statuses = AgentStatuses(self.parts, self.fleet)
+        self.captures = CaptureScheduler(self.parts, self.fleet, self.statuses)
+        self.news = NoticeSender(self.parts, self.fleet, self.statuses, self.about)
+        self.periodic_checks = PeriodicChecks(self.parts, self.fleet, self.statuses, self.news)
+        self.periodic_checks.on_names = self._watch_for_runtimes
         self.replication = Replication(
-            self.parts, self.fleet, self.standings, self.upkeep.look_up, erased=self.news.erased
+            self.parts, self.fleet, self.statuses, self.periodic_checks.look_up, erased=self.news.erased
         )
-        self.standings.on_facts = self.replication.seen
-        self.key_looks = KeyChecks(self.parts, self.standings)
+        self.statuses.on_facts = self.replication.seen
+        self.key_checks = KeyChecks(self.parts, self.statuses)
         self.answers = ControlAnswers(self)
         self.server = ControlServer(self.context, self.release, self.answers.handlers(), report=self.log)
         self.parts.publish = self.server.publish
@@ -136,9 +137,9 @@ class DaemonService:
 
     def _signalled(self, signal: WatchSignal) -> None:
         self.captures.signalled(signal)
-        charge = self.fleet.get(signal.agent)
-        if charge is not None and self.captures.leaves_alone(charge) and _comes_or_goes(charge, signal):
-            self.parts.spawn(self.upkeep.look_up(charge))
+        watched = self.fleet.get(signal.agent)
+        if watched is not None and self.captures.leaves_alone(watched) and _comes_or_goes(watched, signal):
+            self.parts.spawn(self.periodic_checks.look_up(watched))
 
     def _job_changed(self, job: JsonObject) -> None:
         self.server.publish({"event": "job", **job})
@@ -168,7 +169,7 @@ class DaemonService:
     def _take_up(self) -> None:
         """Load all agents."""
         self._up.set()
-        self.key_looks.look()
+        self.key_checks.look()
         self.reload()
         self._watch_files()
         self.news.tell_again()
@@ -201,24 +202,24 @@ class DaemonService:
         if self._ended.is_set() or not self._up.is_set():
             return
         new, gone = self.fleet.load()
-        self.standings.began = True
+        self.statuses.began = True
         if self.fleet.problem:
             self.log.event("config_refused", level="error")
         for agent_id in gone:
             self._leave(agent_id)
-        for charge in new:
-            self.parts.spawn(self._take_care(charge))
-        for charge in self.fleet:
-            self.captures.follow_schedule(charge)
-            self.captures.arrange(charge)
+        for watched in new:
+            self.parts.spawn(self._take_care(watched))
+        for watched in self.fleet:
+            self.captures.follow_schedule(watched)
+            self.captures.arrange(watched)
         self.replication.forgive()
-        self.standings.judge_all()
-        systemd_notify.notify_status(f"{len(self.fleet.charges)} agents")
+        self.statuses.judge_all()
+        systemd_notify.notify_status(count_text(len(self.fleet.watched_agents), "agent"))
 
-    async def _take_care(self, charge: WatchedAgent) -> None:
+    async def _take_care(self, watched: WatchedAgent) -> None:
         """Determine the status of a new agent, and watch it before its first capture."""
-        await self.upkeep.look_up(charge)
-        self.captures.look_at(charge, "start")
+        await self.periodic_checks.look_up(watched)
+        self.captures.look_at(watched, "start")
 
     def _leave(self, agent_id: str) -> None:
         self.parts.watcher.leave(agent_id)
@@ -234,7 +235,7 @@ class DaemonService:
         watch = self.parts.watcher.watch_files
         watch(home.folder, {config_file.FILE, config_file.PRIVATE_FILE}, self._reload_soon)
         watch(home.agents_folder, {"*.toml"}, self._reload_soon)
-        watch(home.keys_folder, set(key_checks.FILES), self.key_looks.soon)
+        watch(home.keys_folder, set(key_checks.FILES), self.key_checks.soon)
         watch(home.remotes_folder, {"*.toml"}, self._remotes_soon)
         self._watch_for_runtimes(offers.load_last_discovery(self.context).watch_names)
 
@@ -255,7 +256,7 @@ class DaemonService:
         """Discover soon: a runtime that is being installed is not complete at once. Continuous changes do not postpone
         it forever."""
         if self.parts.timers.remaining("look around") is None:
-            self.parts.timers.at("look around", 60.0, self.upkeep.look_around)
+            self.parts.timers.at("look around", 60.0, self.periodic_checks.look_around)
 
     # Time -------------------------------------------------------------------------------------------------------
 
@@ -278,10 +279,10 @@ class DaemonService:
         self.parts.publish({"event": "tick", "time": self.context.now()})
         if not self._up.is_set():
             return
-        self.standings.judge_all()
-        self.upkeep.tick()
+        self.statuses.judge_all()
+        self.periodic_checks.tick()
         self.replication.tick()
-        self.key_looks.tick()
+        self.key_checks.tick()
         self.news.ping_if_due()
 
     def _after(self, slept: float, jumped: float) -> None:
@@ -289,14 +290,14 @@ class DaemonService:
         self.log.event("woke" if slept else "clock_jumped", slept=int(slept), jumped=int(jumped))
         self.parts.timers.woke()
         if not slept:
-            for charge in self.fleet:
-                self.captures.arrange(charge)  # A pause may have ended, or apply again after the clock jumped back.
+            for watched in self.fleet:
+                self.captures.arrange(watched)  # A pause may have ended, or apply again after the clock jumped back.
             return
         now = self.context.clock.now()
         sleep_ledger.note_sleep(self.context, now - timedelta(seconds=slept), now)
-        for charge in self.fleet:
-            self.captures.look_at(charge, "wake")  # It joins what fell due meanwhile, so that one capture is made.
-        self.key_looks.asked()
+        for watched in self.fleet:
+            self.captures.look_at(watched, "wake")  # It joins what fell due meanwhile, so that one capture is made.
+        self.key_checks.asked()
         self.replication.forgive()
 
     # Description ------------------------------------------------------------------------------------------------
@@ -314,7 +315,7 @@ class DaemonService:
         }
 
 
-def _comes_or_goes(charge: WatchedAgent, signal: WatchSignal) -> bool:
+def _comes_or_goes(watched: WatchedAgent, signal: WatchSignal) -> bool:
     """Return whether an existing workspace disappeared, or a missing one came back."""
-    was_gone = charge.facts is not None and charge.facts.is_gone
+    was_gone = watched.facts is not None and watched.facts.is_gone
     return was_gone != (signal.kind == GONE)

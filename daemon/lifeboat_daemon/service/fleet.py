@@ -20,16 +20,16 @@ class Fleet:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self.charges: dict[str, WatchedAgent] = {}
+        self.watched_agents: dict[str, WatchedAgent] = {}
         self.config = Config()
         self.problem: str | None = None
         self._home_id = ""
 
     def __iter__(self) -> Iterator[WatchedAgent]:
-        return iter(list(self.charges.values()))
+        return iter(list(self.watched_agents.values()))
 
     def get(self, agent_id: str) -> WatchedAgent | None:
-        return self.charges.get(agent_id)
+        return self.watched_agents.get(agent_id)
 
     def load(self) -> tuple[list[WatchedAgent], list[str]]:
         """Read the files. Return the new agents and the ids of the removed ones. If a file cannot be used, nothing
@@ -48,9 +48,9 @@ class Fleet:
             self.problem = None if self.config.problem is None else self.config.problem.message
         except LifeboatError as error:
             self.problem = error.message
-        gone = sorted(self.charges.keys() - ids_there)
+        gone = sorted(self.watched_agents.keys() - ids_there)
         for agent_id in gone:
-            self.charges.pop(agent_id).is_gone = True
+            self.watched_agents.pop(agent_id).is_gone = True
         agents = sorted(filter(None, map(self._read, ids_there)), key=lambda agent: (agent.name.casefold(), agent.id))
         return [new for agent in agents if (new := self._take(agent)) is not None], gone
 
@@ -62,7 +62,7 @@ class Fleet:
             found = home.read_id(self._context.files)
         except LifeboatError:
             return f"{home.folder} is gone, with every copy in it; bring it back, or restart the service without it"
-        if self.charges and found != self._home_id:
+        if self.watched_agents and found != self._home_id:
             return f"{home.folder} is another one than when the service began; bring back the former, or restart it"
         self._home_id = found
         return None
@@ -81,10 +81,10 @@ class Fleet:
     def _take(self, agent: Agent) -> WatchedAgent | None:
         """Apply the present file of an agent. Return a WatchedAgent if it is new."""
         wanted = load_cadence_settings(self.config, agent)
-        known = self.charges.get(agent.id)
+        known = self.watched_agents.get(agent.id)
         if known is not None:
             known.agent, known.pacer.timing = agent, wanted
             return None
-        charge = WatchedAgent(agent, CapturePacer(wanted))
-        self.charges[agent.id] = charge
-        return charge
+        watched = WatchedAgent(agent, CapturePacer(wanted))
+        self.watched_agents[agent.id] = watched
+        return watched

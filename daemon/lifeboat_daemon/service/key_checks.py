@@ -24,9 +24,9 @@ class KeyChecks:
     """Schedules checks: `look` after an event that may concern the key, `tick` from time to time, `asked` when a user
     asks for the status."""
 
-    def __init__(self, parts: DaemonTools, standings: AgentStatuses) -> None:
+    def __init__(self, parts: DaemonTools, statuses: AgentStatuses) -> None:
         self._parts = parts
-        self._standings = standings
+        self._statuses = statuses
         self._is_looking = self._has_failed = False
         self._looked = 0.0
         self._pause = SOONEST
@@ -68,7 +68,7 @@ class KeyChecks:
 
     def _is_usable(self) -> bool:
         """Return whether the key can be used, as far as is known."""
-        return self._standings.key.state == OK and not self._has_failed
+        return self._statuses.key.state == OK and not self._has_failed
 
     def _is_over(self, pause: float) -> bool:
         return not self._is_looking and self._parts.seconds() - self._looked >= pause
@@ -78,11 +78,11 @@ class KeyChecks:
         self._is_looking, self._seen = True, self._files()
         try:
             answer = await self._parts.queue.put("key", None, {}, long=True)
-            self._standings.took_key(answer["key"])
+            self._statuses.took_key(answer["key"])
             self._has_failed = False
         except Exception as error:
             self._has_failed = True
             self._parts.log.event("key_look_failed", level="warning", code=self._parts.known(error).code)
-            self._standings.took_key(None)
+            self._statuses.took_key(None)
         finally:
             self._is_looking, self._looked = False, self._parts.seconds()

@@ -28,19 +28,19 @@ MOST_UNTOLD = 50
 
 
 class NoticeSender:
-    """Reports what `standings` contains; `about` describes the daemon itself."""
+    """Reports what `statuses` contains; `about` describes the daemon itself."""
 
     def __init__(
-        self, parts: DaemonTools, fleet: Fleet, standings: AgentStatuses, about: Callable[[], JsonObject]
+        self, parts: DaemonTools, fleet: Fleet, statuses: AgentStatuses, about: Callable[[], JsonObject]
     ) -> None:
         self._parts = parts
         self._fleet = fleet
-        self._standings = standings
+        self._statuses = statuses
         self._about = about
         self._on_the_way: list[UserNotice] = []
-        standings.on_change = self._changed
+        statuses.on_change = self._changed
 
-    def _changed(self, charge: WatchedAgent, before: AgentStatus | None) -> None:
+    def _changed(self, watched: WatchedAgent, before: AgentStatus | None) -> None:
         self.soon()
 
     def soon(self) -> None:
@@ -56,7 +56,7 @@ class NoticeSender:
         found: list[UserNotice] = []
         waits: list[float] = []
         before = dict(told)
-        everything = self._standings.everything()
+        everything = self._statuses.everything()
         for gone in told.keys() - {HOME, *(one.id for one in everything.agents)}:
             del told[gone]
         news = [
@@ -124,8 +124,8 @@ class NoticeSender:
         path = str(self._fleet.config.get("metrics.file").value)
         if not path:
             return
-        counters = {charge.id: {"captures": charge.captures, "failures": charge.failures} for charge in self._fleet}
-        figures = DaemonMetrics.of(self._standings.everything().to_json(), counters, daemon)
+        counters = {watched.id: {"captures": watched.captures, "failures": watched.failures} for watched in self._fleet}
+        figures = DaemonMetrics.of(self._statuses.everything().to_json(), counters, daemon)
         try:
             write_metrics(self._parts.context.files, path, figures)
         except LifeboatError as error:
@@ -141,10 +141,10 @@ class NoticeSender:
 
     def _ping_now(self) -> None:
         """Call the address with the present state. Nothing is called before the state is known."""
-        if self._fleet.config.get("ping.url").value and self._standings.is_known:
+        if self._fleet.config.get("ping.url").value and self._statuses.is_known:
             self._parts.notes.pinged = self._parts.context.now()
             self._parts.remember()
-            state = self._standings.everything().state
+            state = self._statuses.everything().state
             self._parts.spawn(self._ping(ok=state not in NEEDS_THE_USER))
 
     async def _ping(self, *, ok: bool) -> None:

@@ -25,10 +25,10 @@ NOT_AGAIN_FOR = timedelta(hours=1)
 class PeriodicChecks:
     """Periodic work. Every part is considered on each tick and starts only when it is due."""
 
-    def __init__(self, parts: DaemonTools, fleet: Fleet, standings: AgentStatuses, news: NoticeSender) -> None:
+    def __init__(self, parts: DaemonTools, fleet: Fleet, statuses: AgentStatuses, news: NoticeSender) -> None:
         self._parts = parts
         self._fleet = fleet
-        self._standings = standings
+        self._statuses = statuses
         self._news = news
         self._told: datetime | None = None
         self._verifying: dict[str, bool] = {}
@@ -38,10 +38,10 @@ class PeriodicChecks:
 
     def tick(self) -> None:
         """Start what is due."""
-        for charge in self._fleet:
-            if charge.look_again:  # No capture reports the status of a paused agent.
-                self._parts.spawn(self.look_up(charge))
-            self._verify_if_due(charge)
+        for watched in self._fleet:
+            if watched.look_again:  # No capture reports the status of a paused agent.
+                self._parts.spawn(self.look_up(watched))
+            self._verify_if_due(watched)
         if self._is_past(self._parts.notes.discovered, LOOK_AROUND):
             self.look_around()
         self._tell_of_purges_if_due()
@@ -70,55 +70,55 @@ class PeriodicChecks:
 
     # Verification -----------------------------------------------------------------------------------------------
 
-    def _verify_if_due(self, charge: WatchedAgent) -> None:
-        facts = charge.facts
-        if charge.id in self._verifying or facts is None or facts.sequence is None or facts.unreadable is not None:
+    def _verify_if_due(self, watched: WatchedAgent) -> None:
+        facts = watched.facts
+        if watched.id in self._verifying or facts is None or facts.sequence is None or facts.unreadable is not None:
             return
-        if not self._is_past(self._parts.notes.verify_failed.get(charge.id), NOT_AGAIN_FOR):
+        if not self._is_past(self._parts.notes.verify_failed.get(watched.id), NOT_AGAIN_FOR):
             return
-        every, whole_every = self._seconds(charge, "verify.every"), self._seconds(charge, "verify.whole_every")
-        now, added_at = self._parts.context.clock.now(), charge.agent.added_at
+        every, whole_every = self._seconds(watched, "verify.every"), self._seconds(watched, "verify.whole_every")
+        now, added_at = self._parts.context.clock.now(), watched.agent.added_at
         what = due_checks.choose_due_verification(
             facts.last_verified_at, facts.last_whole_at, every, whole_every, now, added_at=added_at
         )
         if what is not None:
-            self._parts.spawn(self._verify(charge, whole=what == due_checks.WHOLE))
+            self._parts.spawn(self._verify(watched, whole=what == due_checks.WHOLE))
 
-    def _seconds(self, charge: WatchedAgent, name: str) -> float:
-        return float(self._fleet.config.get(name, charge.agent.settings).value)
+    def _seconds(self, watched: WatchedAgent, name: str) -> float:
+        return float(self._fleet.config.get(name, watched.agent.settings).value)
 
-    async def _verify(self, charge: WatchedAgent, *, whole: bool) -> None:
-        self._verifying[charge.id] = whole
+    async def _verify(self, watched: WatchedAgent, *, whole: bool) -> None:
+        self._verifying[watched.id] = whole
         try:
-            answer = await self.verify(charge, {"whole": whole, "sample": not whole, "unasked": True})
+            answer = await self.verify(watched, {"whole": whole, "sample": not whole, "unasked": True})
             # A damaged copy does not count as the last verified one.
             if answer.get("deferred") or not answer.get("ok"):
-                self._try_later(charge)
-            self._parts.log.event("verified", agent=charge.id, whole=whole, deferred=bool(answer.get("deferred")))
+                self._try_later(watched)
+            self._parts.log.event("verified", agent=watched.id, whole=whole, deferred=bool(answer.get("deferred")))
         except Exception as error:
-            self._try_later(charge)
-            self._parts.log.event("verify_failed", "warning", agent=charge.id, code=self._parts.known(error).code)
+            self._try_later(watched)
+            self._parts.log.event("verify_failed", "warning", agent=watched.id, code=self._parts.known(error).code)
         finally:
-            del self._verifying[charge.id]
+            del self._verifying[watched.id]
 
-    def make_way(self, charge: WatchedAgent) -> None:
+    def make_way(self, watched: WatchedAgent) -> None:
         """Cancel long automatic verifications of an agent because a capture was requested. A sample takes seconds and
         is completed."""
-        if self._verifying.get(charge.id):
-            self._parts.queue.cancel(charge.id, "verify")
+        if self._verifying.get(watched.id):
+            self._parts.queue.cancel(watched.id, "verify")
 
-    def _try_later(self, charge: WatchedAgent) -> None:
-        if charge.is_gone:
+    def _try_later(self, watched: WatchedAgent) -> None:
+        if watched.is_gone:
             return
-        self._parts.notes.verify_failed[charge.id] = self._parts.context.now()
+        self._parts.notes.verify_failed[watched.id] = self._parts.context.now()
         self._parts.remember()
 
-    async def verify(self, charge: WatchedAgent, parameters: JsonObject) -> JsonObject:
+    async def verify(self, watched: WatchedAgent, parameters: JsonObject) -> JsonObject:
         """Verify an agent's vault. Raises what the worker raises."""
-        future = self._parts.queue.put("verify", charge.id, parameters, long=True)
-        with self._standings.at_work(charge, "verify"):
+        future = self._parts.queue.put("verify", watched.id, parameters, long=True)
+        with self._statuses.at_work(watched, "verify"):
             answer = await asyncio.shield(future)
-            self._standings.took(charge, answer)
+            self._statuses.took(watched, answer)
         return answer
 
     # Discovery --------------------------------------------------------------------------------------------------
@@ -143,10 +143,10 @@ class PeriodicChecks:
         self.on_names(found["watch_names"])
         return found
 
-    async def look_up(self, charge: WatchedAgent) -> None:
+    async def look_up(self, watched: WatchedAgent) -> None:
         """Determine the status of an agent and the folders to watch, without a capture."""
         try:
-            self._standings.took(charge, await self._parts.queue.put("standing", charge.id, {}, long=False))
+            self._statuses.took(watched, await self._parts.queue.put("standing", watched.id, {}, long=False))
         except Exception as error:
-            charge.look_again = True
-            self._standings.failed(charge, self._parts.known(error))
+            watched.look_again = True
+            self._statuses.failed(watched, self._parts.known(error))

@@ -88,7 +88,7 @@ class Replication:
         self,
         parts: DaemonTools,
         fleet: Fleet,
-        standings: AgentStatuses,
+        statuses: AgentStatuses,
         look_up: Callable[[WatchedAgent], Coroutine[Any, Any, None]],
         *,
         erased: Callable[[Agent], None] = lambda _: None,
@@ -96,7 +96,7 @@ class Replication:
     ) -> None:
         self._parts = parts
         self._fleet = fleet
-        self._standings = standings
+        self._statuses = statuses
         self._look_up = look_up
         self._erased = erased
         self._chance = chance or random.Random()
@@ -108,10 +108,10 @@ class Replication:
 
     # When -------------------------------------------------------------------------------------------------------
 
-    def seen(self, charge: WatchedAgent) -> None:
+    def seen(self, watched: WatchedAgent) -> None:
         """Handle new facts about an agent: push what a remote lacks."""
-        for remote in _remotes(charge):
-            self._arrange(charge, remote)
+        for remote in _remotes(watched):
+            self._arrange(watched, remote)
 
     def forgive(self) -> None:
         """Retry everything that waits: a user changed something, or the machine woke up."""
@@ -126,8 +126,8 @@ class Replication:
         known, self._files = self._files, files
         if files != (known or []):
             self.forgive()
-            for charge in self._fleet:
-                self._parts.spawn(self._look_up(charge))
+            for watched in self._fleet:
+                self._parts.spawn(self._look_up(watched))
 
     def leave(self, agent_id: str) -> None:
         """Forget an agent that the daemon no longer watches."""
@@ -143,8 +143,8 @@ class Replication:
                 way.is_offline, way.not_before, way.purge_not_before = False, 0.0, 0.0
             self._arrange_all()
         self._look_for_folders()
-        for charge in self._fleet:
-            if self._verify_if_due(charge):
+        for watched in self._fleet:
+            if self._verify_if_due(watched):
                 return  # At most one per minute, so that verifications spread out.
 
     def _look_for_folders(self) -> None:
@@ -176,35 +176,39 @@ class Replication:
         return sorted(found)
 
     def _arrange_all(self) -> None:
-        for charge in self._fleet:
-            self.seen(charge)
+        for watched in self._fleet:
+            self.seen(watched)
 
-    def _arrange(self, charge: WatchedAgent, remote: RemoteFacts) -> None:
+    def _arrange(self, watched: WatchedAgent, remote: RemoteFacts) -> None:
         """Start a push or set a timer for it. Called after every change that could affect the time."""
-        way, timer = self._way(charge, remote.name), _timer(charge.id, remote.name)
-        if way.pushes or self._captures[charge.id] or not (_is_wanted(charge, remote) or _has_purges(charge, remote)):
+        way, timer = self._way(watched, remote.name), _timer(watched.id, remote.name)
+        if (
+            way.pushes
+            or self._captures[watched.id]
+            or not (_is_wanted(watched, remote) or _has_purges(watched, remote))
+        ):
             self._parts.timers.cancel(timer)
             return
-        wait = self._wait(charge, way, remote)
+        wait = self._wait(watched, way, remote)
         if wait > 0:
-            self._parts.timers.at(timer, wait, lambda: self.seen(charge))
+            self._parts.timers.at(timer, wait, lambda: self.seen(watched))
             return
         self._parts.timers.cancel(timer)
         if not self._is_full(remote.name):  # Otherwise the job that ends there calls this again.
-            self._begin(charge, way, asked=False)
+            self._begin(watched, way, asked=False)
 
-    def _wait(self, charge: WatchedAgent, way: ReplicationState, remote: RemoteFacts) -> float:
+    def _wait(self, watched: WatchedAgent, way: ReplicationState, remote: RemoteFacts) -> float:
         """Return the seconds until the remote may be contacted, for a push or for a purge."""
         not_before = way.not_before if remote.is_behind else max(way.not_before, way.mend_not_before)
-        waits = [not_before] if _is_wanted(charge, remote) else []
-        if _has_purges(charge, remote):
+        waits = [not_before] if _is_wanted(watched, remote) else []
+        if _has_purges(watched, remote):
             asked = _seconds_until(remote.purges_ask_at, self._parts.context.clock.now())
             waits.append(max(way.purge_not_before, self._parts.seconds() + asked))
         return min(waits) - self._parts.seconds()
 
-    def _begin(self, charge: WatchedAgent, way: ReplicationState, *, asked: bool) -> asyncio.Task[JsonObject]:
+    def _begin(self, watched: WatchedAgent, way: ReplicationState, *, asked: bool) -> asyncio.Task[JsonObject]:
         way.pushes += 1
-        way.push = self._parts.spawn(self._push(charge, way, asked=asked))
+        way.push = self._parts.spawn(self._push(watched, way, asked=asked))
         return way.push
 
     def _is_full(self, remote: str) -> bool:
@@ -212,59 +216,59 @@ class Replication:
         most = 1 if any(way.failures for way in ways) else AT_ONE_REMOTE
         return sum(way.pushes > 0 for way in ways) >= most
 
-    def _way(self, charge: WatchedAgent, remote: str) -> ReplicationState:
-        return self._ways.setdefault((charge.id, remote), ReplicationState(remote))
+    def _way(self, watched: WatchedAgent, remote: str) -> ReplicationState:
+        return self._ways.setdefault((watched.id, remote), ReplicationState(remote))
 
     # Sending ----------------------------------------------------------------------------------------------------
 
-    async def after(self, charge: WatchedAgent, capture: Awaitable[JsonObject]) -> JsonObject:
+    async def after(self, watched: WatchedAgent, capture: Awaitable[JsonObject]) -> JsonObject:
         """Wait for a requested capture, push everything to every remote regardless of pauses, and return one agent of
         `sync --json`. Raises what the capture raises, and nothing for a failed push."""
-        self._captures[charge.id] += 1
+        self._captures[watched.id] += 1
         try:
             document = await capture
         finally:
-            self._captures[charge.id] -= 1
-        asked = [self._asked_for(charge, remote) for remote in _remotes(charge)]
+            self._captures[watched.id] -= 1
+        asked = [self._asked_for(watched, remote) for remote in _remotes(watched)]
         return {**document, "remotes": list(await asyncio.gather(*asked))}
 
-    async def _asked_for(self, charge: WatchedAgent, remote: RemoteFacts) -> JsonObject:
+    async def _asked_for(self, watched: WatchedAgent, remote: RemoteFacts) -> JsonObject:
         if remote.code == UNUSABLE:
             return _document(remote, ERROR, remote.message, remote.code)
-        way = self._way(charge, remote.name)
+        way = self._way(watched, remote.name)
         document = await asyncio.shield(way.push) if way.pushes and way.push is not None else None
-        if document is None or self._leaves_something(charge, document):
-            document = await asyncio.shield(self._begin(charge, way, asked=True))
-        now = _named(charge, remote.name)
-        if document["state"] == OK and now is not None and self._is_due(charge, now):
-            await self._verify(charge, now)
+        if document is None or self._leaves_something(watched, document):
+            document = await asyncio.shield(self._begin(watched, way, asked=True))
+        now = _named(watched, remote.name)
+        if document["state"] == OK and now is not None and self._is_due(watched, now):
+            await self._verify(watched, now)
         return document
 
-    def _leaves_something(self, charge: WatchedAgent, document: JsonObject) -> bool:
+    def _leaves_something(self, watched: WatchedAgent, document: JsonObject) -> bool:
         """Return whether another push should follow an automatic one: not if the remote did not answer."""
-        remote = _named(charge, document["name"])
+        remote = _named(watched, document["name"])
         is_behind = remote is not None and remote.is_behind
         return is_behind and (document["state"] == OK or document["code"] in (DEFERRED, NO_NETWORK))
 
-    async def _push(self, charge: WatchedAgent, way: ReplicationState, *, asked: bool) -> JsonObject:
+    async def _push(self, watched: WatchedAgent, way: ReplicationState, *, asked: bool) -> JsonObject:
         """Run a push and count it among the pushes of its state until it ends."""
         answer: JsonObject | None = None
         try:
-            with self._standings.at_work(charge, "push"):
+            with self._statuses.at_work(watched, "push"):
                 given = {"remote": way.remote, "asked": asked}
-                answer = await asyncio.shield(self._parts.queue.put("push", charge.id, given, long=True))
-            document = self._ended(charge, way, answer)
+                answer = await asyncio.shield(self._parts.queue.put("push", watched.id, given, long=True))
+            document = self._ended(watched, way, answer)
         except Exception as error:
-            document = self._failed(charge, way, self._parts.known(error))
+            document = self._failed(watched, way, self._parts.known(error))
         finally:
             way.pushes -= 1
-        if not charge.is_gone:
+        if not watched.is_gone:
             if answer is not None:
-                self._standings.took(charge, answer)
+                self._statuses.took(watched, answer)
             self._arrange_all()
         return document
 
-    def _ended(self, charge: WatchedAgent, way: ReplicationState, answer: JsonObject) -> JsonObject:
+    def _ended(self, watched: WatchedAgent, way: ReplicationState, answer: JsonObject) -> JsonObject:
         """Handle the result of a push: set the time of the next one and report it."""
         document: JsonObject = answer["remote"]
         state, code = document["state"], document.get("code") or ""
@@ -272,22 +276,22 @@ class Replication:
         if state != OK or document.get("bytes"):
             level = "info" if state in (OK, HELD) else "warning"
             said = {"state": LogWord(state), "code": LogWord(code) if code else None, "sequence": document["sequence"]}
-            self._parts.log.event("pushed", level=level, agent=charge.id, **said, bytes=document.get("bytes", 0))
-            self._publish(charge, document)
+            self._parts.log.event("pushed", level=level, agent=watched.id, **said, bytes=document.get("bytes", 0))
+            self._publish(watched, document)
         if code == ERASED:  # Its file is gone too, so nothing else reports it.
-            self._parts.log.event("agent_erased", level="error", agent=charge.id)
-            self._erased(charge.agent)
+            self._parts.log.event("agent_erased", level="error", agent=watched.id)
+            self._erased(watched.agent)
         return document
 
-    def _failed(self, charge: WatchedAgent, way: ReplicationState, error: LifeboatError) -> JsonObject:
+    def _failed(self, watched: WatchedAgent, way: ReplicationState, error: LifeboatError) -> JsonObject:
         """Handle a push that no worker completed. A push that was stopped is not retried at once."""
         way.failures += 1
         stopped = error.code == Cancelled.code
         wait = retry_backoff.LONGEST if stopped else retry_backoff.compute_pause(way.failures, self._chance)
         way.not_before = way.purge_not_before = self._parts.seconds() + wait
-        if not charge.is_gone and not stopped:
-            self._parts.log.event("push_failed", level="warning", agent=charge.id, code=error.code)
-        remote = _named(charge, way.remote) or RemoteFacts(way.remote)
+        if not watched.is_gone and not stopped:
+            self._parts.log.event("push_failed", level="warning", agent=watched.id, code=error.code)
+        remote = _named(watched, way.remote) or RemoteFacts(way.remote)
         return _document(remote, WAITING if error.retryable else ERROR, error.message, error.code)
 
     def _set_pause(self, way: ReplicationState, state: str, code: str, asked_for: float | None) -> None:
@@ -311,43 +315,43 @@ class Replication:
         tried = retry_backoff.compute_pause(way.failures or 1, self._chance)
         way.purge_not_before = self._parts.seconds() + (tried if wait == BY_A_PERSON else wait)
 
-    def _publish(self, charge: WatchedAgent, document: JsonObject) -> None:
-        self._parts.publish({"event": "push", "agent": charge.id, "name": charge.agent.name, "remote": document})
+    def _publish(self, watched: WatchedAgent, document: JsonObject) -> None:
+        self._parts.publish({"event": "push", "agent": watched.id, "name": watched.agent.name, "remote": document})
 
     # Verification -----------------------------------------------------------------------------------------------
 
-    def _verify_if_due(self, charge: WatchedAgent) -> bool:
+    def _verify_if_due(self, watched: WatchedAgent) -> bool:
         """Start a verification if it is due. Return whether one was started."""
-        for remote in _remotes(charge):
-            if charge.agent.watched and self._is_due(charge, remote):
-                self._way(charge, remote.name).is_verifying = True
-                self._parts.spawn(self._verify(charge, remote))
+        for remote in _remotes(watched):
+            if watched.agent.watched and self._is_due(watched, remote):
+                self._way(watched, remote.name).is_verifying = True
+                self._parts.spawn(self._verify(watched, remote))
                 return True
         return False
 
-    def _is_due(self, charge: WatchedAgent, remote: RemoteFacts) -> bool:
-        way = self._way(charge, remote.name)
+    def _is_due(self, watched: WatchedAgent, remote: RemoteFacts) -> bool:
+        way = self._way(watched, remote.name)
         if remote.sequence is None or remote.state == FENCED or remote.code == UNUSABLE:
             return False
         if way.is_verifying or way.pushes or way.verify_not_before > self._parts.seconds():
             return False
-        every = float(self._fleet.config.get("verify.every", charge.agent.settings).value)
+        every = float(self._fleet.config.get("verify.every", watched.agent.settings).value)
         now = self._parts.context.clock.now()
         return due_checks.is_remote_due(
-            remote.verified_at, every, now, share=due_checks.compute_share(charge.id, remote.id)
+            remote.verified_at, every, now, share=due_checks.compute_share(watched.id, remote.id)
         )
 
-    async def _verify(self, charge: WatchedAgent, remote: RemoteFacts) -> None:
-        way = self._way(charge, remote.name)
+    async def _verify(self, watched: WatchedAgent, remote: RemoteFacts) -> None:
+        way = self._way(watched, remote.name)
         way.is_verifying = True
         answer: JsonObject | None = None
         try:
-            with self._standings.at_work(charge, "verify_remote"):
+            with self._statuses.at_work(watched, "verify_remote"):
                 given = {"remote": remote.name}
-                answer = await asyncio.shield(self._parts.queue.put("verify_remote", charge.id, given, long=True))
+                answer = await asyncio.shield(self._parts.queue.put("verify_remote", watched.id, given, long=True))
         except Exception as error:
             code = self._parts.known(error).code
-            self._parts.log.event("verify_remote_failed", "warning", agent=charge.id, code=code)
+            self._parts.log.event("verify_remote_failed", "warning", agent=watched.id, code=code)
         finally:
             way.is_verifying = False
         way.verify_failures = 0 if answer is None or answer["ok"] else way.verify_failures + 1
@@ -355,31 +359,31 @@ class Replication:
             # A damaged copy is read back completely each time.
             wait = retry_backoff.compute_pause(way.verify_failures, self._chance, longest=BY_A_PERSON)
             way.verify_not_before = self._parts.seconds() + max(VERIFY_AGAIN, wait)
-        if answer is not None and not charge.is_gone:
-            self._parts.log.event("verified_remote", agent=charge.id, ok=answer["ok"], sequence=answer["sequence"])
-            self._standings.took(charge, answer)
+        if answer is not None and not watched.is_gone:
+            self._parts.log.event("verified_remote", agent=watched.id, ok=answer["ok"], sequence=answer["sequence"])
+            self._statuses.took(watched, answer)
 
 
-def _remotes(charge: WatchedAgent) -> Iterator[RemoteFacts]:
+def _remotes(watched: WatchedAgent) -> Iterator[RemoteFacts]:
     """Return the remotes of an agent that has something to push."""
-    facts = charge.facts
-    if facts is not None and facts.sequence is not None and not charge.is_gone:
+    facts = watched.facts
+    if facts is not None and facts.sequence is not None and not watched.is_gone:
         yield from facts.remotes
 
 
-def _named(charge: WatchedAgent, name: str) -> RemoteFacts | None:
-    return next((remote for remote in _remotes(charge) if remote.name == name), None)
+def _named(watched: WatchedAgent, name: str) -> RemoteFacts | None:
+    return next((remote for remote in _remotes(watched) if remote.name == name), None)
 
 
-def _is_wanted(charge: WatchedAgent, remote: RemoteFacts) -> bool:
+def _is_wanted(watched: WatchedAgent, remote: RemoteFacts) -> bool:
     """Return whether to push without a request. An agent that was never protected may live on another machine."""
-    return charge.agent.watched and remote.code != UNUSABLE and (remote.is_behind or remote.state in (FENCED, ERROR))
+    return watched.agent.watched and remote.code != UNUSABLE and (remote.is_behind or remote.state in (FENCED, ERROR))
 
 
-def _has_purges(charge: WatchedAgent, remote: RemoteFacts) -> bool:
+def _has_purges(watched: WatchedAgent, remote: RemoteFacts) -> bool:
     """Return whether the remote has to receive a purge or be asked about one. That is possible even if nothing is to be
     pushed, or this machine must not write."""
-    return charge.agent.watched and remote.code != UNUSABLE and remote.purges > 0
+    return watched.agent.watched and remote.code != UNUSABLE and remote.purges > 0
 
 
 def _seconds_until(moment: str | None, now: datetime) -> float:

@@ -28,16 +28,6 @@ def find_manager(context: Context, platform: str = sys.platform) -> ServiceManag
     return Systemd(context)
 
 
-def install_unit(context: Context, *, start: bool = True) -> list[str]:
-    """Start the service at every login, and now. Return what was done. Raises ServiceError.UNIT."""
-    return find_manager(context).install(start=start)
-
-
-def uninstall_unit(context: Context) -> list[str]:
-    """Remove the service. Return what was done. Raises ServiceError.UNIT."""
-    return find_manager(context).uninstall()
-
-
 def inspect_unit(context: Context) -> UnitState:
     """Return the state of the service. Never raises."""
     return find_manager(context).state()

@@ -97,8 +97,8 @@ class Engine(Protocol):
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore:
         """Return the tables of `tenancy.control_schema` for the calling thread, which keeps them open.
 
-        An engine that isolates tenants shows the rows of `tenant`, or of the tenant that the token with the id `token`
-        belongs to, and the rows that belong to no tenant.
+        An engine that isolates tenants shows the rows of `tenant`, or the row of the token with the id `token` and that
+        of its tenant, and in both cases the rows that belong to no tenant.
         """
 
     def tenant(self, tenant_id: str, now: datetime) -> TenantPlace:

@@ -37,7 +37,7 @@ TENANTS = "tenants"
 AGENTS = "agents"
 _CARE_LOCK = "care.lock"
 _FOLDERS = {"care": "", "removal": TENANTS}
-"""Folders of the locks that releases before the others already had; older processes still lock there."""
+"""Folders of locks that earlier releases had already, whose processes still lock there."""
 
 
 class FilesEngine:

@@ -104,7 +104,7 @@ class AimemFormat(Format):
 
     def write(self, state: State, target: BinaryIO, options: Options, around: ConversionContext) -> FormatWriteResult:
         is_signed = options.get("sign") is True
-        if is_signed and not _signs(around.identity):
+        if is_signed and (around.identity.sign is None or not around.identity.public):
             raise InterchangeError("there is no key to sign with", fix="lifeboat keys init")
         chosen = _producer_options(options, Cleaner.of(options))
         with bundle_export.produce_bundle(state, chosen, around) as produced:
@@ -224,10 +224,6 @@ def _producer_options(options: Options, cleaner: Cleaner | None) -> ProducerOpti
 
 
 # Signatures ---------------------------------------------------------------------------------------------------------
-
-
-def _signs(identity: WriterIdentity) -> bool:
-    return identity.sign is not None and bool(identity.public)
 
 
 def _public_key(identity: WriterIdentity) -> FormatNotice:

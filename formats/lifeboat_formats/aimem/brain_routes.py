@@ -285,6 +285,7 @@ class CheckedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any, /) -> int:
+        """Check for purges, then read at most `_PIECE` bytes."""
         self._check()
         view = memoryview(buffer).cast("B")[:_PIECE]
         return self._file.readinto(view)

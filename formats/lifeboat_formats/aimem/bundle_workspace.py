@@ -280,15 +280,11 @@ def _free(taken: set[str]) -> str:
 
 
 def _bundle_of(state: State, only: frozenset[str]) -> bytes:
-    options = ProducerOptions(only=only, producer=_producer(state))
+    options = ProducerOptions(only=only, producer=bundle_export.default_producer(ids.as_uuid(state.sequence.agent_id)))
     stream = io.BytesIO()
     with bundle_export.produce_bundle(state, options, ConversionContext(state.sequence.time)) as produced:
         produced.writer.write_json(stream)
     return stream.getvalue()
-
-
-def _producer(state: State) -> str:
-    return bundle_export.default_producer(ids.as_uuid(state.sequence.agent_id))
 
 
 def _again(path: str, text: str, listed: Sequence[str], counting: dict[str, EffectiveMemory]) -> str | None:

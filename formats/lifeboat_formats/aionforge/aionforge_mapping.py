@@ -135,6 +135,7 @@ def memory_namespace(node: AionforgeNode) -> str:
 
 
 def memory_status(node: AionforgeNode) -> str:
+    """Return the record status of a node."""
     if _found(node, "expired_at") or _found(node, "deprecated") is True or _found(node, "deprecated_at"):
         return "archived"
     if node.fields.get("superseded_by"):
@@ -143,6 +144,7 @@ def memory_status(node: AionforgeNode) -> str:
 
 
 def memory_source(node: AionforgeNode) -> JsonObject:
+    """Return the `source` of a record."""
     method = "agent_written" if not (rule := KINDS.get(node.kind)) or not rule.derived else "llm_extracted"
     found: JsonObject = {"runtime": RUNTIME, "origin": "memory_server", "origin_file": STORE}
     found["extraction_method"] = "user_authored" if node.fields.get("role") == "user" else method
@@ -174,6 +176,7 @@ def memory_entities(node: AionforgeNode) -> list[JsonObject]:
 
 
 def make_entity(name: Any, type: Any) -> JsonObject:
+    """Return an element of `entities`. Unknown types become `other`."""
     return {"name": str(name or ""), "type": type if isinstance(type, str) and type in ENTITY_TYPES else "other"}
 
 

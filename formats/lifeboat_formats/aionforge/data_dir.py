@@ -82,6 +82,7 @@ def place_path(path: str, *, is_folder: bool) -> Placement:
 
 
 def explain_exclusion(path: str, *, is_folder: bool) -> str | None:
+    """Return why a path is not captured, in words for the user, or None if it is captured."""
     if any(map(is_version_control, path.split("/"))):
         return VERSION_CONTROL
     name = path.rpartition("/")[2]

@@ -90,6 +90,7 @@ class _NodeWalk:
     words: dict[str, bool] = field(default_factory=dict)
 
     def take(self, node: AionforgeNode) -> None:
+        """Note what a node leads to."""
         names = (node.fields.get(name) for name in ("supersedes", "superseded_by", "parent"))
         self.named.extend(nodes.normal_id(id) for id in names if isinstance(id, str) and ids.is_uuid(id))
         session = node.fields.get("session_id")
@@ -100,6 +101,7 @@ class _NodeWalk:
                 self.words.setdefault(word.lower(), False)
 
     def more(self) -> Iterator[str]:
+        """Yield the ids that the notes lead to and that were not asked for yet."""
         yield from self.named
         self.named = []
         for session in [name for name, was_asked in self.sessions.items() if not was_asked]:

@@ -49,9 +49,11 @@ class AionforgeInstance:
 
     @property
     def lists_everything(self) -> bool:
+        """Return whether the instance has a census."""
         return CENSUS in self.connection.tools
 
     def has(self, tool: str) -> bool:
+        """Return whether the instance has a tool."""
         return tool in self.connection.tools
 
     def ask(self, tool: str, *, writes: bool = False, **arguments: Any) -> ToolAnswer:
@@ -122,11 +124,9 @@ class AionforgeInstance:
             found.update(dict.fromkeys(listed))
         # A full page may hide items. Their trees name some of them.
         for root in list(found) if full else ():
-            found.update(dict.fromkeys(text_form.ids_by_line(self._tree(root))))
+            tree = self.ask("work_tree", root_id=root, depth=_DEEPEST_TREE).text
+            found.update(dict.fromkeys(text_form.ids_by_line(tree)))
         return list(found), not full
-
-    def _tree(self, root: str) -> str:
-        return self.ask("work_tree", root_id=root, depth=_DEEPEST_TREE).text
 
     def audit(self, kind: str) -> list[JsonObject]:
         """Return the audit events of a kind, newest page first."""

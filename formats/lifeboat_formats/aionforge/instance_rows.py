@@ -40,6 +40,7 @@ def memory_rows(installation: Installation) -> MemoryRows:
 
 
 def check_allowed(installation: Installation) -> None:
+    """Raise DatabaseAbsent if the user has not permitted asking the instance."""
     if not installation.remote:
         raise DatabaseAbsent(
             f"its memories are behind a server that is asked only when you say so: they are not captured ({ALLOW})",

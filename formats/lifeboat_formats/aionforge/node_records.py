@@ -48,10 +48,12 @@ def record_of(node: AionforgeNode, links: RecordLinks | None = None) -> JsonObje
 
 
 def record_id_of(node: AionforgeNode) -> str:
+    """Return the id of the memory for a node."""
     return aionforge_mapping.record_id(node.id, node.fields.get("ingested_at"))
 
 
 def row_of_node(node: AionforgeNode) -> JsonObject:
+    """Return a node as a row of the memory store."""
     return {
         "id": node.id,
         "kind": node.kind,
@@ -96,6 +98,7 @@ def row_of_record(record: JsonObject, root_id: str) -> JsonObject:
 
 
 def new_row(record: JsonObject, root_id: str) -> JsonObject:
+    """Return the row of a new episode with the text of a record."""
     fields = {"role": aionforge_mapping.DEFAULT_ROLE, "captured_at": captured_at(record)}
     return {
         "id": root_id,

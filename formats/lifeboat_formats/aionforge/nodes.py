@@ -54,6 +54,7 @@ class AionforgeNode:
 
     @property
     def namespace(self) -> str:
+        """Return the namespace of the node, "" if it has none."""
         return str(self.fields.get("namespace") or "")
 
 

@@ -62,6 +62,7 @@ class OutgoingMemory:
 
     @property
     def is_work(self) -> bool:
+        """Return whether the memory is a work item."""
         return self.node is not None and self.node.kind == nodes.WORK_ITEM
 
 

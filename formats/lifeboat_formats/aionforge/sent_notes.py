@@ -46,6 +46,7 @@ class SentNotes:
         return f"{_BATCH}{self.agent or 'token'} "
 
     def get(self, record_id: str) -> InstanceCopy | None:
+        """Return the known copy of a memory, or None."""
         return self._known.get(record_id)
 
     def names(self) -> dict[str, str]:

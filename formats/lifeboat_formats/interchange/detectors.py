@@ -128,6 +128,7 @@ class WordList:
         return bool(self._by_first)
 
     def find(self, text: str) -> Iterator[DetectedSpan]:
+        """Yield every entry of the list in a text."""
         if not self._by_first:
             return
         hits = list(_WORD.finditer(text))

@@ -349,7 +349,7 @@ def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(
     engine = shared.engine
     assert isinstance(engine, SharedEngine)
     server.stop()
-    for pool in engine.pools._all().values():
+    for pool in engine.pools._pools.values():
         pool.timeout = 0.1  # a stopped server gives no connection later either
     try:
         found = {one.check: one.finding for one in examined(shared)}

@@ -232,7 +232,7 @@ def test_a_statement_over_a_vault_reads_that_vault_alone(vaults: Planner, name: 
 
 @pytest.mark.parametrize("name", TENANT_STATEMENTS)
 def test_a_statement_over_a_tenant_reads_that_tenant_alone(tenants: Planner, name: str) -> None:
-    column = "id" if name in ("statements.TENANT",) else "tenant"
+    column = "id" if name in ("tenant_statements.TENANT",) else "tenant"
     assert _unindexed(tenants.plan(number_placeholders(TENANT_STATEMENTS[name])), column) == []
 
 

@@ -1,7 +1,8 @@
-"""Canaries: an own secret in every place where an OpenClaw agent keeps one, so that a leak names the place it is from.
+"""Canaries: a different secret in every place where an OpenClaw agent keeps one, so that a leak shows where it came
+from.
 
-`canary_planting` writes a state folder of one generation with all of them. Values look random, are the same at every
-run, and are no real secret. Each begins and ends alike, which is what `canary_scan` looks for.
+`canary_planting` writes a state directory of one generation with all of them. Values look random, are the same in every
+run, and are no real secrets. All begin and end alike, which is what `canary_scan` searches for.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from support.adapters.openclaw_workspaces import NEW, OLD
 HEAD, TAIL = "Kx9wTq3v", "m4Zr8yUd"
 BOTH = (OLD, NEW)
 PIN = "739164"
-"""Too short to be looked for anywhere but in its own place."""
+"""Too short to be searched for anywhere but in its own place."""
 ONE_CHARACTER = "x"
 
 PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -74,7 +75,7 @@ PLACES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """A secret and the place it was planted in."""
+    """A secret and the place where it was planted."""
 
     place: str
     generations: tuple[str, ...]
@@ -82,7 +83,7 @@ class Canary:
 
 
 def _value(place: str, salt: str = "") -> str:
-    """Forty characters that belong to a place. One has characters that every encoding spells in its own way."""
+    """Return forty characters for a place. One value has characters that every encoding spells differently."""
     digest = hashlib.sha256(f"canary {place} {salt}".encode()).digest()
     middle = base64.b32encode(digest).decode().lower()[:24]
     if "odd characters" in place:
@@ -95,16 +96,16 @@ _BY_PLACE = {one.place: one.value for one in CANARIES}
 
 
 def canary(place: str) -> str:
-    """The value in one place."""
+    """Return the value for one place."""
     return _BY_PLACE[place]
 
 
 def rotated(place: str) -> str:
-    """What a place holds after its secret was changed."""
+    """Return the value for a place after its secret was changed."""
     return _value(place, "rotated")
 
 
 def of(generation: str) -> list[Canary]:
-    """The canaries of one generation, and those that take the place of one when it is rotated."""
+    """Return the canaries of one generation, and those that replace one when it is rotated."""
     planted = [one for one in CANARIES if generation in one.generations]
     return planted + [Canary(f"{one.place} (rotated)", one.generations, rotated(one.place)) for one in planted]

@@ -1,4 +1,5 @@
-"""Plant canaries: a state folder of OpenClaw, of one of two generations, with a secret in every place it keeps one."""
+"""Plant canaries: write a state directory of OpenClaw, of one of two generations, with a secret in every
+place for one."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ else:
 
 
 def plant(folder: Path, generation: str) -> StateFolder:
-    """A state folder of one generation with every canary of its own, and copies of known ones in the workspace."""
+    """Write a state directory of one generation with all its canaries, and copies of known ones in the workspace."""
     state = openclaw_workspaces.make_state_dir(folder, layout=generation)
     _plant_config(state, generation)
     _plant_files(state)
@@ -46,7 +47,7 @@ def _plant_config(state: StateFolder, generation: str) -> None:
 
 
 def config_text(state: StateFolder, generation: str) -> str:
-    """JSON5, with a comment; one secret spelled with an escape."""
+    """Return JSON5 with a comment and one secret that is spelled with an escape."""
     gateway = canary("config: gateway token")
     escaped = f"\\u{ord(gateway[0]):04x}{gateway[1:]}"
     document = json.dumps(_config(state, generation), indent=2, ensure_ascii=False)
@@ -137,7 +138,7 @@ def _plant_files(state: StateFolder) -> None:
 
 
 def _plant_workspace(workspace: Path) -> None:
-    """Secrets of its own, and known ones (from .env and openclaw.json) in text of every kind."""
+    """Write secrets of the workspace itself, and known ones (from .env and openclaw.json) in text of every kind."""
     bare, odd = canary(".env: bare"), canary("known secret with odd characters")
     _write(workspace / ".env", f"TIDE_API_KEY={canary('workspace .env')}\nODD_TOKEN={_double_quoted(odd)}\n")
     _append(workspace / "MEMORY.md", f"\n## Access\n\nThe tide service opens with {bare}, said Mira.\n")

@@ -1,8 +1,8 @@
-"""Find canaries in bytes, however they are spelled and whatever they are packed in.
+"""Find canaries in bytes, in any spelling and inside any container.
 
-A value is looked for by its beginning and its end, so that half of one is found too: as it is, as UTF-16, base64,
-hexadecimal, percent-encoded or escaped as in JSON. Archives, compressed streams and databases are opened, also
-inside each other; of databases every page is read, free ones and the log too.
+A value is searched by its beginning and its end, so that half of one is found too: plain, as UTF-16, base64,
+hexadecimal, percent-encoded or escaped as in JSON. Archives, compressed streams and databases are opened, also inside
+each other. Every page of a database is read, including free pages and the log.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ else:
 
 DEEPEST = 5
 LARGEST = 64 << 20
-"""Bytes that one stream may unfold to."""
+"""Bytes that one stream may decompress to."""
 _SQLITE = b"SQLite format 3\0"
 _PIN = re.compile(rb"(?<![0-9A-Za-z.])" + PIN.encode() + rb"(?![0-9A-Za-z])")
 _STREAMS = re.compile(rb"\x28\xb5\x2f\xfd|\x1f\x8b\x08|\x78[\x01\x5e\x9c\xda]|PK\x03\x04")
 
 
 class Leak(NamedTuple):
-    """A canary that was found: what was looked at, how it was spelled there, and the place the secret is from."""
+    """A canary that was found: what was searched, its spelling there, and the place of the secret."""
 
     where: str
     spelling: str
@@ -45,7 +45,7 @@ class Leak(NamedTuple):
 
 
 def spellings(text: str) -> dict[str, set[bytes]]:
-    """Every way in which programs write a text, by name."""
+    """Return every spelling of a text that programs use, by name."""
     data = text.encode()
     hexadecimal = data.hex()
     percent = "".join(f"%{byte:02x}" for byte in data)
@@ -62,7 +62,7 @@ def spellings(text: str) -> dict[str, set[bytes]]:
 
 
 def _base64(data: bytes) -> Iterator[bytes]:
-    """What is certain of the encoding whatever stands before and after, at the three alignments."""
+    """Return the characters of the encoding that do not depend on the bytes around, for the three alignments."""
     for before in range(3):
         encoded = base64.b64encode(b"\0" * before + data)
         certain = encoded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
@@ -76,7 +76,7 @@ _AROUND = 400
 
 @dataclass(frozen=True, slots=True)
 class Scanner:
-    """Looks for canaries; the ones it knows are named, others are found all the same."""
+    """Searches for canaries. Known ones are named; unknown ones are found, too."""
 
     canaries: tuple[Canary, ...]
 
@@ -85,7 +85,7 @@ class Scanner:
         return cls(tuple(canaries))
 
     def folders(self, *folders: Path) -> list[Leak]:
-        """Every file below these folders, and the names of the files."""
+        """Search every file below these folders, and the names of the files."""
         return [leak for folder in folders for leak in self._folder(folder)]
 
     def _folder(self, folder: Path) -> Iterator[Leak]:
@@ -99,11 +99,11 @@ class Scanner:
         return [*self.data(data, str(path)), *(self._rows(path) if data.startswith(_SQLITE) else ())]
 
     def text(self, text: str, where: str) -> list[Leak]:
-        """What a program said."""
+        """Search the output of a program."""
         return self.data(text.encode("utf-8", "surrogateescape"), where)
 
     def process(self, pid: int) -> list[Leak]:
-        """What everybody may see of a running program: its command line, and its owner its environment."""
+        """Search what others can see of a running program: its command line, and its environment for the same user."""
         found = []
         for name in ("cmdline", "environ"):
             with contextlib.suppress(OSError):
@@ -111,7 +111,7 @@ class Scanner:
         return found
 
     def data(self, data: bytes, where: str, depth: int = 0) -> list[Leak]:
-        """Bytes, and everything that is packed in them."""
+        """Search bytes, and everything that is packed in them."""
         found = list(self._plain(data, where))
         if depth < DEEPEST:
             for name, inner in unpacked(data):
@@ -133,7 +133,7 @@ class Scanner:
         return "some canary"
 
     def _rows(self, path: Path) -> Iterator[Leak]:
-        """Every value of a database, joined from its pages; the log belongs to it."""
+        """Search every value of a database, joined from its pages, with its log."""
         with tempfile.TemporaryDirectory() as folder:
             for suffix in ("", "-wal"):
                 beside = path.with_name(path.name + suffix)
@@ -154,7 +154,7 @@ class Scanner:
 
 
 def unpacked(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """Every stream that begins somewhere in these bytes, unfolded as far as it goes."""
+    """Yield every stream that begins in these bytes, decompressed as far as possible."""
     for hit in _STREAMS.finditer(data):
         name, unfold = _KINDS[hit[0][:2]]
         with contextlib.suppress(zlib.error, zstd.ZstdError, struct.error, EOFError):
@@ -176,7 +176,8 @@ def _unfold_zlib(data: bytes) -> bytes:
 
 
 def _unfold_member(data: bytes) -> bytes:
-    """A member of a zip by its own header, so that half an archive can be read too. Stored ones stand there as is."""
+    """Return a member of a zip by its own header, so that half an archive can be read, too. Stored members are already
+    readable."""
     method = struct.unpack_from("<H", data, 8)[0]
     name, extra = struct.unpack_from("<HH", data, 26)
     return zlib.decompressobj(-15).decompress(data[30 + name + extra :], LARGEST) if method == 8 else b""

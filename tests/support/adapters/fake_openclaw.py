@@ -140,7 +140,7 @@ elif argv[:1] == ["config"]:
 
 @dataclass(frozen=True)
 class FakeOpenClaw:
-    """The program lies in `folder`."""
+    """A fake program in `folder`."""
 
     folder: Path
 
@@ -162,5 +162,5 @@ class FakeOpenClaw:
         return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
     def commands(self) -> list[str]:
-        """What was called, without options."""
+        """Return the commands that were called, without options."""
         return [" ".join(word for word in call["argv"][:3] if not word.startswith("-")) for call in self.calls()]

@@ -1,4 +1,4 @@
-"""Small installations of runtimes for the tests that any adapter must pass."""
+"""Small sample installations for the tests that every adapter must pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITTEN = "2026-10-01T08:00:00.000Z"
 
 
 def make_notebook(folder: Path) -> SampleInstallation:
-    """The notebook of Ada, with two notes and two facts."""
+    """Write the notebook of Ada, with two notes and two facts."""
     home = folder / "notebook"
     workspace = home / "pages"
     (workspace / "cache").mkdir(parents=True)

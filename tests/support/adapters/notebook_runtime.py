@@ -68,7 +68,7 @@ class NotebookCredentials(CredentialSupport):
 
 
 class NotebookDatabases(DatabaseSupport):
-    """Memories in rows: a row is unchanged as long as `row_of` gives it back."""
+    """Memories in rows. A row is unchanged as long as `row_of` gives it back."""
 
     def files(self, installation: Installation) -> list[Path]:
         return [] if installation.state_dir is None else [installation.state_dir / FACTS]
@@ -130,7 +130,7 @@ class NotebookPlacement(PlacementSupport):
 
 
 class Notebook(Adapter):
-    """What every runtime has to answer itself, and the groups that this one has."""
+    """The abstract methods that every adapter has, and the groups of this one."""
 
     runtime = RUNTIME
     splitter_version = 1

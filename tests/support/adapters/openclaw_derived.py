@@ -1,4 +1,4 @@
-"""A state folder read as capture reads it, for the tests of derivations."""
+"""Read a state directory as capture reads it, for tests of derivations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AGENT_ID = "0198f7a0-0000-7000-8000-000000000001"
 
 
 class FileMap:
-    """`contract.Files` over a dict that a test may change."""
+    """`AgentFiles` from a dict that a test may change."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files
@@ -27,7 +27,7 @@ class FileMap:
 
 
 def files_of(installation: Installation) -> FileMap:
-    """Everything that is captured of an installation, rows included, secrets not cut."""
+    """Return everything that is captured of an installation, including rows, with secrets not cut."""
     files: dict[str, bytes] = {}
     for root in ADAPTER.roots(installation):
         for path in sorted(root.folder.rglob("*")):

@@ -1,4 +1,4 @@
-"""Credential stores of today's OpenClaw with invented content, in databases with the columns of the real ones."""
+"""Credential stores of later OpenClaw releases with invented content, in databases with the columns of real ones."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def login(provider: str, access: str, refresh: str) -> Json:
 
 
 def store(**profiles: Json) -> Json:
-    """A store of profiles; `__` in a name stands for the colon of its id."""
+    """Return a store of profiles. `__` in a name is the colon of its id."""
     return {"version": 1, "profiles": {name.replace("__", ":"): one for name, one in profiles.items()}}
 
 
 def put_shared(database: Path, document: object, state: object = None) -> None:
-    """Set what all agents share, in the control plane database."""
+    """Set the store that all agents share, in the control plane database."""
     values = {"authProfiles.store": document, "authProfiles.state": state, "auth.sharedStore": {"location": "state-db"}}
     with _open(database, _STATE) as connection, connection:
         for key, value in values.items():
@@ -70,7 +70,7 @@ def put_secret(database: Path, name: str, value: str, *, deleted: bool = False) 
 
 
 def put_own(database: Path, document: object, state: object = None) -> None:
-    """Set what one agent has alone, in its own database."""
+    """Set the store of one agent, in its own database."""
     with _open(database, _AGENT) as connection, connection:
         connection.execute("INSERT INTO auth_profile_store VALUES ('primary', ?, ?)", (_text(document), _TIME))
         if state is not None:

@@ -1,7 +1,7 @@
-"""Invented OpenClaw workspaces and state folders, as 2026.2 and 2026.9 lay them out.
+"""Invented OpenClaw workspaces and state directories, as 2026.2 and 2026.9 lay them out.
 
-`make_workspace` writes a workspace alone, `make_state_dir` a whole state folder with two agents around two of them.
-Contents are the same at every call, every secret is an obvious fake.
+`make_workspace` writes a single workspace, `make_state_dir` a whole state directory with two agents and their
+workspaces. Every call writes the same contents, and every secret is an obvious fake.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SEARCH_KEY = "pa-example-search-key-not-real-2026"
 ENV_KEY = "gsk-example-env-key-not-a-real-one"
 DEVICE_KEY = "-----BEGIN PRIVATE KEY----- example, not a key -----END PRIVATE KEY-----"
 SECRETS = (API_KEY, GATEWAY_TOKEN, TELEGRAM_TOKEN, SEARCH_KEY, ENV_KEY)
-"""What stands in openclaw.json and .env and must never be found in clear anywhere else."""
+"""The secrets of openclaw.json and .env, which must not be in plain text anywhere else."""
 
 SOUL = """# Soul
 
@@ -324,8 +324,11 @@ class StateFolder:
 
 
 def make_workspace(folder: Path, *, layout: str = NEW, large: bool = True) -> Path:
-    """A workspace with memories, identity, skills, artifacts of both tiers (`large`: a 300 KB one), a script, a link,
-    an empty folder, a private file and what must not be captured. Returns `folder`."""
+    """Write a workspace into `folder` and return it.
+
+    It has memories, identity, skills, artifacts of both tiers (`large`: one of 300 KB), a script, a link, an empty
+    folder, a private file, and files that must not be captured.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in (_FILES | (_OLD_FILES if layout == OLD else {})).items():
         _write(folder / path, text.encode())
@@ -346,7 +349,7 @@ def make_workspace(folder: Path, *, layout: str = NEW, large: bool = True) -> Pa
 
 
 def make_state_dir(folder: Path, *, layout: str = NEW, large: bool = False) -> StateFolder:
-    """A state folder (usually `<home>/.openclaw`) with agents `main` (in `workspace/`) and `rover`."""
+    """Write a state directory (usually `<home>/.openclaw`) with agents `main` (in `workspace/`) and `rover`."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     workspaces = {"main": folder / "workspace", "rover": folder / "workspace-rover"}
@@ -427,7 +430,7 @@ def _config_old(workspaces: dict[str, Path]) -> str:
 
 
 def cron_job(job_id: str, agent: str, name: str, expression: str, message: str) -> dict[str, object]:
-    """A cron job as both generations spell it."""
+    """Return a cron job as both generations spell it."""
     return {
         "id": job_id,
         "agentId": agent,
@@ -485,7 +488,8 @@ PRAGMA user_version = 23;
 
 
 def make_state_database(state: StateFolder) -> Path:
-    """The control plane database: three cron jobs, the heartbeat's scratch, a device key that must stay where it is."""
+    """Write the control plane database: three cron jobs, the heartbeat's scratch, and a device key that must not be
+    captured."""
     path = state.state_database
     path.parent.mkdir(parents=True, exist_ok=True)
     store = str(state.folder / "cron/jobs.json")
@@ -505,7 +509,7 @@ def make_state_database(state: StateFolder) -> Path:
 
 
 def make_agent_database(path: Path, agent: str) -> Path:
-    """An agent's database: an intent, an origin, two transcript events (the long one compressed), credentials."""
+    """Write an agent's database: an intent, an origin, two transcript events (the long one compressed), credentials."""
     path.parent.mkdir(parents=True, exist_ok=True)
     long_event = json.dumps({"type": "message", "text": f"{agent}: " + "tide " * 400})
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -1,4 +1,4 @@
-"""Files of an agent in memory, read by ZeroClaw's derivations."""
+"""Files of an agent in memory, for ZeroClaw's derivations."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def text_of(document: Any) -> str:
 
 
 def files(workspace: dict[str, str], config: str | None = CURRENT) -> FileMap:
-    """What is captured of a workspace and a configuration."""
+    """Return what is captured of a workspace and a configuration."""
     found = {zeroclaw_paths.RAW + name: text.encode() for name, text in workspace.items()}
     if config is not None:
         found[zeroclaw_paths.HOME + zeroclaw_paths.CONFIG] = config.encode()

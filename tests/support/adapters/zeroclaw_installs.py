@@ -1,7 +1,7 @@
 """Invented ZeroClaw installations of every generation, with databases that their own triggers index.
 
-`make_install` writes one and gives the way to look at it. Contents are the same at every call, every secret is an
-obvious fake.
+`make_install` writes one and returns an object to inspect it. Every call writes the same contents, and every secret is
+an obvious fake.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 GENERATIONS = ("0.1.0", "0.1.1", "0.1.5", "0.5.9", "0.8.0", "0.8.3")
-"""Releases since which the memory table has another shape: bare, with vectors and full text, with sessions, with
+"""Releases that changed the shape of the memory table: bare, with vectors and full text, with sessions, with
 namespaces, with agents, with kinds."""
 EARLY_GENERATIONS = GENERATIONS[:4]
 
@@ -83,18 +83,18 @@ _CONFIG_VERSION = {"0.1.0": None, "0.1.1": None, "0.1.5": None, "0.5.9": 2, "0.8
 
 
 def stable(*parts: object) -> str:
-    """The same UUID for the same parts."""
+    """Return the same UUID for the same parts."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, "/".join(map(str, parts))))
 
 
 def packed(*numbers: float) -> bytes:
-    """A vector as ZeroClaw stores it."""
+    """Return a vector as ZeroClaw stores it."""
     return struct.pack(f"<{len(numbers)}f", *numbers)
 
 
 @dataclass
 class Install:
-    """One installation: `home` holds config.toml. Its memory database stays in WAL mode, closed."""
+    """One installation. `home` holds config.toml. Its memory database stays in WAL mode, closed."""
 
     home: Path
     generation: str
@@ -127,8 +127,11 @@ class Install:
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        """A change that can be seen. Captures go by a clock of the test, which may stand after the time of the file:
-        then nothing counts as too young, and two changes within one tick of the kernel would look alike."""
+        """Make a change that a capture can see.
+
+        Captures use a clock of the test, which may be after the time of the file. Then no file counts as too young, and
+        two changes within one tick of the kernel would look alike.
+        """
         before = self.database.stat().st_mtime_ns
         with closing(self.connect()) as connection, connection:
             yield connection
@@ -137,13 +140,13 @@ class Install:
             os.utime(self.database, ns=(found.st_atime_ns, before + 1))
 
     def execute(self, statement: str, *parameters: Any) -> None:
-        """One committed change, the way the runtime makes it (its triggers run)."""
+        """Commit one change as the runtime does, so that its triggers run."""
         with self._changing() as connection:
             connection.execute("PRAGMA foreign_keys=ON")
             connection.execute(statement, parameters)
 
     def remember(self, key: str, content: str, alias: str = "default", **columns: Any) -> str:
-        """Add a memory; its id. Columns that this generation lacks are left out."""
+        """Add a memory and return its id. Columns that this generation lacks are left out."""
         with self._changing() as connection:
             known = [row[1] for row in connection.execute("PRAGMA table_info(memories)")]
             row = {"id": stable(alias, key), "key": key, "content": content, "category": "core", "created_at": CREATED}
@@ -161,7 +164,7 @@ class Install:
             return [dict(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY {order}")]
 
     def search(self, words: str) -> list[str]:
-        """Keys of memories that the runtime's own full text finds."""
+        """Return the keys of memories that the runtime's own full-text search finds."""
         with closing(self.connect()) as connection:
             found = connection.execute(
                 "SELECT m.key FROM memories m JOIN memories_fts f ON m.rowid = f.rowid WHERE memories_fts MATCH ?"
@@ -172,7 +175,7 @@ class Install:
 
 
 def make_database(path: Path, generation: str, agents: tuple[str, ...] = ("default",)) -> None:
-    """An empty memory database of a generation, in WAL mode."""
+    """Write an empty memory database of a generation, in WAL mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
@@ -184,7 +187,7 @@ def make_database(path: Path, generation: str, agents: tuple[str, ...] = ("defau
 
 
 def make_install(folder: Path, generation: str = "0.8.3", *, agents: tuple[str, ...] = ("default",)) -> Install:
-    """A small installation: configuration, persona files, and an empty memory database."""
+    """Write a small installation: configuration, persona files, and an empty memory database."""
     made = Install(folder, generation, agents)
     folder.mkdir(parents=True)
     version = _CONFIG_VERSION[generation]

@@ -1,4 +1,4 @@
-"""A ZeroClaw installation with a little of everything, for the suites that any adapter must pass."""
+"""A ZeroClaw installation with a little of everything, for the suites that every adapter must pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOKEN = "123456789:AAfake-telegram-token-of-nobody-000"
 
 
 def make_zeroclaw(folder: Path, generation: str) -> SampleInstallation:
-    """Memories of several kinds, a note of the day, and a token in the configuration."""
+    """Write memories of several kinds, a note of the day, and a token in the configuration."""
     install = make_install(folder / ".zeroclaw", generation)
     config = install.home / "config.toml"
     channel = "[channels_config.telegram]" if install.is_early else "[channels.telegram.default]"

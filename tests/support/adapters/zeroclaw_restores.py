@@ -1,4 +1,4 @@
-"""Restoring into an invented ZeroClaw installation, without the daemon: plan, write beside, put in place."""
+"""Restore into an invented ZeroClaw installation without the core: plan, write beside, move into place."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def located(install: Install, alias: str = "default") -> Installation:
 
 
 def fresh(folder: Path, layout: str = zeroclaw_paths.CURRENT) -> Installation:
-    """An installation that is not there yet."""
+    """Return an installation that does not exist yet."""
     home = folder / "home"
     workspace = home / ("agents/ada/workspace" if layout == zeroclaw_paths.CURRENT else "workspace")
     return Installation(zeroclaw_paths.RUNTIME, workspace, "ada", "Ada", state_dir=home, layout=layout)
 
 
 def memory(content: str, **fields: Any) -> Any:
-    """A record of another runtime."""
+    """Return a record of another runtime."""
     return sample_states.make_record(content, created_at=OLDER, **fields)
 
 
 def row_record(content: str, key: str, *, id: str | None = None, updated_at: str = OLDER, **columns: Any) -> Any:
-    """A record that came from a row of ZeroClaw."""
+    """Return a record that came from a row of ZeroClaw."""
     row = {"id": id or installs.stable("row", key), "key": key, "content": content, "category": "core"}
     row |= {"created_at": OLDER, "updated_at": updated_at, **columns}
     section = ADAPTER.databases.memory_of(Installation(zeroclaw_paths.RUNTIME, Path("/"), "default", "Ada"), row)
@@ -55,12 +55,12 @@ def order(state: MemoryState, **fields: Any) -> WriteOrder:
 
 
 def planned(installation: Installation, state: MemoryState, **fields: Any) -> DatabaseWrite:
-    """What becomes of the memories."""
+    """Return the planned write of the memories."""
     return plan_database_writes(installation, order(state, **fields))[0]
 
 
 def put(write: DatabaseWrite) -> Path:
-    """Make the database and put it in its place, as a restore does."""
+    """Build the database and move it into place, as a restore does."""
     staged = write.path.parent / "staged.db"
     staged.parent.mkdir(parents=True, exist_ok=True)
     write.write(staged)
@@ -76,12 +76,12 @@ def restored(installation: Installation, state: MemoryState, **fields: Any) -> D
 
 
 def as_install(installation: Installation, generation: str) -> Install:
-    """Eyes for what a restore made."""
+    """Return an object that inspects a restored installation."""
     return Install(installation.state_dir or installation.workspace, generation, (installation.native_id,))
 
 
 def copied(install: Install) -> Install:
-    """The same installation beside it."""
+    """Copy an installation beside itself."""
     shutil.copytree(install.home, install.home.with_name(f"{install.home.name}-copy"))
     return Install(install.home.with_name(f"{install.home.name}-copy"), install.generation, install.agents)
 

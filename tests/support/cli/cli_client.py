@@ -1,4 +1,4 @@
-"""The command line as scripts use it, without starting a process for each command."""
+"""The command line as scripts use it, without a process for each command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lifeboat_alf.common.json_types import JsonObject
 
 
 def run(*arguments: str | Path, expect: int = 0) -> JsonObject:
-    """Run `lifeboat ARGUMENTS --json`; its document. Fails when it ends with another status than `expect`."""
+    """Run `lifeboat ARGUMENTS --json` and return its document. Fails for another exit status than `expect`."""
     from lifeboat_cli import program
 
     out, notes = io.StringIO(), io.StringIO()
@@ -24,7 +24,7 @@ def run(*arguments: str | Path, expect: int = 0) -> JsonObject:
 
 
 def run_accepting(*arguments: str | Path, expect: int = 0) -> JsonObject:
-    """Run a restore or an import of a state that nobody signed, with the code that its dry run tells."""
+    """Run a restore or an import of an unsigned state, with the code from its dry run."""
     words = (*arguments, "--accept-unsigned")
     code = run(*(word for word in words if word != "--yes"), "--dry-run")["seen"]
     return run(*words, *(() if code is None else ("--seen", code)), expect=expect)

@@ -1,4 +1,4 @@
-"""A command server for tests: the real one, with commands beside its own that are slow, large, rude, or die."""
+"""A command server for tests: the real one, with additional commands that are slow, large, print rubbish, or die."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from lifeboat_cli.command_server import command_child, forking_server, preloadin
 from lifeboat_cli.terminal.output import CommandOutput
 
 _LONGEST = 600.0
-"""Seconds after which a command that no test releases ends, so that none is left behind."""
+"""Seconds after which a command ends that no test releases, so that none is left behind."""
 COMMAND = (sys.executable, "-P", str(Path(__file__).resolve()))
 
 
 def _command(function):
-    """Beside the program's own, but only where this file is the program: tests that import it share their process."""
+    """Add a command, but only if this file is the program: tests that import it share their process."""
     if __name__ != "__main__":
         return function
     json = click.option("--json", "as_json", is_flag=True)
@@ -100,7 +100,7 @@ def leave(as_json: bool, words: tuple[str, ...]) -> None:
 
 
 def _pause_at(step: str, folder: Path) -> None:
-    """A command that reaches a step says so in a file, and waits for another one."""
+    """When a command reaches a step, announce it in a file and wait for another one."""
 
     def hook(reached: CrashPoint) -> None:
         if reached == step and not (folder / "begun").exists():

@@ -1,4 +1,4 @@
-"""Commands as scenarios give them: in a process of their own, or with what `sync` and `status` must agree on."""
+"""Commands for scenarios: in a process of their own, or with the agreement of `sync` and `status` checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.patience import patience
 
 
 def command(*arguments: str | Path) -> tuple[int, JsonObject]:
-    """Run `lifeboat ARGUMENTS --json` in a process of its own, which must not hang."""
+    """Run `lifeboat ARGUMENTS --json` in a process of its own with a time limit."""
     ended = preloaded.run([*arguments, "--json"], capture_output=True, timeout=patience())
     return ended.returncode, json.loads(ended.stdout or b"{}")
 
@@ -23,7 +23,7 @@ def synced(expect: int = 0) -> JsonObject:
 
 
 def standing() -> JsonObject:
-    """The agent in `status`, after checking that `--check` says the same."""
+    """Return the agent in `status`, after checking that `--check` agrees."""
     document = run("status")
     needs = document["state"] not in ("ok", "waiting", "paused") or bool(document["problems"])
     run("status", "--check", expect=1 if needs else 0)

@@ -25,11 +25,11 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import tell_nobody
 from lifeboat_core.remotes import (
     acknowledged_states,
+    agent_adoption,
     displaced_histories,
     manage_remotes,
     pulling,
     remote_kinds,
-    replace_remote_history,
 )
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
@@ -352,7 +352,7 @@ class Life(RuleBasedStateMachine):
     def _replace(self, machine: Machine, name: str) -> None:
         gives_way = set(self._listed(name).values())
         config = machine.remote(name)
-        kept = replace_remote_history.replace_history(
+        kept = agent_adoption.replace_history(
             machine.context, machine.known_agent, config, accept_unsigned=False, tell=tell_nobody
         )
         assert kept is not None

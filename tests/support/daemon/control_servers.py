@@ -1,4 +1,4 @@
-"""A control server in a thread of its own, and clients that say anything at all."""
+"""A control server in a thread of its own, and clients that can send anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Serve = Callable[..., "Served"]
 
 
 class Reports:
-    """What a server said of itself."""
+    """Collects what a server reports."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, dict[str, object]]] = []
@@ -46,7 +46,7 @@ class Reports:
 
 
 class WatchedSelector(selectors.DefaultSelector):
-    """Knows how long the loop meant to sleep: None is until something comes."""
+    """Records how long the loop intended to sleep. None means until input arrives."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class WatchedSelector(selectors.DefaultSelector):
 
 
 class Served:
-    """A server at work. `handlers` are `echo`, `wait` (until `release`), and what a test adds."""
+    """A running server. `handlers` are `echo`, `wait` (until `release`), and those that a test adds."""
 
     def __init__(
         self,
@@ -100,11 +100,11 @@ class Served:
         return parameters
 
     def let_go(self) -> None:
-        """Let everything that waits be answered."""
+        """Let all waiting requests be answered."""
         self.loop.call_soon_threadsafe(self._open.set)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something in the server's loop."""
+        """Run a function in the server's loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result(patience())
 
     def publish(self, *events: JsonObject) -> None:
@@ -120,7 +120,7 @@ class Served:
         )
 
     def raw(self) -> Raw:
-        """A connection on which nothing was said."""
+        """Return a connection on which nothing was sent."""
         return Raw.connect(self.context)
 
     def greeted(self) -> Raw:
@@ -149,7 +149,7 @@ class Served:
 
 
 class Raw:
-    """A socket with lines, for saying what no client of ours says."""
+    """A socket with lines, for messages that our clients never send."""
 
     def __init__(self, connection: socket.socket, token: str | None = None) -> None:
         self.socket = connection
@@ -185,12 +185,12 @@ class Raw:
         self.socket.sendall(json.dumps(message).encode() + b"\n")
 
     def end(self) -> None:
-        """Send no more."""
+        """Send nothing from now on."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
 
     def line(self) -> bytes | None:
-        """The next line, None at the end."""
+        """Return the next line, or None at the end."""
         while b"\n" not in self._rest:
             try:
                 data = self.socket.recv(65536)
@@ -211,7 +211,7 @@ class Raw:
         return found
 
     def rest(self) -> list[JsonObject]:
-        """Everything until the end."""
+        """Return everything until the end."""
         found = []
         while (line := self.line()) is not None:
             found.append(json.loads(line))
@@ -234,7 +234,7 @@ def context(short: Path) -> Context:
 
 @pytest.fixture(params=[False, True], ids=["unix", "loopback"])
 def serve(request: pytest.FixtureRequest, context: Context) -> Iterator[Serve]:
-    """Begins a server with these handlers; it ends with the test."""
+    """Start servers with given handlers. They end with the test."""
     with contextlib.ExitStack() as stack:
 
         def begin(handlers: JsonObject | None = None, **limits: Any) -> Served:
@@ -249,7 +249,8 @@ def open_home(folder: Path, **environment: str) -> Context:
 
 
 def as_nobody(program: str, *arguments: str) -> str:
-    """What a program prints that runs as a user without rights. Its imports come before it gives up its own."""
+    """Return the output of a program that runs as a user without permissions. It imports its modules before it drops
+    its own permissions."""
     import subprocess
     import sys
 

@@ -1,4 +1,4 @@
-"""A `systemctl` for tests: a program that remembers what it was asked, and what is enabled and runs."""
+"""A `systemctl` for tests: a program that records its calls, and what is enabled and running."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ exit 0
 
 
 class FakeSystemctl:
-    """Put `path` first into PATH."""
+    """A fake `systemctl`. Put `path` first into PATH."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -43,7 +43,7 @@ class FakeSystemctl:
         return f"{self.folder}:/usr/bin:/bin"
 
     def asked(self) -> list[str]:
-        """What it was asked to change, in order."""
+        """Return the changes that were requested, in order."""
         try:
             lines = (self.folder / "asked").read_text().splitlines()
         except FileNotFoundError:
@@ -51,14 +51,14 @@ class FakeSystemctl:
         return [words for line in lines if not (words := line.removeprefix("--user --no-pager ")).startswith("show")]
 
     def has(self, what: str) -> bool:
-        """Whether the service is `enabled` or `active`."""
+        """Return whether the service is `enabled` or `active`."""
         return (self.folder / what).exists()
 
     def starts(self, *command: str) -> None:
-        """What `start` starts, in the background."""
+        """Set what `start` starts, in the background."""
         words = " ".join(f"'{word}'" for word in command)
         (self.folder / "hook").write_text(f"{words} </dev/null >/dev/null 2>&1 &\n")
 
     def be(self, what: str) -> None:
-        """`absent`: nobody answers; `slow`: nobody answers in time; `refuses-<verb>`."""
+        """Set the behaviour. `absent`: no answer; `slow`: no answer in time; `refuses-<verb>`."""
         (self.folder / what).touch()

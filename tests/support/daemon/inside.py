@@ -1,5 +1,5 @@
-"""The whole service within a test: real timers, queue, pool and socket, on a clock that runs only when nothing else
-does; in place of worker processes and of file events there is a world that the test decides."""
+"""The whole service within a test: real timers, queue, pool and socket, on a clock that advances only when nothing else
+happens. A world under the control of the test replaces worker processes and file events."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ BASE = datetime(2026, 11, 20, 9, tzinfo=UTC)
 
 
 class StandsStill(AssertionError):
-    """Nothing will ever happen again."""
+    """No event can ever happen again."""
 
 
 class _Selector(selectors.DefaultSelector):
-    """Waits for nobody: where it would, the time passes."""
+    """Never waits: it advances the time instead."""
 
     loop: VirtualLoop
 
@@ -51,12 +51,13 @@ class _Selector(selectors.DefaultSelector):
             return ready
         if timeout is None:
             raise StandsStill
-        self.loop.passed += max(timeout, 1e-6)  # less would be lost in the sum, and never pass
+        # A smaller amount would vanish in the sum, and the time would never pass.
+        self.loop.passed += max(timeout, 1e-6)
         return []
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop whose time passes at once."""
+    """An event loop whose time passes immediately."""
 
     def __init__(self) -> None:
         self.passed = 0.0
@@ -70,7 +71,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 @dataclass
 class VirtualClock:
-    """The loop's time, and what nobody told the loop: `slept` and `jumped`, in seconds."""
+    """The loop's time, plus what the loop does not know: `slept` and `jumped`, in seconds."""
 
     loop: VirtualLoop
     slept: float = 0.0
@@ -90,7 +91,7 @@ class VirtualClock:
 
 
 class QuickFiles(SystemFiles):
-    """Nothing here has to outlive a power cut."""
+    """File operations without fsync: nothing here has to survive a power failure."""
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
         super().write_new(path, data, mode=mode, sync=False)
@@ -100,7 +101,7 @@ class QuickFiles(SystemFiles):
 
 
 class Notebook:
-    """The log: what was said, and errors that nobody foresaw."""
+    """The log: events, and unexpected errors."""
 
     def __init__(self) -> None:
         self.kinds: list[tuple[str, JsonObject]] = []
@@ -118,11 +119,11 @@ class Notebook:
 
 @dataclass
 class Remote:
-    """A second copy. `has` is what it has of each agent; `answers` are what the next pushes come to (`ok` after them,
-    HANG for one that never answers), else the fields of the outcome; `takes` is how long each takes; `pushes` are all
-    that came, as (seconds, agent, asked). `known` is what agents know of the last try. `purges`: agents of which
-    something was purged that it has not applied; it is told at the next push (None), and then waits for a day. `holds`
-    is what reading it back finds."""
+    """A remote. `has` is what it has of each agent. `answers` are the outcomes of the next pushes (`ok` after them,
+    HANG for one that never answers), or the fields of an outcome. `takes` is the duration of each. `pushes` are all
+    pushes received, as (seconds, agent, asked). `known` is what agents know of the last try. `purges` are agents with a
+    purge that it has not applied: it is reported at the next push (None), and then waits for a day. `holds` is the
+    result of reading it back."""
 
     name: str
     optional: bool = False
@@ -147,7 +148,7 @@ class Remote:
 @dataclass
 class Place:
     """One workspace and its copy, by version. `outcomes` are those of the next captures, `ok` after them; `takes` is
-    how long each takes; `held` is the version before a removal that looks like an accident."""
+    the duration of each; `held` is the version before a removal that looks like an accident."""
 
     version: int = 0
     kept: int | None = None
@@ -159,8 +160,8 @@ class Place:
 
 
 class World:
-    """What workers find. `doing` is what is being done; `notices` is what people were told; `key` is how the user's key
-    stands; while it is `immortal`, no worker can be killed."""
+    """What workers find. `doing` are running jobs; `notices` are the sent notices; `key` is the state of the user's
+    key. While it is `immortal`, no worker can be killed."""
 
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
@@ -184,7 +185,7 @@ class World:
         return times.to_text(self.clock.now())
 
     async def do(self, job: WorkerJob) -> JobResult | JobFailure:
-        """What a worker does with a job. Raises WorkerFailed for one that dies of it."""
+        """Perform a job as a worker would. Raises WorkerFailed if the worker dies of it."""
         if any(_are_in_each_others_way(each, job) for each in self.doing):
             self.violations.append(f"{job.operation} of an agent at which somebody works")
         self.doing.append(job)
@@ -239,7 +240,7 @@ class World:
         return fixed.get(job.operation, {})
 
     async def _transfer(self, job: WorkerJob, place: Place) -> JsonObject:
-        """What a remote answers. A push takes what there is when it begins."""
+        """Return the answer of a remote. A push takes what exists when it begins."""
         assert job.agent is not None
         remote = next(each for each in self.remotes if each.name == job.parameters["remote"])
         if job.operation == "verify_remote":
@@ -303,7 +304,8 @@ class World:
 
 
 def _are_in_each_others_way(one: WorkerJob, other: WorkerJob) -> bool:
-    """Whether two works must not be done at once: those of one agent, and transfers of one agent to one remote."""
+    """Return whether two jobs must not run at the same time: those of one agent, and transfers of one agent to one
+    remote."""
     if one.agent is None or one.agent != other.agent:
         return False
     transfers = [each for each in (one, other) if each.operation in TRANSFERS]
@@ -311,7 +313,7 @@ def _are_in_each_others_way(one: WorkerJob, other: WorkerJob) -> bool:
 
 
 class WorldsWorker:
-    """A worker process that is none."""
+    """A simulated worker process."""
 
     def __init__(self, world: World, pid: int) -> None:
         self._world = world
@@ -348,7 +350,7 @@ class WorldsWorker:
                 self._end()
 
     def cancel(self) -> None:
-        return  # it has no safe point near
+        return  # No safe point is near.
 
     def dismiss(self) -> None:
         self.dismissed = True
@@ -361,7 +363,7 @@ class WorldsWorker:
     def kill(self, why: BaseException | None = None) -> None:
         self.dismissed = True
         if self._world.immortal:
-            return  # it hangs in a file system
+            return  # It hangs in a file system.
         self._killed = self._killed or why or WorkerFailed("the worker was ended by SIGKILL")
         if self._work is not None:
             self._work.cancel()
@@ -379,7 +381,7 @@ class WorldsWorker:
 
 
 class WorldsWorkers(WorkerPool):
-    """The real pool with workers that are none."""
+    """The real pool with simulated workers."""
 
     world: World
 
@@ -395,7 +397,7 @@ class WorldsWorkers(WorkerPool):
 
 
 class WorldsWatcher:
-    """Tells what the world wants told."""
+    """Reports what the world wants reported."""
 
     def __init__(self, world: World, tell: Callable[[WatchSignal], None]) -> None:
         self._world = world
@@ -425,7 +427,7 @@ class WorldsWatcher:
 
 
 class Inside:
-    """A service, and what a test does with it. `run` lets something happen, `passes` lets time pass."""
+    """A service under the control of a test. `run` lets something happen, `passes` lets time pass."""
 
     def __init__(self, *, start: bool = True) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="lifeboat-inside-")
@@ -448,7 +450,7 @@ class Inside:
         self.log.mistakes.append(found.get("exception") or AssertionError(found["message"]))
 
     def start(self, seconds: float = 5.0) -> None:
-        """Begin to serve, and let it come up."""
+        """Start serving, and wait until it is up."""
         self.run(self._begin())
         self.passes(seconds)
 
@@ -473,17 +475,17 @@ class Inside:
 
         self.service.parts.publish = published
 
-    # What happens -------------------------------------------------------------------------------------------------
+    # Events -------------------------------------------------------------------------------------------------------
 
     def run(self, what: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
         return self.loop.run_until_complete(what)
 
     def passes(self, seconds: float) -> None:
-        """Time passes, and everything that is due in it happens."""
+        """Let time pass, with everything that becomes due."""
         self.run(asyncio.sleep(seconds))
 
     def add(self, name: str = "Ada", *, tell: bool = True, **given: Any) -> Agent:
-        """An agent is added; the daemon sees its file when `tell`."""
+        """Add an agent. With `tell`, the daemon sees its file."""
         agent_id = ids.make_id(self.context.now())
         made = Agent(agent_id, name, "openclaw", Path("/nowhere") / name, added_at=self.context.now(), **given)
         return self.save(made, tell=tell)
@@ -504,7 +506,7 @@ class Inside:
         self.passes(0)
 
     def change(self, agent: Agent, kind: str = CHANGED) -> None:
-        """A file of a workspace changes, and is seen to."""
+        """Change a file of a workspace, and process the event."""
         self.world.places[agent.id].version += 1
         self.signal(agent.id, kind)
 
@@ -514,7 +516,7 @@ class Inside:
             self.passes(0)
 
     def ask(self, method: str, **parameters: Any) -> asyncio.Task[JsonObject]:
-        """Somebody asks; the answer may take."""
+        """Send a request; the answer may take a while."""
         handler = self.service.answers.handlers()[method]
         return self.loop.create_task(cast(Coroutine[Any, Any, JsonObject], handler(parameters)))
 
@@ -522,12 +524,12 @@ class Inside:
         return self.run(self.ask(method, **parameters))
 
     def state(self, agent: Agent) -> str:
-        charge = self.service.fleet.get(agent.id)
-        assert charge is not None and charge.status is not None
-        return charge.status.state
+        watched = self.service.fleet.get(agent.id)
+        assert watched is not None and watched.status is not None
+        return watched.status.state
 
     def add_remote(self, name: str, **given: Any) -> Remote:
-        """A remote is added, and the daemon sees its file."""
+        """Add a remote, and let the daemon see its file."""
         made = Remote(name, **given)
         self.world.remotes.append(made)
         folder = self.context.home.remotes_folder
@@ -540,13 +542,13 @@ class Inside:
         return self.world.places[agent.id]
 
     def stop(self, why: str = STOPPED) -> str:
-        """Stop it; why it says that it ended."""
+        """Stop it and return why it says that it ended."""
         assert self.ended is not None
         self.service.stop(why)
         return self.run(self.ended)
 
     def close(self) -> None:
-        """End everything, and look whether anything is left that nobody ended."""
+        """End everything, and check that nothing is left running."""
         if self.ended is not None and not self.ended.done():
             self.stop()
         self.passes(0.1)
@@ -559,7 +561,7 @@ class Inside:
         assert not self.log.mistakes, self.log.mistakes
 
     def give_up(self) -> list[asyncio.Task[Any]]:
-        """Cancel all that is left, as the end of a loop does; what that was."""
+        """Cancel all that is left, as the end of a loop does, and return what that was."""
         left = [task for task in asyncio.all_tasks(self.loop) if not task.done()]
         for task in left:
             task.cancel()
@@ -569,5 +571,5 @@ class Inside:
 
     @property
     def timers(self) -> set[str]:
-        """The names of the timers that are set."""
+        """Return the names of the timers that are set."""
         return set(self.service.parts.timers._timers)

@@ -18,7 +18,8 @@ from support.preloaded import script
 
 
 class Office:
-    """`workers` have the environment of the moment in which the office was opened. `told` is all progress."""
+    """A pool with a loop. `workers` have the environment at the time when the office was opened. `told` is all
+    progress."""
 
     def __init__(self, command: Sequence[str], linger: float) -> None:
         self.loop = asyncio.new_event_loop()
@@ -29,21 +30,21 @@ class Office:
         self.workers.on_event = lambda kind, fields: self.events.append((kind, fields))
 
     def run(self, work: Coroutine[Any, Any, Any], seconds: float = SHORTEST) -> Any:
-        """Run until it is done; not for ever."""
+        """Run until it is done, with a time limit."""
         return self.loop.run_until_complete(asyncio.wait_for(work, patience(seconds)))
 
     async def work(self, operation: str, agent: str | None = None, *, long: bool = False, **parameters: Any) -> Any:
         return await self.workers.run(operation, agent, parameters, long=long, tell=self.told.append)
 
     def do(self, operation: str, agent: str | None = None, **parameters: Any) -> JsonObject:
-        """Have an operation done, here and now."""
+        """Run an operation now."""
         found: JsonObject = self.run(self.work(operation, agent, **parameters))
         return found
 
 
 @contextmanager
 def office(*options: str, command: Sequence[str] | None = None, linger: float = 30.0) -> Iterator[Office]:
-    """An office with the workers of `work_program.py`, closed at the end."""
+    """Open an office with the workers of `work_program.py`, and close it at the end."""
     made = Office(command or work_program.command(*options), linger)
     with preloaded.forking_of({work_program.command(): script(work_program.HERE)}):
         try:

@@ -1,4 +1,4 @@
-"""A real daemon in a process of its own, for tests: started, asked, killed at a named step, stopped."""
+"""A real daemon in a process of its own, for tests: started, queried, killed at a named step, stopped."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from support.waiting import until
 
 
 class Daemon:
-    """The daemon of a context's home. `daemon_dies` and `worker_dies` name a step, and its how-manieth time, at which
-    that process ends as by kill -9; `lists_modules` is a file for the names of what the daemon has loaded;
-    `keyring_store` is the one that workers ask; `tick` (seconds) is the pause between looks at what no event tells of,
-    be it the key, be it what is not watched; `before` is a command that runs the daemon."""
+    """The daemon of a context's home. `daemon_dies` and `worker_dies` name a step, and the count at which that process
+    ends as by kill -9. `lists_modules` is a file for the names of the modules that the daemon loads. `keyring_store` is
+    the keyring of workers. `tick` is the pause in seconds between checks of what causes no event, including the key and
+    unwatched folders. `before` is a command that runs the daemon."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Daemon:
         return self.process.pid
 
     def answers(self) -> bool:
-        """Whether it can be talked to."""
+        """Return whether it answers."""
         assert self.process is None or self.process.poll() is None, "the daemon has ended"
         with contextlib.suppress(ServiceError), self.client():
             return True
@@ -100,24 +100,24 @@ class Daemon:
             return client.call(method, **parameters)
 
     def agent(self) -> JsonObject:
-        """How the first agent stands."""
+        """Return the status of the first agent."""
         found: JsonObject = self.ask("status")["agents"][0]
         return found
 
     def is_settled(self) -> bool:
-        """Whether the agents are in its care, nothing runs, nothing waits, and every agent is watched."""
+        """Return whether all agents are loaded and watched, and no job runs or waits."""
         found = self.ask("daemon")
         watches = [one["watches"] for one in found["agents"]]
         return bool(watches) and not found["jobs"] and all(watches)
 
     def stop(self) -> int:
-        """Stop it as a service manager does; its exit status."""
+        """Stop it as a service manager does, and return its exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(patience())
 
     def kill(self) -> None:
-        """End it and its workers as a power cut would."""
+        """Kill it and its workers as a power failure would."""
         if self.process is not None:
             children = _children(self.process.pid)
             self.process.kill()
@@ -127,14 +127,14 @@ class Daemon:
                     os.kill(child, signal.SIGKILL)
 
     def wait(self) -> int:
-        """Wait until it ends by itself; its exit status."""
+        """Wait until it ends by itself, and return its exit status."""
         assert self.process is not None
         return self.process.wait(patience())
 
 
 @contextlib.contextmanager
 def serving(context: Context, *options: str) -> Iterator[Daemon]:
-    """A daemon that is ended afterwards, whatever happened."""
+    """Run a daemon, which is always ended afterwards."""
     daemon = Daemon(context)
     try:
         yield daemon.start(*options)
@@ -144,7 +144,7 @@ def serving(context: Context, *options: str) -> Iterator[Daemon]:
 
 @contextlib.contextmanager
 def settled(context: Context, **how: Any) -> Iterator[Daemon]:
-    """A daemon (see `Daemon` for `how`) whose first look has ended; it is ended afterwards, whatever happened."""
+    """Run a daemon (see `Daemon` for `how`) whose first check has ended. It is always ended afterwards."""
     daemon = Daemon(context, **how)
     try:
         daemon.start()
@@ -179,8 +179,8 @@ def be_daemon(
     tick: float | None = None,
     forks_workers: bool = False,
 ) -> None:
-    """Be a daemon that may end at a step, write down what it has loaded when work was done, have clocks that go wrong,
-    or look around more often. Called in a process of its own."""
+    """Run a daemon that may end at a step, list its modules after a job, have wrong clocks, or discover more often.
+    Called in a process of its own."""
     from lifeboat_daemon.service.daemon_process import main
     from lifeboat_daemon.work import worker_pool
 
@@ -232,7 +232,7 @@ def _list_modules(listing: str) -> None:
 def be_worker(
     dies: tuple[str, int] | None, skew: str | None = None, *, keyring: tuple[str, str, float] | None = None
 ) -> None:
-    """Be a worker that ends at a step, has clocks that go wrong, or another keyring. Called in a process of its own."""
+    """Run a worker that ends at a step, has wrong clocks, or another keyring. Called in a process of its own."""
     from lifeboat_daemon.work.worker_loop import main
 
     if dies is not None:
@@ -245,8 +245,8 @@ def be_worker(
 
 
 class Keyring:
-    """An OS keyring that behaves as a file says each time that it is asked (see `keyring_fakes`), and is waited for so
-    many `seconds`."""
+    """An OS keyring that behaves as a file says on each access (see `keyring_fakes`), with a time limit of
+    `seconds`."""
 
     def __init__(self, items: Path, behaviour: Path, seconds: float) -> None:
         self.items = items
@@ -258,20 +258,20 @@ class Keyring:
         return str(self.items), str(self.behaviour), self.seconds
 
     def becomes(self, behaviour: str) -> None:
-        """From the next question on."""
+        """Set the behaviour from the next access on."""
         aside = self.behaviour.with_name(f"{self.behaviour.name}.tmp")
         aside.write_text(behaviour)
         aside.replace(self.behaviour)
 
     def apply(self) -> None:
-        """Let this process have this keyring."""
+        """Install this keyring in this process."""
         from lifeboat_keys.stores import keyring_store
 
         keyring_store.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
         keyring_store.child_processes = SimpleNamespace(run_child=self._run)  # type: ignore[assignment]
 
     def _run(self, command: Sequence[str], **options: Any) -> Any:
-        """Wait `seconds` for a keyring that is slow, and long enough for any other one."""
+        """Wait `seconds` for a slow keyring, and long enough for any other one."""
         from lifeboat_keys import child_processes
 
         seconds = self.seconds if self.behaviour.read_text() == "slow" else patience()
@@ -279,14 +279,14 @@ class Keyring:
 
 
 class Skew:
-    """Clocks that go wrong in every process that has this file: `jumped` seconds of the wall clock, `slept` seconds in
-    which the machine slept."""
+    """Wrong clocks in every process that has this file: `jumped` seconds of the wall clock, `slept` seconds in which
+    the machine slept."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def set(self, *, jumped: float = 0.0, slept: float = 0.0) -> None:
-        """From now on, against the real clocks."""
+        """Set the difference to the real clocks from now on."""
         aside = self.path.with_name(f"{self.path.name}.tmp")
         aside.write_text(f"{jumped} {slept}")
         aside.replace(self.path)
@@ -305,6 +305,6 @@ class Skew:
         return time.clock_gettime(time.CLOCK_BOOTTIME) + self._read()[1]
 
     def apply(self) -> None:
-        """Let this process have these clocks."""
+        """Install these clocks in this process."""
         SystemClock.now = lambda _: self.now()  # type: ignore[method-assign]
         SystemClock.since_boot = lambda _: self.since_boot()  # type: ignore[method-assign]

@@ -34,25 +34,25 @@ FENCE = "fence"
 
 
 class Watching:
-    """A watcher with what it told. Beside every agent that is followed, somebody listens for the file `fence` in the
-    same folder alone: once that is heard, whatever was to be heard of what went before has been."""
+    """A watcher with its signals. For every followed agent, a listener waits for the file `fence` in the same folder.
+    Once that event has arrived, so have all earlier ones."""
 
     def __init__(self) -> None:
         self.told: list[WatchSignal] = []
         self.watcher = AgentWatcher(asyncio.get_running_loop(), self.told.append, poll_every=0.0)
 
     def of(self, agent: str = ADA) -> list[str]:
-        """What was told of an agent, in order."""
+        """Return the signals about an agent, in order."""
         return [signal.kind for signal in self.told if signal.agent == agent]
 
     async def follow(self, folder: Path, **options: Any) -> None:
-        """Follow ADA in a folder, until it is watched and that was told; what was told is forgotten then."""
+        """Follow ADA in a folder until it is watched and that was reported, and forget the signals."""
         self.begin(folder, **options)
         await until_async(lambda: self.coverage().reason != "being set up" and bool(self.of()) and bool(self.of(FENCE)))
         self.told.clear()
 
     def begin(self, folder: Path, **options: Any) -> None:
-        """The same, without waiting."""
+        """Follow without waiting."""
         ignored = (*options.pop("ignored", ()), FENCE)
         self.watcher.follow(ADA, WatchPlan((PlannedFolder(str(folder), ignored=ignored, **options),)))
         self.fence(folder)
@@ -65,7 +65,7 @@ class Watching:
         return self.watcher.coverage(agent)
 
     async def heard(self, folder: Path) -> list[str]:
-        """What was told of ADA since the last time, of all that was done in a folder until now."""
+        """Return the signals about ADA since the last call, of everything done in a folder until now."""
         before = self.of(FENCE).count(CHANGED)
         (folder / FENCE).write_text(str(time.monotonic_ns()))
         await until_async(lambda: self.of(FENCE).count(CHANGED) > before)
@@ -74,13 +74,13 @@ class Watching:
         return found
 
     async def told_of(self, *kinds: str) -> None:
-        """Wait until one of some kinds was told of ADA; forget what was told."""
+        """Wait for a signal of some kinds about ADA, and forget the signals."""
         await until_async(lambda: any(kind in kinds for kind in self.of()))
         self.told.clear()
 
 
 def watching(story: Callable[[Watching], Awaitable[None]], *, rest: float = 0.02) -> None:
-    """Run a test with a watcher that rests for some seconds between deliveries, and look that no thread of it is
+    """Run a test with a watcher that rests for some seconds between deliveries, and check that no thread of it is
     left."""
     before = set(threading.enumerate())
 
@@ -122,12 +122,12 @@ class Process:
         self.process.stdin.flush()
 
     def wait(self, condition: Callable[[list[Any]], bool]) -> None:
-        """Until what was said fulfils a condition."""
+        """Wait until the output fulfils a condition."""
         with self._arrived:
             assert self._arrived.wait_for(lambda: condition(self.lines), patience()), self.lines
 
     def ask(self, line: str = "coverage") -> JsonObject:
-        """The answer to a line."""
+        """Return the answer to a line."""
         with self._arrived:
             before = sum(1 for line in self.lines if isinstance(line, dict))
         self.say(line)
@@ -138,7 +138,7 @@ class Process:
 
 @contextmanager
 def in_process(folder: Path, *before: str, environment: dict[str, str] | None = None) -> Iterator[Process]:
-    """The program, run by the command `before`; ends with it, and with nothing on its standard error."""
+    """Run the program with the command `before`. It must end with it, and write nothing to standard error."""
     process = subprocess.Popen(
         [*before, sys.executable, __file__, str(folder)],
         stdin=subprocess.PIPE,
@@ -194,7 +194,7 @@ def _main(folder: str) -> None:
 
 
 def _rss() -> int:
-    """Bytes."""
+    """Return the memory in bytes."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

@@ -23,12 +23,12 @@ HERE = Path(__file__).resolve()
 
 
 def command(*options: str) -> tuple[str, ...]:
-    """What starts this worker."""
+    """Return the command that starts this worker."""
     return (sys.executable, "-P", str(HERE), *options)
 
 
 def killed_at(step: CrashPoint, nth: int = 1) -> tuple[str, ...]:
-    """What starts a worker that is killed when it reaches a step for the nth time."""
+    """Return the command for a worker that is killed when it reaches a step for the nth time."""
     return command("--kill", f"{step}:{nth}")
 
 

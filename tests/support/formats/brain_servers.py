@@ -43,13 +43,13 @@ class BrainServer:
         return agent_id
 
     def send(self, bundle: JsonObject | bytes, *, media_type: str = BUNDLE, headers: Any = None, **query: Any) -> Any:
-        """The answer to an import."""
+        """Return the answer to an import."""
         body = bundle if isinstance(bundle, bytes) else document(bundle)
         sent = {"Content-Type": media_type, **(headers or {})}
         return self.client.post("/v1/brain/import", content=body, headers=sent, params=query)
 
     def taken(self, bundle: JsonObject | bytes, **options: Any) -> JsonObject:
-        """The summary of an import that has to succeed."""
+        """Return the summary of a successful import."""
         answer = self.send(bundle, **options)
         assert answer.status_code == 200, answer.text
         found: JsonObject = answer.json()
@@ -60,7 +60,7 @@ class BrainServer:
         return self.client.get("/v1/brain/export", params=query)
 
     def exported(self, **query: Any) -> JsonObject:
-        """A bundle that has to be given."""
+        """Return the bundle of a successful export."""
         answer = self.fetch(**query)
         assert answer.status_code == 200, answer.text
         found: JsonObject = answer.json()
@@ -75,7 +75,7 @@ class BrainServer:
         return self.served.server.endpoint.space(self.served.tenants["home"])
 
     def records(self, agent_id: str) -> list[JsonObject]:
-        """All records of the newest state."""
+        """Return all records of the newest state."""
         with self.space().vault(agent_id) as vault:
             return [json.loads(record.line) for record in vault.state().records()]
 
@@ -122,7 +122,7 @@ def redaction_of(space: TenantSpace, device: DeviceKey, agent_id: str, content: 
 
 
 def without_moment(bundle: JsonObject) -> JsonObject:
-    """What two exports of the same state have in common."""
+    """Return what two exports of the same state have in common."""
     return {name: value for name, value in bundle.items() if name not in ("exported_at", "checksum")}
 
 

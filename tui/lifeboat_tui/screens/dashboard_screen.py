@@ -311,7 +311,7 @@ def describe_outcome(words: tuple[str, ...], document: JsonObject) -> str:
     if words[0] == "verify":
         wrong = document.get("mismatches") or []
         return (
-            f"{len(wrong)} differences were found"
+            f"{count_text(len(wrong), 'difference was', 'differences were')} found"
             if wrong
             else f"every byte of sequence {document.get('sequence')} holds"
         )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
-from lifeboat_core.remotes.endpoint import endpoint_copy as verifying
+from lifeboat_core.network.http_session import LARGEST_BODY
 from lifeboat_core.remotes.endpoint import endpoint_shapes as shapes
-from lifeboat_core.remotes.endpoint import endpoint_uploads as uploads
-from lifeboat_core.remotes.endpoint.endpoint_calls import FILE, SLOWEST, EndpointCalls
+from lifeboat_core.remotes.endpoint.endpoint_calls import FILE, SLOWEST, EndpointCalls, quote_segment
 from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteTooLarge, StaleBase, UnknownAtRemote
+from lifeboat_vault.remote import read_back
 from lifeboat_vault.remote.remote_contract import (
     FileKey,
     RemoteAgent,
@@ -24,6 +27,112 @@ from lifeboat_vault.remote.remote_contract import (
     RemoteSequence,
     RemoteVerification,
 )
+
+AT_ONCE = 64
+"""How many files, and how many memories, one request asks for."""
+BYTES_AT_ONCE = 8 * 1024 * 1024
+"""The bytes of these files at most, unless one file alone has more: the answer is held in memory on both sides."""
+
+
+def fetch_object(calls: EndpointCalls, path: str, sha256: str) -> bytes:
+    """Return the bytes of a large artifact. Raises UnknownAtRemote, RemoteDamaged (they are other bytes)."""
+    data = calls.ask("GET", f"{path}/objects/{quote(sha256, safe='')}", headers={"Accept": FILE}).body
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise RemoteDamaged("a large file there is not what its digest says")
+    return data
+
+
+def read_bodies(
+    calls: EndpointCalls, path: str, number: int, entries: Sequence[str], records: Sequence[str], *, size: int = 0
+) -> tuple[list[bytes | None], list[bytes | None]]:
+    """Return the bytes of entries (by path) and of records (by id) of a state there, None for what it lacks.
+
+    `size` is how many bytes the entries should have together.
+    """
+    asked = {"sequence": number, "entries": list(entries), "records": list(records)}
+    answer = calls.send("POST", f"{path}/read", asked, most=LARGEST_BODY + 2 * size)
+    files, lines = (shapes.read_items(answer, name, _bytes) for name in ("entries", "records"))
+    if len(files) != len(entries) or len(lines) != len(records):
+        raise RemoteDamaged("it answers for other items than it was asked for")
+    return files, lines
+
+
+def verify_endpoint_copy(
+    calls: EndpointCalls, path: str, state: State, *, bodies: int, chance: random.Random
+) -> RemoteVerification:
+    """Compare the head there, and bytes of up to `bodies` of its items read back from there, with a state here."""
+    head = shapes.parse_remote_agent(calls.get(path)).head
+    result = read_back.compare_head(state.sequence, None if head is None else _listed(calls, path, head.number))
+    if head is None or head.number != state.sequence.number:
+        return result
+    for part in read_back.split_sample(read_back.choose_sample(state, bodies, chance), AT_ONCE, BYTES_AT_ONCE):
+        size = sum(entry.size for entry in part.entries)
+        found, lines = read_bodies(calls, path, head.number, *part.names(), size=size)
+        result = read_back.compare_bodies(part, [*found, *lines], result)
+    return result
+
+
+def _listed(calls: EndpointCalls, path: str, number: int) -> RemoteSequence | None:
+    """Return a state there with its signature."""
+    answer = calls.get(f"{path}/sequences", since=number - 1, limit=1)
+    return next(
+        (each for each in shapes.read_items(answer, "sequences", shapes.parse_sequence) if each.number == number), None
+    )
+
+
+def _bytes(found: object) -> bytes | None:
+    try:
+        return None if found is None else base64.b64decode(str(found), validate=True)
+    except (binascii.Error, ValueError):
+        raise RemoteDamaged("its answer has bytes that are none") from None
+
+
+PART = 4 * 1024 * 1024
+"""Bytes of a part; the last part has the rest."""
+LEAST = 256 * 1024
+"""The smallest part size that is accepted from an endpoint: smaller ones would mean requests without end."""
+
+
+class BundleUploadPart(NamedTuple):
+    sha256: str
+    start: int
+    size: int
+
+
+def push_in_parts(
+    calls: EndpointCalls, agent_id: str, bundle: RemoteBundle, headers: dict[str, str], *, part: int = PART
+) -> Any:
+    """Send a bundle in parts, and return the endpoint's answer to the last step.
+
+    Raises RemoteError. The last step is made once: the head says whether it arrived.
+    """
+    parts = list(_parts(bundle, part))
+    base = f"/agents/{quote_segment(agent_id)}/uploads"
+    asked = {
+        "kind": bundle.kind,
+        "base_sequence": bundle.base,
+        "parts": [{"sha256": each.sha256, "size": each.size} for each in parts],
+    }
+    begun = calls.send("POST", base, asked, headers=headers)
+    upload = quote_segment(shapes.read_field(begun, "upload_id", str))
+    known = {each.sha256: each for each in parts}
+    for each in (known[sha256] for sha256 in shapes.select_asked(known, begun, "missing")):
+        bundle.file.seek(each.start)
+        data = bundle.file.read(each.size)
+        calls.ask("PUT", f"{base}/{upload}/parts/{each.sha256}", headers={"Content-Type": FILE}, content=data)
+    patience = bundle.size / SLOWEST
+    reply = calls.ask("POST", f"{base}/{upload}/commit", again=False, patience=patience)
+    return shapes.parse_document(reply.body)
+
+
+def _parts(bundle: RemoteBundle, size: int) -> Iterator[BundleUploadPart]:
+    """Return the parts of a bundle in order; the file is left at its beginning."""
+    start = 0
+    while data := bundle.file.read(size):
+        yield BundleUploadPart(hashlib.sha256(data).hexdigest(), start, len(data))
+        start += len(data)
+    bundle.file.seek(0)
+
 
 MACHINE = "X-Lifeboat-Machine"
 SALT = "X-Lifeboat-Salt"
@@ -75,8 +184,8 @@ class EndpointRemote:
         headers = {MACHINE: quote(machine)} if machine else {}
         if bundle.size > self._limit("direct_bytes", DIRECT):
             self._refuse_too_large(bundle.size)
-            part = max(uploads.LEAST, min(uploads.PART, self._limit("part_bytes", uploads.PART)))
-            return shapes.parse_pushed(uploads.push_in_parts(self._calls, agent_id, bundle, headers, part=part))
+            part = max(LEAST, min(PART, self._limit("part_bytes", PART)))
+            return shapes.parse_pushed(push_in_parts(self._calls, agent_id, bundle, headers, part=part))
         method, path = ("PUT", "snapshot") if bundle.kind == "snapshot" else ("POST", "deltas")
         base = {} if bundle.base is None else {"base_sequence": bundle.base}
         reply = self._calls.ask(
@@ -183,10 +292,10 @@ class EndpointRemote:
             yield RemoteBundle("delta", number, base, file, reply.size)
 
     def object(self, agent_id: str, sha256: str) -> bytes:
-        return verifying.fetch_object(self._calls, _of(agent_id), sha256)
+        return fetch_object(self._calls, _of(agent_id), sha256)
 
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
-        return verifying.verify_endpoint_copy(self._calls, _of(agent_id), state, bodies=bodies, chance=chance)
+        return verify_endpoint_copy(self._calls, _of(agent_id), state, bodies=bodies, chance=chance)
 
     # Its token --------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from functools import partial
 from lifeboat_alf.purging.purge_items import PurgeItem
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import tell_nobody
 from lifeboat_core.remotes import pulling
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import check_identity, open_remote
@@ -36,7 +37,7 @@ def list_remote_only_items(context: Context, agent: Agent, config: RemoteConfig,
             return
         with make_scratch_folder(context, "search") as scratch:
             staged = scratch / "vault"
-            pulling.fetch_history(context, remote, agent.id, staged, accept_unsigned=False, tell=_nobody)
+            pulling.fetch_history(context, remote, agent.id, staged, accept_unsigned=False, tell=tell_nobody)
             with Vault.open(staged, files=context.files, clock=context.clock) as there:
                 for found in there.history():
                     if found.held and _is_in(missing, found):
@@ -58,7 +59,3 @@ def _is_in(numbers: list[int], found: HistoryItem) -> bool:
     """Return whether any of the states has the object."""
     at = bisect_left(numbers, found.first)
     return at < len(numbers) and (found.last is None or numbers[at] < found.last)
-
-
-def _nobody(text: str, done: int, total: int | None) -> None:
-    """Report progress to no one."""

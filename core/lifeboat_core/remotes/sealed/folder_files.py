@@ -46,7 +46,7 @@ _OWN = frozenset((HEAD, NEXT, LOCK))
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _LARGEST_DOCUMENT = 16 << 20
-"""Bytes. Heads stay far below (see `row_index`)."""
+"""Bytes. Heads stay far below (see `log_contents`)."""
 _ABANDONED = 86400.0
 """Seconds after which a half-written file is abandoned."""
 _README_TEXT = """This folder is a second copy of AI agents, kept by Agent Lifeboat.

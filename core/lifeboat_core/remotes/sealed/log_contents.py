@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
 from typing import BinaryIO
 
 import msgspec
@@ -14,16 +15,73 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redaction import redactions
 from lifeboat_alf.redaction.redactions import NONE, Redaction, Redactions
-from lifeboat_core.remotes.sealed import log_file_names, row_index
+from lifeboat_core.remotes.sealed import log_file_names
 from lifeboat_core.remotes.sealed.bundle_store import BundleStore
 from lifeboat_core.remotes.sealed.log_files import SealedFiles
-from lifeboat_core.remotes.sealed.log_head import FileReference, LogHead, LogRedactions, LogRow, build_signature
+from lifeboat_core.remotes.sealed.log_head import (
+    FileReference,
+    LogHead,
+    LogRedactions,
+    LogRow,
+    RowSegment,
+    build_signature,
+)
 from lifeboat_core.remotes.sealed.log_heads import LoadedHead, LogHeads
 from lifeboat_core.remotes.sealed.log_key import LogCipher, LogKeys, PlainLogKey, find_log_key
 from lifeboat_core.remotes.sealed.log_owner import LogOwner
 from lifeboat_keys.errors import NotForYourKey
 from lifeboat_keys.signed.redaction_signatures import adopt_signatures
 from lifeboat_vault.errors import PurgesDamaged, RemoteBusy, RemoteDamaged, UnknownAtRemote
+
+SEGMENT = 128
+"""Rows."""
+Keep = Callable[[str, BinaryIO], FileReference]
+Fetch = Callable[[FileReference], bytes]
+
+
+def load_rows(head: LogHead, fetch: Fetch) -> list[LogRow]:
+    """Return all rows, oldest first. Raises RemoteDamaged."""
+    moved = [row for segment in head.segments for row in _read(segment, fetch)]
+    return [*moved, *head.rows]
+
+
+def replace_rows(head: LogHead, rows: Sequence[LogRow], fetch: Fetch, keep: Keep) -> LogHead:
+    """Return the head with these rows instead. Unchanged segments at the beginning stay; others are written."""
+    segments, count = [], 0
+    for segment in head.segments:
+        if len(rows) <= count + segment.rows or list(rows[count : count + segment.rows]) != _read(segment, fetch):
+            break
+        segments.append(segment)
+        count += segment.rows
+    rest = list(rows[count:])
+    while len(rest) >= 2 * SEGMENT:
+        segments.append(_write(rest[:SEGMENT], head.generation, keep))
+        rest = rest[SEGMENT:]
+    size = sum(row.stored.size for row in rows)
+    return msgspec.structs.replace(head, segments=tuple(segments), rows=tuple(rest), bytes=size)
+
+
+def append_row(head: LogHead, row: LogRow, keep: Keep) -> LogHead:
+    """Return the head with one more row."""
+    rest, segments = [*head.rows, row], list(head.segments)
+    if len(rest) >= 2 * SEGMENT:
+        segments.append(_write(rest[:SEGMENT], head.generation, keep))
+        rest = rest[SEGMENT:]
+    size = head.bytes + row.stored.size
+    return msgspec.structs.replace(head, segments=tuple(segments), rows=tuple(rest), bytes=size)
+
+
+def _write(rows: Sequence[LogRow], generation: int, keep: Keep) -> RowSegment:
+    name = log_file_names.make_file_name(f"rows-{rows[0].number:012d}", generation, "json")
+    return RowSegment(keep(name, BytesIO(json_codec.encode_json(rows))), rows[0].number, rows[-1].number, len(rows))
+
+
+def _read(segment: RowSegment, fetch: Fetch) -> list[LogRow]:
+    try:
+        return msgspec.json.decode(fetch(segment.stored), type=list[LogRow])
+    except msgspec.DecodeError as error:
+        raise RemoteDamaged(f"{segment.stored.file} cannot be read: {error}") from None
+
 
 _PURGES = "purges"
 _WHO_MENDS = "the next sync of a machine that knows every purge of the agent writes it again"
@@ -66,17 +124,17 @@ class LogContents:
 
     def rows(self, head: LogHead) -> list[LogRow]:
         """Return all rows, oldest first."""
-        return row_index.load_rows(head, lambda stored: self._small(head, stored))
+        return load_rows(head, lambda stored: self._small(head, stored))
 
     def with_rows(self, head: LogHead, rows: list[LogRow], signers: dict[str, JsonObject]) -> LogHead:
         """Return the head with these rows instead, and with the signers that they name."""
-        made = row_index.replace_rows(head, rows, lambda stored: self._small(head, stored), self._keeping(head))
+        made = replace_rows(head, rows, lambda stored: self._small(head, stored), self._keeping(head))
         used = {row.signer for row in rows}
         return msgspec.structs.replace(made, signers={name: rest for name, rest in signers.items() if name in used})
 
     def with_row(self, head: LogHead, row: LogRow) -> LogHead:
         """Return the head with one more row."""
-        return row_index.append_row(head, row, self._keeping(head))
+        return append_row(head, row, self._keeping(head))
 
     def large(self, head: LogHead) -> set[str]:
         """Return the large artifacts that its states name."""
@@ -210,7 +268,7 @@ class LogContents:
             raise RemoteDamaged(f"{stored.file} is not the file that was written")
         return data
 
-    def _keeping(self, head: LogHead) -> row_index.Keep:
+    def _keeping(self, head: LogHead) -> Keep:
         return lambda name, source: self._keep(head, name, source.read())
 
     def _keep(self, head: LogHead, name: str, data: bytes) -> FileReference:

@@ -5,22 +5,25 @@ See `log_head` for what stands there in clear, `log_key` for what does not, `log
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from lifeboat_alf.common import times
+from lifeboat_alf.common import json_codec, times
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.redaction.redactions import Redaction
+from lifeboat_alf.errors import LifeboatError, RedactionInvalid, SignatureError
+from lifeboat_alf.redaction import redactions
+from lifeboat_alf.redaction.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.crash_points import CrashPoint, reach_crash_point
 from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_alf.states.agent_state import Sequence as Signed
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.remotes.contract import BundleSource
-from lifeboat_core.remotes.sealed import bundle_store, log_compaction, log_file_names, log_names
+from lifeboat_core.remotes.sealed import bundle_store, log_compaction, log_file_names
 from lifeboat_core.remotes.sealed.bundle_store import BundleStore, CheckedBundle, make_bundle_name
 from lifeboat_core.remotes.sealed.incoming_bundles import IncomingBundleFilter
 from lifeboat_core.remotes.sealed.log_contents import LogContents
@@ -28,18 +31,17 @@ from lifeboat_core.remotes.sealed.log_erasure import LogEraser
 from lifeboat_core.remotes.sealed.log_files import HeadMoved, SealedFiles
 from lifeboat_core.remotes.sealed.log_head import FileReference, LogHead, build_remote_head, make_row, put_signature
 from lifeboat_core.remotes.sealed.log_heads import TRIES, LoadedHead, LogHeads
-from lifeboat_core.remotes.sealed.log_key import LogKeys, PlainLogKey
+from lifeboat_core.remotes.sealed.log_key import LogCipher, LogKeys, PlainLogKey
 from lifeboat_core.remotes.sealed.log_large_files import LogLargeFiles
-from lifeboat_core.remotes.sealed.log_names import LogNames
 from lifeboat_core.remotes.sealed.log_owner import LogOwner
-from lifeboat_core.remotes.sealed.log_purges import LogPurges
 from lifeboat_core.remotes.sealed.log_reader import LogReader
 from lifeboat_core.remotes.sealed.log_receipts import LogReceipts
 from lifeboat_core.remotes.sealed.log_redactor import Here, LogRedactor
 from lifeboat_core.remotes.sealed.log_rewriter import LogRewriter
 from lifeboat_core.remotes.sealed.log_verification import verify_log
 from lifeboat_keys.errors import SignedByAnother
-from lifeboat_keys.pairs.strict_base64 import device_id, from_base64
+from lifeboat_keys.pairs.strict_base64 import device_id, from_base64, to_base64
+from lifeboat_keys.signed import redaction_signatures as signed
 from lifeboat_vault.errors import (
     AgentErased,
     EpochBehind,
@@ -59,6 +61,98 @@ from lifeboat_vault.remote.remote_contract import (
     RemoteSequence,
     RemoteVerification,
 )
+
+
+class LogPurges:
+    """The purges of the logs of one remote. Only this user keeps them, so a purge waits there for the user's key at
+    most."""
+
+    def __init__(
+        self,
+        heads: LogHeads,
+        inside: LogContents,
+        owner: LogOwner,
+        redacting: LogRedactor,
+        erasing: LogEraser,
+        receipts: LogReceipts,
+    ) -> None:
+        self._heads = heads
+        self._inside = inside
+        self._owner = owner
+        self._redacting = redacting
+        self._erasing = erasing
+        self._receipts = receipts
+        self._listed: dict[str, frozenset[str]] = {}
+
+    def held(self, agent_id: str) -> list[JsonObject]:
+        """Finish what was interrupted, if possible, and return the redactions. Raises UnknownAtRemote, and what the
+        keys raise if this machine has not seen the log's key."""
+        try:
+            head = self._heads.load(agent_id).head
+        except AgentErased as error:
+            with contextlib.suppress(LifeboatError):
+                self._erasing.finish(agent_id)
+            return [] if error.redaction is None else [error.redaction]
+        if head.purges is not None and head.purges.pending:
+            with contextlib.suppress(LifeboatError):  # the caller that wants a receipt is told why
+                head = self._redacting.settle(agent_id).head
+        every = self._inside.redactions(head)
+        self._listed[agent_id] = frozenset(each.id for each in every)
+        return [each.to_json() for each in every]
+
+    def redact(self, agent_id: str, document: JsonObject) -> RemoteRedaction:
+        """Raises UnknownAtRemote, AgentErased, RemoteRefused, RemoteBusy (the redaction is held, and waits for the
+        user's key)."""
+        redaction = self._checked(agent_id, document)
+        if redaction.scope == WHOLE_AGENT:
+            removed = self._erasing.erase(agent_id, redaction)
+            return RemoteRedaction(redaction.id, None, self._receipts.of_erased(redaction, removed))
+        self._redacting.hold(agent_id, redaction, self._listed.get(agent_id, frozenset()))
+        return RemoteRedaction(redaction.id, None, self._receipts.of(self._redacting.settle(agent_id), redaction))
+
+    def mend(self, agent_id: str, candidates: Iterable[Sequence[Redaction]]) -> None:
+        """Write the list of purges again if it is damaged and one of these lists matches."""
+        self._heads.change(agent_id, lambda head: self._inside.with_mended_purges(head, candidates))
+
+    def _checked(self, agent_id: str, document: JsonObject) -> Redaction:
+        try:
+            redaction = redactions.from_json(document)
+            signed.verify_redaction(redaction, self._owner.trusted)
+        except (RedactionInvalid, SignatureError) as error:
+            raise RemoteRefused(f"{error.title}: {error.message}") from error
+        if redaction.agent_id.lower() != agent_id.lower():
+            raise RemoteRefused(f"it is of the agent {redaction.agent_id}")
+        return redaction
+
+
+_KIND = "names"
+
+
+class LogNames(msgspec.Struct, frozen=True):
+    """`machine` is the user's name for the machine `machine_of` (the id of a device)."""
+
+    name: str = ""
+    runtime: str = ""
+    machine: str = ""
+    machine_of: str = ""
+
+
+def seal_names(names: LogNames, key: LogCipher, *, plain: bool) -> str | JsonObject:
+    document: JsonObject = msgspec.to_builtins(names)
+    return document if plain else to_base64(key.seal(_KIND, json_codec.encode_json(document)))
+
+
+def open_names(head: LogHead, key: LogCipher | None) -> LogNames:
+    """Return the names, empty ones while the key is away. Raises RemoteDamaged."""
+    try:
+        if isinstance(head.names, dict):
+            return msgspec.convert(head.names, LogNames)
+        if key is None:
+            return LogNames()
+        return msgspec.json.decode(key.open(_KIND, from_base64(head.names)), type=LogNames)
+    except ValueError as error:  # errors of msgspec are ValueErrors
+        raise RemoteDamaged(f"the names in the head of the log cannot be read: {error}") from None
+
 
 FIRST_EPOCH = 1
 
@@ -133,14 +227,14 @@ class SealedLog:
     def _first_head(self, agent_id: str, name: str, runtime: str) -> LogHead:
         remote, now = self._files.identity(), times.to_text(self._clock.now())
         key = self._log_keys.make(remote, agent_id) if self._sealed else None
-        sealed = log_names.seal_names(LogNames(name, runtime), key or PlainLogKey(), plain=not self._sealed)
+        sealed = seal_names(LogNames(name, runtime), key or PlainLogKey(), plain=not self._sealed)
         wrapped = None if key is None else key.wrapped_for(self._owner.public)
         place = (remote, agent_id, 1, FIRST_EPOCH, now, now, self._owner.device.id)
         return LogHead(*place, self._sealed, wrapped, sealed)
 
     def _agent(self, loaded: LoadedHead) -> RemoteAgent:
         head = loaded.head
-        found = log_names.open_names(head, self._inside.key_if_there(head))
+        found = open_names(head, self._inside.key_if_there(head))
         newest = build_remote_head(head, self._machine(head, found))
         return RemoteAgent(head.agent, found.name, found.runtime, head.epoch, newest, head.bytes, head.created_at)
 
@@ -149,7 +243,7 @@ class SealedLog:
         return found.machine if newest is not None and found.machine_of == newest.writer else ""
 
     def _remote_head(self, loaded: LoadedHead) -> RemoteHead:
-        found = log_names.open_names(loaded.head, self._inside.known_key(loaded.head))
+        found = open_names(loaded.head, self._inside.known_key(loaded.head))
         made = build_remote_head(loaded.head, self._machine(loaded.head, found))
         assert made is not None
         return made
@@ -212,7 +306,7 @@ class SealedLog:
         row, signers = put_signature(
             make_row(sequence, checked.on, writer, stored, large), sequence.signature, head.signers
         )
-        known = log_names.open_names(head, key)
+        known = open_names(head, key)
         if key is not None:
             known = msgspec.structs.replace(known, machine=machine, machine_of=writer)
         made = self._inside.with_row(head, row)
@@ -222,7 +316,7 @@ class SealedLog:
             made,
             newest_at=times.to_text(self._clock.now()),
             epoch=max(head.epoch, sequence.epoch),
-            names=head.names if key is None else log_names.seal_names(known, key, plain=not self._sealed),
+            names=head.names if key is None else seal_names(known, key, plain=not self._sealed),
             signers=signers,
             grown=log_compaction.add_growth(head.grown, row),
         )

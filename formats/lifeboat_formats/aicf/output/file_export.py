@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
@@ -128,13 +128,9 @@ def _as_it_came(state: State, known: RememberedMemories) -> _UncleanedFile | Non
             return None
         made = file_writing.compose_file(left, documents, with_version=False)
         text = file_patching.append_lines(text, made.lines)
-        if not _is_whole(text, [str(record["content"]) for record in _saying(known)]):
+        if sorted(_contents(text)) != sorted(str(record["content"]) for record in _saying(known)):
             return None
     return _UncleanedFile(text, "as it came", _saying(known), documents, keeps_raw=RAW + name)
-
-
-def _is_whole(text: str, contents: Sequence[str]) -> bool:
-    return sorted(_contents(text)) == sorted(contents)
 
 
 def _contents(text: str) -> list[str]:

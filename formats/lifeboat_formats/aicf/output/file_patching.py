@@ -38,7 +38,7 @@ def patch_file(found: FileMemories, now: Mapping[int, JsonObject | None]) -> Pat
     unchanged."""
     wanted = {place: record for place, record in now.items() if is_memory_changed(found, place, record)}
     if not wanted:
-        return PatchedFile(_whole(found.document))
+        return PatchedFile(("\ufeff" if found.document.bom else "") + found.document.text)
     spans = {place: _span(found, place, record) for place, record in wanted.items()}
     if not _comes_out(found, spans, wanted):
         # Together the changes do not read back. Keep those that do alone, and move the others out of their place.
@@ -113,10 +113,6 @@ def _spans(found: FileMemories, spans: Mapping[int, str | None], gone: set[tuple
             yield remove_piece(document, piece) if span is None else span
         elif (piece.section.name, piece.section.ident) not in gone:
             yield document.text[piece.start : piece.end]
-
-
-def _whole(document: AicfDocument) -> str:
-    return ("\ufeff" if document.bom else "") + document.text
 
 
 def _numbered(document: AicfDocument, text: str) -> str:

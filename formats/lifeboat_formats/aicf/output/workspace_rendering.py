@@ -32,13 +32,16 @@ class _RenderedFiles:
     left: dict[str, JsonObject] = field(default_factory=dict)
 
     def put(self, name: str, text: str, basis: str) -> None:
+        """Set the text of a file that changed."""
         self.changed[name] = basis
         self.texts[name] = text
 
     def leave(self, records: Sequence[JsonObject]) -> None:
+        """Note memories that no file holds."""
         self.left |= {str(record["id"]): record for record in records}
 
     def hold(self, records: Sequence[JsonObject | None]) -> None:
+        """Note memories that a file holds."""
         for record in records:
             if record is not None:
                 self.left.pop(str(record["id"]), None)

@@ -388,7 +388,9 @@ def _place(pieces: Sequence[FilePiece]) -> None:
         if piece.made is None:
             continue
         if piece.made.event is None:
-            stated = stated_time(piece.section) if _is_whole(piece) else None
+            # Fields of a section are a piece's own only if it covers the whole section.
+            is_whole = len(piece.items) == len(piece.section.items)
+            stated = stated_time(piece.section) if is_whole else None
             piece.made = piece.made._replace(event=stated or clock)
         if piece.made.kind == aicf_mapping.SESSION:
             session = only or piece
@@ -403,11 +405,6 @@ def _place(pieces: Sequence[FilePiece]) -> None:
         ordinals[piece.section.name] += 1
         piece.handle = f"{piece.section.name}:{piece.key}" + (f"#{seen[name]}" if seen[name] > 1 else "")
         piece.heading = _heading(piece, ordinals[piece.section.name], seen[name])
-
-
-def _is_whole(piece: FilePiece) -> bool:
-    """Return whether a piece covers its whole section, so that the section's fields are its own."""
-    return len(piece.items) == len(piece.section.items)
 
 
 _OF_NO_CONVERSATION = (

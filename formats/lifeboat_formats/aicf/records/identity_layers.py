@@ -144,15 +144,12 @@ def _users_of(document: AicfDocument) -> list[str]:
 
 
 def is_principals_source(path: str) -> bool:
+    """Return whether principals are derived from a raw file."""
     return path.startswith(RAW) and aicf_workspace.is_readable(path)
 
 
-def _reads_file(path: str) -> bool:
-    return path == RAW + FILE
-
-
 DERIVATIONS: Sequence[Derivation] = (
-    Derivation("identity", _reads_file, derive_identity),
+    Derivation("identity", (RAW + FILE).__eq__, derive_identity),
     Derivation("principals", is_principals_source, derive_principals),
 )
 

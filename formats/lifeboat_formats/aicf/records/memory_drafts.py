@@ -218,6 +218,7 @@ def draft_watched_topic(ident: str, text: str, time: str) -> MemoryDraft:
 
 
 def append_rationale(text: str, rationale: str) -> str:
+    """Return a text with its rationale in a paragraph of its own."""
     return f"{text}{RATIONALE}{rationale}" if rationale else text
 
 

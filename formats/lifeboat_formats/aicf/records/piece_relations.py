@@ -6,11 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aicf import aicf_mapping
 from lifeboat_formats.aicf.aicf_mapping import DERIVED, ELABORATES
 from lifeboat_formats.aicf.records.file_pieces import ROWS, FilePiece
-from lifeboat_formats.aicf.records.memory_drafts import MemoryDraft, read_scalar
+from lifeboat_formats.aicf.records.memory_drafts import read_scalar
 from lifeboat_formats.aicf.syntax import cell_values
 from lifeboat_formats.aicf.syntax.aicf_times import START, normalize_time
 from lifeboat_formats.aicf.syntax.document_parts import AicfItem, AicfSection
@@ -131,21 +130,14 @@ def _embedded(section: AicfSection, names: dict[str, FilePiece]) -> EmbeddingSec
         return EmbeddingSection(section, "the vector has another dimension than it says")
     if not model:
         return EmbeddingSection(section, "no model is named")
+    computed_at = normalize_time(read_scalar(pairs, "indexed_at")) or piece.made.until or piece.made.event
     piece.embeddings.append(
-        _embedding(model, numbers, normalize_time(read_scalar(pairs, "indexed_at")) or _time(piece.made))
+        {
+            "model": aicf_mapping.model_of(model),
+            "dimensions": len(numbers),
+            "vector": list(numbers),
+            "computed_at": computed_at or START,
+            "source": "runtime",
+        }
     )
     return EmbeddingSection(section, "")
-
-
-def _embedding(model: str, numbers: Sequence[float], computed_at: str | None) -> JsonObject:
-    return {
-        "model": aicf_mapping.model_of(model),
-        "dimensions": len(numbers),
-        "vector": list(numbers),
-        "computed_at": computed_at or START,
-        "source": "runtime",
-    }
-
-
-def _time(made: MemoryDraft) -> str | None:
-    return made.until or made.event

@@ -125,6 +125,7 @@ class ParsedVector(list[float]):
 
     @property
     def is_whole(self) -> bool:
+        """Return whether the vector can be used."""
         return bool(self) and not self.is_elided and not self.is_broken
 
 

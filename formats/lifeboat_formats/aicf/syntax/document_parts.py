@@ -142,6 +142,7 @@ class AicfSection:
         return {item.key: item for item in self.items if item.kind is ItemKind.PAIR}
 
     def of_kind(self, *kinds: ItemKind) -> Iterator[AicfItem]:
+        """Yield the items of these kinds."""
         return (item for item in self.items if item.kind in kinds)
 
     @property

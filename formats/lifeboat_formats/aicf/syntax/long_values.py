@@ -46,4 +46,5 @@ def join_long_field(name: str, fields: Iterable[tuple[str, str]]) -> str | None:
 
 
 def drop_none(values: JsonObject) -> JsonObject:
+    """Return the fields that have a value."""
     return {key: value for key, value in values.items() if value not in (None, [], {})}

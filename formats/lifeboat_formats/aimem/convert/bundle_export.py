@@ -193,9 +193,11 @@ class _BundleProducer:
         self.fates += _omitted_parts(self.state, with_identity=self.options.include_identity)
 
     def figures(self) -> dict[str, int]:
+        """Return counts for the receipt."""
         return {"edges_dropped": self.counts["edges_dropped"]} if self.counts["edges_dropped"] else {}
 
     def notices(self) -> list[FormatNotice]:
+        """Return notices about the export."""
         found = []
         if self.options.scope == SINCE:
             text = "memories that were deleted since are not told of: a bundle has no word for it"
@@ -215,7 +217,7 @@ class _BundleProducer:
     # Chunks -----------------------------------------------------------------------------------------------------
 
     def _record(self, record: JsonObject, line: bytes) -> None:
-        name, pure = self._name(record), self.options.pure
+        name, pure = self._name_of(str(record["id"])), self.options.pure
         chunk = chunks.chunk_of(record, name, self.options.producer)
         lost = sorted(chunk.get(aimem_mapping.OURS, {}).keys() - {"origin_id"}) if pure else []
         if pure:
@@ -254,9 +256,6 @@ class _BundleProducer:
                 if name not in self._taken and name != self._naming.of_id(record.id):
                     self._taken.add(name)
                     self._names[record.id] = name
-
-    def _name(self, record: JsonObject) -> str:
-        return self._name_of(str(record["id"]))
 
     def _name_of(self, record_id: str) -> str:
         return self._names.get(record_id) or self._naming.of_id(record_id)

@@ -62,6 +62,7 @@ class BundleOrigin:
 
     @classmethod
     def of(cls, bundle: AimemBundle, file: str = "") -> BundleOrigin:
+        """Return the origin of the chunks of a bundle."""
         said = bundle.envelope
         model, dimensions = said.embedding_model or "", said.embedding_dim or 0
         return cls(said.producer, said.tenant_id, said.exported_at, model, dimensions, file)

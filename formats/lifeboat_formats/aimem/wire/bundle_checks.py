@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from lifeboat_alf.common import ids
+from lifeboat_alf.common.json_shapes import as_text
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aimem.wire import bundle_model as words
 from lifeboat_formats.aimem.wire import float_vectors, instants, urn
@@ -48,7 +49,7 @@ def check_envelope(found: object, notices: list[FormatNotice]) -> Envelope:
     return Envelope(
         found["format"], words.VERSION, producer, tenant_id, exported_at, scope, since,
         embedding_dim=_dimensions(found.get("embedding_dim")),
-        embedding_model=_model(found.get("embedding_model")),
+        embedding_model=as_text(found.get("embedding_model")) or None,
         extra={name: value for name, value in found.items() if name not in _NAMED},
     )  # fmt: skip
 
@@ -279,10 +280,6 @@ def _dimensions(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or value < 1:
         return None
     return int(value)
-
-
-def _model(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _members(record: object, required: Iterable[str], where: str) -> JsonObject:

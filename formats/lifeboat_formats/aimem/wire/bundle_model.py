@@ -147,6 +147,7 @@ class AimemBundle:
     rejected: list[ItemFate] = field(default_factory=list)
 
     def array(self, name: str) -> BundleRecords:
+        """Return the records of an array by its name."""
         records: BundleRecords = getattr(self, name)
         return records
 

@@ -161,7 +161,7 @@ class _StreamReader:
             found["checksum"], digest_pieces(canonical_bundle_pieces(bundle))
         )
         with ExitStack() as names:
-            return care.checked(bundle, self._names(names))
+            return care.checked(bundle, lambda: names.enter_context(NamesOnDisk()))
 
     def _take_lines(self, size: int) -> None:
         number = 1
@@ -189,9 +189,6 @@ class _StreamReader:
         spool = self._spools[array]
         bundle_checks.check_record_count(array, len(spool) + 1, self._limits)
         spool.append(strict_json.canonical_json(found, where=where))
-
-    def _names(self, stack: ExitStack) -> Callable[[], SeenNames]:
-        return lambda: stack.enter_context(NamesOnDisk())
 
 
 def _ends_early(line: bytes, problem: BundleRefused) -> bool:

@@ -66,6 +66,7 @@ class PublicKey:
         return hashlib.sha256(_encoded(self._parameters())).digest()[:_KID_BYTES]
 
     def to_cose(self) -> dict[int, Any]:
+        """Return the key as a COSE_Key with its key id and algorithm."""
         return {**self._parameters(), _KID: self.kid, _ALG: self.algorithm}
 
     def _parameters(self) -> dict[int, Any]:

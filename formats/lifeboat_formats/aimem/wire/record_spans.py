@@ -37,6 +37,7 @@ class BundleScan:
     items: dict[str, list[PositionedValue]] = field(default_factory=lambda: {name: [] for name in ARRAYS})
 
     def records(self, array: str) -> list[JsonObject]:
+        """Return the values of an array."""
         return [item.value for item in self.items[array]]
 
     def drop_records(self, array: str, is_gone: Callable[[str], bool], *ends: str) -> dict[int, JsonObject | None]:
@@ -45,6 +46,7 @@ class BundleScan:
         return {place: None for place, value in records if any(is_gone(str(value.get(end))) for end in ends)}
 
     def envelope(self) -> JsonObject:
+        """Return the members besides the arrays."""
         return {name: item.value for name, item in self.members.items()}
 
 

@@ -38,6 +38,7 @@ class SoundRecords:
         self._left = bytearray(len(whole))
 
     def leave_out(self, index: int) -> None:
+        """Drop the record at a position."""
         self._left[index] = 1
 
     def __iter__(self) -> Iterator[JsonObject]:

@@ -1,4 +1,4 @@
-"""Say what nobody asked for, in every way there is."""
+"""Print unrequested output in every possible way."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What the worker was given, and what it is."""
+"""Return the parameters of the job and properties of the worker."""
 
 import os
 import sys

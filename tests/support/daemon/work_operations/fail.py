@@ -1,4 +1,4 @@
-"""Fail in the way that is asked for."""
+"""Fail in the requested way."""
 
 import errno
 import os

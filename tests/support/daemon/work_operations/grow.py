@@ -1,4 +1,4 @@
-"""Take memory and keep it."""
+"""Allocate memory and keep it."""
 
 KEPT = []
 

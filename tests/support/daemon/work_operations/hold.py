@@ -1,4 +1,5 @@
-"""Work until a file comes: `began` is written at the beginning, `until` is waited for; `stubborn` asks nobody."""
+"""Work until a file appears: `began` is written at the beginning, `until` is waited for; `stubborn` ignores
+cancellation."""
 
 import time
 from pathlib import Path

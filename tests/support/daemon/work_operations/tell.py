@@ -1,4 +1,4 @@
-"""Tell how far it is, far too often."""
+"""Report progress far too often."""
 
 
 def run(work):

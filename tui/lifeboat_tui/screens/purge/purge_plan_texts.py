@@ -55,11 +55,11 @@ def count_purged_items(plan: Purged) -> str:
     """Return what is purged: `3 memories and places in 2 files (41 versions in 38 states)`. Memories are purged whole;
     elsewhere only the matches."""
     if plan.is_whole:
-        return f"the whole agent, with {count_text(plan.records, 'memory', 'memories')}"
+        return f"the whole agent, with {count_text(plan.records, 'memory')}"
     cut = len({hit.where for hit in plan.hits if hit.kind == "record"} - set(plan.record_ids))
-    places = [count_text(cut, "memory", "memories")] if cut else []
+    places = [count_text(cut, "memory")] if cut else []
     places += [count_text(len(plan.files), "file")] if plan.files else []
-    named = [count_text(plan.records, "memory", "memories")] if plan.records else []
+    named = [count_text(plan.records, "memory")] if plan.records else []
     named += [f"places in {join_names(places)}"] if places else []
     versions, states = count_text(plan.versions, "version"), count_text(plan.sequences_rewritten, "state")
     return f"{join_names(named) or 'places'} ({versions} in {states})"
@@ -103,7 +103,7 @@ def list_purge_remarks(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str
     for path in plan.dropped[:_MOST]:
         yield "warning", f"{path_text(path)}: it could not be read without the text, so its content goes whole."
     if plan.spared:
-        count = count_text(len(plan.spared), "memory", "memories")
+        count = count_text(len(plan.spared), "memory")
         yield "", f"{count} derived from it and from others as well stay: {join_names(plan.spared[:3])}."
     if wanted.keep_print:
         yield "warning", GUESSABLE_KEPT

@@ -136,7 +136,7 @@ def describe_purged_items(listed_one: Listed) -> str:
     """Return what was purged, for a row in the list of receipts."""
     if listed_one.scope == "full_agent":
         return "the whole agent"
-    return count_text(listed_one.records, "memory", "memories") if listed_one.records else "text in files"
+    return count_text(listed_one.records, "memory") if listed_one.records else "text in files"
 
 
 def describe_purge_state(listed_one: Listed) -> tuple[str, str]:

@@ -141,5 +141,5 @@ def summarize_changes(changes: Sequence[DiffChange]) -> str:
     """Return `2 files and 1 memory`, or that nothing changed."""
     files = sum(change.kind == FILES for change in changes)
     memories = sum(change.kind == MEMORIES for change in changes)
-    parts = [count_text(files, "file")] * bool(files) + [count_text(memories, "memory", "memories")] * bool(memories)
+    parts = [count_text(files, "file")] * bool(files) + [count_text(memories, "memory")] * bool(memories)
     return " and ".join(parts) or ("details" if changes else "nothing")

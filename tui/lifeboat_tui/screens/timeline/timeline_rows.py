@@ -104,7 +104,7 @@ def describe_sequence_changes(entry: Entry) -> str:
 def format_change_counts(files: int, memories: int) -> str:
     """Return `1 file, 2 memories`."""
     counts = [count_text(files, "file")] * bool(files)
-    counts += [count_text(memories, "memory", "memories")] * bool(memories)
+    counts += [count_text(memories, "memory")] * bool(memories)
     return ", ".join(counts) or "details"
 
 

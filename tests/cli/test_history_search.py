@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_cli.history import history_search
+from lifeboat_cli.history.history_search import fold_text
 from lifeboat_core.errors import RecordError
-from lifeboat_core.memories import edit_records, history_search
-from lifeboat_core.memories.history_search import fold_text
+from lifeboat_core.memories import edit_records
 from lifeboat_core.memories.memory_search import MemoryFilters
 from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected

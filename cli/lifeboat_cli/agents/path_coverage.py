@@ -107,7 +107,7 @@ def _how(entry: Entry) -> str:
 def _why(entry: Entry) -> str:
     notes = []
     if entry.meta.get(entry_metas.RECORDS):
-        notes.append(count_text(len(entry.meta[entry_metas.RECORDS]), "memory", "memories"))
+        notes.append(count_text(len(entry.meta[entry_metas.RECORDS]), "memory"))
     if entry.meta.get(entry_metas.CUTS):
         notes.append(f"{count_text(len(entry.meta[entry_metas.CUTS]), 'secret')} cut out and sealed")
     return ", ".join(notes)

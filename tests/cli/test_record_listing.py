@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_cli.history import record_listing
+from lifeboat_cli.history.record_listing import RecordPageRequest
 from lifeboat_core.errors import RecordError, UnknownRecord
-from lifeboat_core.memories import edit_records, memory_search, record_listing
+from lifeboat_core.memories import edit_records, memory_search
 from lifeboat_core.memories.memory_search import MemoryFilters
-from lifeboat_core.memories.record_listing import RecordPageRequest
 from lifeboat_core.state.state_db import delete_cache
 from support.alf.raising import raises_code
 from support.core.protected import MEMORY, Protected

@@ -9,7 +9,7 @@ import pytest
 
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_cli import program
-from lifeboat_core.agents.path_coverage import PathCoverage, find_lost, list_path_coverage
+from lifeboat_cli.agents.path_coverage import PathCoverage, find_lost, list_path_coverage
 from lifeboat_core.capture import not_captured
 from lifeboat_core.settings import config_file
 from support.adapters import openclaw_workspaces

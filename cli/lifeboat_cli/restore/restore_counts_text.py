@@ -1,4 +1,4 @@
-"""Describe the receipt of a conversion: one line with the counts, then what was not accepted unchanged."""
+"""Describe the receipt of a restore or an import: one line with the counts, then what was not accepted unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from lifeboat_core.texts.human_text import count_text, path_text
 
 _ARRIVED = ("accepted", "deduplicated")
 _STAY_OUT = ("unresolved", "omitted", "rejected")
-_MANY = {"memory": "memories", "identity": "identities", "capability": "capabilities"}
 _WITHOUT_NAMES = ("memory", "credential", "identity", "principal")
 _MOST_NAMES, _MOST_GROUPS = 3, 12
 
@@ -17,7 +16,7 @@ _MOST_NAMES, _MOST_GROUPS = 3, 12
 def counts_line(report: JsonObject) -> str:
     """Return a line like `1,204 things: 1,190 accepted, 9 transformed, 3 omitted, 2 unresolved`."""
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report["outcomes"].items() if count)
-    return f"{report['objects']:,} {'thing' if report['objects'] == 1 else 'things'}: {counts}."
+    return f"{count_text(report['objects'], 'thing')}: {counts}."
 
 
 def detail_lines(report: JsonObject) -> Iterator[str]:
@@ -37,7 +36,7 @@ def _is_told(group: JsonObject, report: JsonObject) -> bool:
 
 
 def _group_line(group: JsonObject) -> str:
-    count = count_text(len(group["names"]), group["kind"], _MANY.get(group["kind"], ""))
+    count = count_text(len(group["names"]), group["kind"])
     reason = f": {group['reason']}" if group["reason"] else ""
     return f"{count} {group['outcome']}{_names(group)}{reason}"
 
