@@ -15,8 +15,9 @@ LifeboatError                 code, title, message, fix, retryable, exit_status
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 
 class LifeboatError(Exception):
@@ -36,6 +37,13 @@ class LifeboatError(Exception):
         self.message = message
         if fix is not None:
             self.fix = fix
+
+    def with_message(self, message: str, *, fix: str | None = None) -> Self:
+        """Return the same error, with its code, title and exit status, that says something else."""
+        changed = copy.copy(self)
+        changed.message, changed.args = message, (message,)
+        changed.fix = fix if fix is not None else self.fix
+        return changed
 
 
 class ErrorCode:

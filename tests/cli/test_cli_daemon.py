@@ -24,6 +24,7 @@ from lifeboat_daemon.control.daemon_client import connect_if_running
 from lifeboat_daemon.service import daemon_lifecycle
 from lifeboat_daemon.service.daemon_lock import find_lock_holder
 from lifeboat_daemon.units import systemd
+from lifeboat_keys import child_processes
 from support import preloaded
 from support.cli.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
@@ -56,7 +57,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
 def forked_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Start the daemon of commands as a fork."""
     daemon = Call("support.daemon.serving", "be_daemon", (None, None, None, None, []), {"forks_workers": True})
-    monkeypatch.setattr(daemon_lifecycle, "subprocess", preloaded.module_that_forks({daemon_lifecycle.COMMAND: daemon}))
+    monkeypatch.setattr(child_processes, "subprocess", preloaded.module_that_forks({daemon_lifecycle.COMMAND: daemon}))
 
 
 @pytest.fixture

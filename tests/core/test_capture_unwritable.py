@@ -106,6 +106,6 @@ def test_starting_the_daemon_ends_only_once_it_tells_of_itself(ada: Protected, m
     looks = [DaemonState(False), DaemonState(True), DaemonState(True, told=DaemonStatus(True, pid=7))]
     monkeypatch.setattr(daemon_lifecycle, "inspect_daemon", lambda _: looks.pop(0))
     monkeypatch.setattr(daemon_lifecycle, "_if_it_answers", lambda _: Answering())
-    monkeypatch.setattr(daemon_lifecycle, "_detached", lambda *_: None)
+    monkeypatch.setattr(daemon_lifecycle, "start_detached", lambda *_, **__: None)
     assert daemon_lifecycle.start_daemon(ada.context, lambda _: None).standing.told is not None
     assert looks == []

@@ -21,7 +21,7 @@ from lifeboat_alf.states.agent_state import Leaf
 from lifeboat_core.home.context import Context
 from lifeboat_core.network.http_session import SessionReply as Answered
 from lifeboat_core.processes.progress import tell_nobody
-from lifeboat_core.remotes import acknowledged_states, pulling, remote_verification, writer_epochs
+from lifeboat_core.remotes import acknowledged_states, agent_replication, pulling, remote_verification, writer_epochs
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.endpoint import endpoint_problems, endpoint_remote
 from lifeboat_core.remotes.endpoint.endpoint_calls import EndpointCalls
@@ -305,8 +305,8 @@ def laptop(tmp_path: Path) -> Machine:
 
 
 def lied_to(monkeypatch: pytest.MonkeyPatch, liar: Liar) -> None:
-    for module in ("epochs", "replicating"):
-        monkeypatch.setattr(f"lifeboat_core.remotes.{module}.open_remote", lambda *_: liar)
+    for module in (writer_epochs, agent_replication):
+        monkeypatch.setattr(module, "open_remote", lambda *_: liar)
 
 
 @pytest.mark.parametrize("epoch", [MOST_EPOCHS + 2, 2**53 - 1, 2**53])

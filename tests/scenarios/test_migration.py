@@ -299,7 +299,7 @@ def test_a_runtime_that_is_at_work_is_not_written_under(
     at_home: tuple[Traveller, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        load_adapter("zeroclaw").__class__, "running", lambda self, installation: "zeroclaw, process 17"
+        load_adapter("zeroclaw").placement.__class__, "running", lambda self, installation: "zeroclaw, process 17"
     )
     command = ("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "claw/agents/ada/workspace")
     found = run(*command, expect=3)

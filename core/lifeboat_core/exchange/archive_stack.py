@@ -60,7 +60,7 @@ def _applied(base: State, delta: DeltaReader) -> State:
     try:
         return AppliedState(base, delta)
     except ApplyError as error:
-        raise type(error)(error.message, fix=error.fix or NEEDS_A_SNAPSHOT) from error
+        raise error.with_message(error.message, fix=error.fix or NEEDS_A_SNAPSHOT) from error
 
 
 def _check_signed(state: State, path: Path) -> None:

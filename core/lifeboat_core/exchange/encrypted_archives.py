@@ -160,7 +160,7 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except AgeError as error:
-        raise type(error)(f"{path}: {error.message}", fix=error.fix) from None
+        raise error.with_message(f"{path}: {error.message}") from None
     except OSError as error:
         raise ExchangeError(f"{path}: {error.strerror or error}") from error
 

@@ -127,8 +127,8 @@ class _Kind:
             return opened
         return _Opened(Endpoint.open(self.places.data, clock=self.places.clock), self.places.tenant)
 
-    def check_url(self, url: str) -> str:
-        return url
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.usual, name)
 
 
 class Life(RuleBasedStateMachine):
