@@ -16,7 +16,13 @@ from lifeboat_alf.deltas.state_diff import diff_states
 from lifeboat_alf.errors import AlfError
 from lifeboat_alf.redaction.redactions import Redactions
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.states.agent_state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
+from lifeboat_alf.states.agent_state import (
+    ABSENT_LEAF,
+    BodyAbsent,
+    Entry,
+    State,
+    StateView,
+)
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
 from lifeboat_core.remotes.contract import LeafPlace
@@ -25,21 +31,8 @@ from lifeboat_vault.remote.remote_contract import RemoteBundle
 from lifeboat_vault.vault import Vault
 
 
-class BundledState:
+class BundledState(StateView):
     """A `State` as bundles alone give it: without the bytes of large artifacts."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    @property
-    def sequence(self) -> Sequence:
-        return self._state.sequence
-
-    def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return self._state.entries(prefix)
-
-    def entry(self, path: str) -> Entry | None:
-        return self._state.entry(path)
 
     def body(self, path: str) -> bytes:
         """Raises KeyError, BodyAbsent."""
@@ -47,19 +40,6 @@ class BundledState:
         if entry is not None and artifact_index.is_referenced(entry.meta):
             raise BodyAbsent(path)
         return self._state.body(path)
-
-    def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
-
-    def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
 
 
 def find_unreadable(base: State, file: BinaryIO, new: State) -> list[str]:
