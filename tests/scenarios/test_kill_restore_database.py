@@ -120,7 +120,7 @@ def test_a_full_disk_while_the_database_is_written_changes_nothing(
         return [replace(write, write=refuse) for write in planned(installation, order)]
 
     monkeypatch.setattr(type(databases), "plan_writes", staticmethod(failing))
-    with pytest.raises(RestoreError.RESTORE_FAILED):
+    with raises_code(RestoreError.RESTORE_FAILED):
         ada.restore(0)
     assert tree_of(ada.home) == before
     assert [path for path in ada.home.rglob("*lifeboat*") if path.is_file()] == []
