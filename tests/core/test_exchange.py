@@ -246,7 +246,7 @@ def test_an_agent_that_is_known_comes_in_as_a_copy(ada: Harbour, tmp_path: Path)
 
 def test_an_import_into_a_protected_workspace_is_refused(ada: Harbour, tmp_path: Path) -> None:
     path = exported(ada, tmp_path / "a.alf")
-    with pytest.raises(AgentError.ALREADY_PROTECTED):
+    with raises_code(AgentError.ALREADY_PROTECTED):
         import_archive(ada.context, path, ada.workspace, RestoreOptions(yes=True))
 
 

@@ -22,6 +22,7 @@ from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore import RestoreOptions, RestoreReport, recover_restores, restore_agent, undo_restore
+from support.alf.raising import raises_code
 from support.core.migrating import Traveller, Tree, ada_in_zeroclaw, change, found_by, prepared_home, rows_of, tree_of
 from support.killing import RESTORE_STEPS, killed_at
 from support.prepared_folders import PreparedFolders
