@@ -305,7 +305,7 @@ def laptop(tmp_path: Path) -> Machine:
 
 
 def lied_to(monkeypatch: pytest.MonkeyPatch, liar: Liar) -> None:
-    for module in ("epochs", "replicating"):
+    for module in ("writer_epochs", "agent_replication"):
         monkeypatch.setattr(f"lifeboat_core.remotes.{module}.open_remote", lambda *_: liar)
 
 
