@@ -37,7 +37,7 @@ def _of_nobody(installation: Installation) -> Iterator[UnusedDataOffer]:
     for alias, count in counts:
         if alias not in known and alias not in zeroclaw_folders.aliases_of(installation):
             workspace = installation.state_dir / zeroclaw_folders.AGENTS / alias / zeroclaw_folders.WORKSPACE
-            what = f"{_counted(count, 'memory')} of {alias}, an agent that is not configured"
+            what = f"{_counted(count, 'memory', 'memories')} of {alias}, an agent that is not configured"
             yield UnusedDataOffer(
                 what, f"lifeboat agents add --runtime {zeroclaw_paths.RUNTIME} {shlex.quote(str(workspace))}"
             )
