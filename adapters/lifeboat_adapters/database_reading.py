@@ -185,7 +185,7 @@ def columns_of(connection: sqlite3.Connection, table: str) -> tuple[list[str], l
     return [column[1] for column in found], [column[1] for column in keys]
 
 
-def key_of(values: tuple[Any, ...]) -> str:
+def row_key_text(values: tuple[Any, ...]) -> str:
     """Return the key that sorts and identifies a row in its table, from the values of its primary key."""
     return "\x1f".join(f"{value:020d}" if isinstance(value, int) else str(value) for value in values)
 
@@ -199,7 +199,7 @@ def as_json(value: Any) -> Any:
     return value
 
 
-def from_json(value: Any) -> Any:
+def decode_column_value(value: Any) -> Any:
     """Invert `as_json`. Raises ValueError for a value that no database holds."""
     if value is None or isinstance(value, str) or not isinstance(value, dict | list | int):
         return value

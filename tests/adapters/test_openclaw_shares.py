@@ -57,7 +57,7 @@ CONFIG: dict[str, Any] = {
 
 
 def share(agent: str, values: dict[str, Any] = CONFIG) -> openclaw_share.OpenClawShare:
-    found = openclaw_share.share_of(values, agent)
+    found = openclaw_share.read_openclaw_share(values, agent)
     assert found is not None
     return found
 
@@ -76,11 +76,11 @@ def changed(*path: str, value: object) -> dict[str, Any]:
 
 
 def test_the_only_agent_of_a_configuration_shares_with_nobody() -> None:
-    assert openclaw_share.share_of({"agents": {"entries": {"main": {}}}}, "main") is None
+    assert openclaw_share.read_openclaw_share({"agents": {"entries": {"main": {}}}}, "main") is None
 
 
 def test_an_agent_that_is_not_configured_has_no_share() -> None:
-    assert openclaw_share.share_of(CONFIG, "gone") is None
+    assert openclaw_share.read_openclaw_share(CONFIG, "gone") is None
 
 
 def test_an_agent_has_its_own_entry_and_bindings_alone() -> None:

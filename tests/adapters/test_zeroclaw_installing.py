@@ -19,7 +19,7 @@ def named(name: str = "Ada", **hints: Any) -> MemoryState:
 
 
 def install(home: Path, workspace: Path, state: MemoryState | None = None, version: str = "") -> Installation:
-    return zeroclaw_installation.zeroclaw_install_into(
+    return zeroclaw_installation.choose_zeroclaw_installation(
         home, workspace, state or named(), {"PATH": ""}, home.parent, version
     )
 
@@ -28,30 +28,30 @@ def install(home: Path, workspace: Path, state: MemoryState | None = None, versi
 
 
 def test_a_lone_workspace_gets_its_home_beside_it(tmp_path: Path) -> None:
-    assert zeroclaw_installation.home_around(tmp_path / "ada") == tmp_path / ".zeroclaw"
+    assert zeroclaw_installation.choose_home_for(tmp_path / "ada") == tmp_path / ".zeroclaw"
 
 
 def test_a_workspace_in_the_place_of_an_agent_gets_its_home_around_it(tmp_path: Path) -> None:
-    assert zeroclaw_installation.home_around(tmp_path / "agents" / "ada" / "workspace") == tmp_path
+    assert zeroclaw_installation.choose_home_for(tmp_path / "agents" / "ada" / "workspace") == tmp_path
 
 
 def test_a_workspace_in_the_place_of_the_only_agent_gets_its_home_around_it(tmp_path: Path) -> None:
-    assert zeroclaw_installation.home_around(tmp_path / ".zeroclaw" / "workspace") == tmp_path / ".zeroclaw"
+    assert zeroclaw_installation.choose_home_for(tmp_path / ".zeroclaw" / "workspace") == tmp_path / ".zeroclaw"
 
 
 def test_a_workspace_inside_a_home_of_several_agents_belongs_to_it(tmp_path: Path) -> None:
     made = installs.make_install(tmp_path / "home")
-    assert zeroclaw_installation.home_around(made.home / "another") == made.home
+    assert zeroclaw_installation.choose_home_for(made.home / "another") == made.home
 
 
 def test_a_home_of_one_agent_takes_no_second(tmp_path: Path) -> None:
     made = installs.make_install(tmp_path / "home", "0.5.9")
-    assert zeroclaw_installation.home_around(made.home / "another") == made.home / ".zeroclaw"
+    assert zeroclaw_installation.choose_home_for(made.home / "another") == made.home / ".zeroclaw"
 
 
 def test_a_configuration_of_another_program_is_no_home(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text('title = "a web site"\n')
-    assert zeroclaw_installation.home_around(tmp_path / "ada") == tmp_path / ".zeroclaw"
+    assert zeroclaw_installation.choose_home_for(tmp_path / "ada") == tmp_path / ".zeroclaw"
 
 
 # The layout ---------------------------------------------------------------------------------------------------------

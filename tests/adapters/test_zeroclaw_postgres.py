@@ -17,7 +17,7 @@ from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
 from lifeboat_adapters.zeroclaw import server_memories
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
 from lifeboat_adapters.zeroclaw.server_memories import postgres_memories
-from lifeboat_alf.memory.embeddings import bytes_of
+from lifeboat_alf.memory.embeddings import encode_float32
 from support.postgres_server import PASSWORD, PostgresServer, running
 
 psycopg = pytest.importorskip("psycopg")
@@ -199,16 +199,21 @@ def test_vectors_are_written_and_read_where_they_fit(tmp_path: Path, database: P
     execute(database, EARLY + WITH_VECTORS)
     agent = vectors(tmp_path, database)
     fates = server_memories.write_server_memories(
-        agent, [row(bytes_of([0.1, -2.5])), row(bytes_of([1.0, 2.0, 3.0]), id="m2", key="long"), row(id="m3", key="no")]
+        agent,
+        [
+            row(encode_float32([0.1, -2.5])),
+            row(encode_float32([1.0, 2.0, 3.0]), id="m2", key="long"),
+            row(id="m3", key="no"),
+        ],
     )
     assert [fate.outcome for fate in fates if fate.kind == "vector"] == [ItemOutcome.OMITTED]
-    assert [one.vector for one in read(agent)] == [bytes_of([0.1, -2.5]), None, None]
+    assert [one.vector for one in read(agent)] == [encode_float32([0.1, -2.5]), None, None]
 
 
 def test_a_text_that_is_replaced_loses_a_vector_of_the_former_one(tmp_path: Path, database: PostgresServer) -> None:
     execute(database, EARLY + WITH_VECTORS)
     agent = vectors(tmp_path, database)
-    server_memories.write_server_memories(agent, [row(bytes_of([1.0, 2.0]))])
+    server_memories.write_server_memories(agent, [row(encode_float32([1.0, 2.0]))])
     server_memories.write_server_memories(agent, [row(content="Likes coffee.")])
     assert [one.vector for one in read(agent)] == [None]
 

@@ -21,12 +21,12 @@ from lifeboat_adapters.zeroclaw import server_memories
 from lifeboat_adapters.zeroclaw.memories import brain_records
 from lifeboat_adapters.zeroclaw.server_memories import qdrant_memories
 from lifeboat_adapters.zeroclaw.server_memories.memory_servers import MemoryServer
-from lifeboat_alf.memory.embeddings import bytes_of, numbers_of
+from lifeboat_alf.memory.embeddings import encode_float32, numbers_of
 
 ID = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0001"
 OTHER = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0002"
 KEY = "not-a-real-key"
-UNIT = bytes_of([0.6, 0.8])
+UNIT = encode_float32([0.6, 0.8])
 """A vector of length one, because the server normalises every vector."""
 
 
@@ -108,7 +108,7 @@ def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
 
 
 def test_a_memory_without_a_vector_of_the_model_stays_in_the_archive(local: Installation) -> None:
-    fates = server_memories.write_server_memories(local, [row(None), row(bytes_of([1.0]), id=OTHER, key="long")])
+    fates = server_memories.write_server_memories(local, [row(None), row(encode_float32([1.0]), id=OTHER, key="long")])
     assert [fate.outcome for fate in fates] == [ItemOutcome.OMITTED] * 2
     assert fates[0].reason == "Qdrant keeps no memory without a vector of openai/example with 2 numbers"
     assert read(local) == []

@@ -59,7 +59,7 @@ risk_profile = "strict"
 
 
 def share(alias: str, text: str = TWO) -> dict[str, Any]:
-    mine = zeroclaw_shared_files.share_of(zeroclaw_config.parse_zeroclaw_config(text.encode()), alias)
+    mine = zeroclaw_shared_files.read_zeroclaw_share(zeroclaw_config.parse_zeroclaw_config(text.encode()), alias)
     assert mine is not None
     return zeroclaw_shared_files.share_of_zeroclaw_config(zeroclaw_config.parse_zeroclaw_config(text.encode()), mine)
 
@@ -112,7 +112,7 @@ def test_every_secret_is_in_exactly_one_share() -> None:
 
 def test_the_only_agent_has_everything() -> None:
     assert (
-        zeroclaw_shared_files.share_of(
+        zeroclaw_shared_files.read_zeroclaw_share(
             zeroclaw_config.parse_zeroclaw_config(b"schema_version = 3\n[agents.ada]\n"), "ada"
         )
         is None
@@ -189,7 +189,7 @@ def test_odd_shapes_are_shared_without_a_crash(text: str) -> None:
     if not isinstance(values.get("agents"), dict):
         values["agents"] = {"a": {"channels": [1, "x"]}, "b": {"model_provider": 7}}
     for alias in values["agents"]:
-        mine = zeroclaw_shared_files.share_of(values, alias)
+        mine = zeroclaw_shared_files.read_zeroclaw_share(values, alias)
         assert mine is not None and zeroclaw_shared_files.share_of_zeroclaw_config(values, mine)["agents"].keys() == {
             alias
         }

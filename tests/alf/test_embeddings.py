@@ -208,7 +208,7 @@ def single_index(records: dict[str, list[float]]) -> dict[str, bytes]:
     """Return vectors in the single file of a partition, listed in the single index."""
     group = {"file": "memory/embeddings/2026-Q3.bin", "model": "example/small", "dimensions": 1, "source": "runtime"}
     group |= {"offset": 0, "records": list(records), "computed_at": ["2026-11-20T00:00:00Z"] * len(records)}
-    body = b"".join(embeddings.bytes_of(numbers) for numbers in records.values())
+    body = b"".join(embeddings.encode_float32(numbers) for numbers in records.values())
     return {"memory/embeddings/2026-Q3.bin": body, INDEX: json.dumps({"vectors": [group]}).encode()}
 
 
@@ -216,24 +216,24 @@ def test_vectors_under_one_index_are_read_and_purged_beside_chunks():
     state = state_with(RecordVector(FILE, "a", make_embedding([1.0])))
     change(state, single_index({"b": [2.0], "c": [3.0]}))
     assert [StateVectors(state).packed(one, "example/small") for one in "abc"] == [
-        embeddings.bytes_of([number]) for number in (1.0, 2.0, 3.0)
+        embeddings.encode_float32([number]) for number in (1.0, 2.0, 3.0)
     ]
     change(state, StateVectors(state).without({"b"}))
     assert [len(StateVectors(state).of(one)) for one in "abc"] == [1, 0, 1]
-    assert state.body("memory/embeddings/2026-Q3.bin") == embeddings.bytes_of([3.0])
+    assert state.body("memory/embeddings/2026-Q3.bin") == embeddings.encode_float32([3.0])
 
 
 def test_the_latest_of_two_vectors_of_a_model_is_the_one_to_use():
     state = state_with(RecordVector(FILE, "b", make_embedding([2.0], computed_at="2026-11-22T00:00:00Z")))
     change(state, single_index({"b": [1.0]}))
-    assert StateVectors(state).packed("b", "example/small") == embeddings.bytes_of([2.0])
+    assert StateVectors(state).packed("b", "example/small") == embeddings.encode_float32([2.0])
     assert StateVectors(state).packed("b", "example/other") is None
 
 
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
-        (make_embedding([0.5]), embeddings.bytes_of([0.5])),
+        (make_embedding([0.5]), embeddings.encode_float32([0.5])),
         (make_embedding([0.5], "example/other"), None),
         ({**make_embedding([0.5]), "dimensions": 2}, None),
         ({**make_embedding([0.5]), "vector": "0.5"}, None),
@@ -249,9 +249,9 @@ def test_a_vector_inside_a_record_is_used_where_it_is_one(item, expected):
 
 def test_a_vector_in_a_file_is_used_before_one_inside_the_record():
     vectors = StateVectors(state_with(RecordVector(FILE, "a", make_embedding([2.0]))))
-    assert vectors.usable({"id": "a", "embeddings": [make_embedding([1.0])]}, "example/small") == embeddings.bytes_of(
-        [2.0]
-    )
+    assert vectors.usable(
+        {"id": "a", "embeddings": [make_embedding([1.0])]}, "example/small"
+    ) == embeddings.encode_float32([2.0])
     assert vectors.usable({"id": "b"}, "example/small") is None
 
 

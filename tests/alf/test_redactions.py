@@ -17,7 +17,7 @@ from lifeboat_alf.redaction.redactions import (
     Redactions,
     apply_edits,
     compose_edits,
-    from_json,
+    decode_redaction,
     move_offset,
     replacement_of,
 )
@@ -239,7 +239,7 @@ def test_a_redaction_is_the_same_as_a_document(named):
         for leaf, spans in named.items()
     }
     purge = redaction(made, record_ids=("a", "b"), partitions_affected=("memory/partitions/2026-Q4.jsonl",))
-    found = from_json(json_codec.decode_json(json_codec.encode_json(purge.to_json())))
+    found = decode_redaction(json_codec.decode_json(json_codec.encode_json(purge.to_json())))
     assert (found, found.digest) == (purge, purge.digest)
 
 
@@ -265,10 +265,10 @@ def test_a_redaction_is_the_same_as_a_document(named):
 )
 def test_a_document_that_is_no_redaction_is_refused(change):
     with pytest.raises(RedactionInvalid, match="not well formed"):
-        from_json({**redaction({}).to_json(), **change})
+        decode_redaction({**redaction({}).to_json(), **change})
 
 
 @pytest.mark.parametrize("document", [None, [], {}, "text"])
 def test_what_is_no_document_is_no_redaction(document):
     with pytest.raises(RedactionInvalid):
-        from_json(document)
+        decode_redaction(document)

@@ -40,8 +40,8 @@ def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lightest_wrapping: None
 @pytest.fixture
 def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make homes of this test count as permanent."""
-    monkeypatch.setattr(key, "is_temporary", lambda folder: False)
-    monkeypatch.setattr(key_environment, "is_temporary", lambda folder: False)
+    monkeypatch.setattr(key, "is_in_temporary_folder", lambda folder: False)
+    monkeypatch.setattr(key_environment, "is_in_temporary_folder", lambda folder: False)
 
 
 def _findings(ada: Ada) -> list[DoctorFinding]:

@@ -28,8 +28,8 @@ class WrittenWithinATick(SystemFiles):
 @pytest.fixture
 def clock_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every write fall into the same tick of the file system."""
-    key_of = file_reading.key_of
-    monkeypatch.setattr(file_reading, "key_of", lambda found: key_of(found)._replace(ctime_ns=0))
+    key_of = file_reading.stat_key_of
+    monkeypatch.setattr(file_reading, "stat_key_of", lambda found: key_of(found)._replace(ctime_ns=0))
     monkeypatch.setattr(file_reading, "_is_fresh", lambda key: True)
     monkeypatch.setattr(file_reading, "PAUSE_SECONDS", 0)
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_written_at_the_end_of_the_second_look_is_read_again(
     path = tmp_path / "note"
     path.write_bytes(b"the first half")
     age_files(tmp_path)
-    key_of, stats = file_reading.key_of, iter(range(1, 100))
+    key_of, stats = file_reading.stat_key_of, iter(range(1, 100))
 
     def written_before_the_fourth(found: os.stat_result) -> file_reading.StatKey:
         if next(stats) == 4:  # two for the first look, and one before the second one
@@ -72,5 +72,5 @@ def test_a_file_that_is_written_at_the_end_of_the_second_look_is_read_again(
             return key_of(path.stat())
         return key_of(found)
 
-    monkeypatch.setattr(file_reading, "key_of", written_before_the_fourth)
+    monkeypatch.setattr(file_reading, "stat_key_of", written_before_the_fourth)
     assert file_reading.read_file(SystemFiles(), path, 100).data == b"the first half and the second half"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.memory_stores import VectorModel
-from lifeboat_alf.memory.embeddings import CHUNK, INDEX, StateVectors, bytes_of
+from lifeboat_alf.memory.embeddings import CHUNK, INDEX, StateVectors, encode_float32
 from lifeboat_alf.seams.file_operations import SystemFiles
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_core.capture import vector_changes
@@ -138,7 +138,7 @@ def test_a_vector_that_a_foreign_archive_lists_under_one_index_moves_into_a_chun
     state = MemoryState()
     group = {"file": "memory/embeddings/2026-Q4.bin", "model": MODEL.model, "dimensions": 2, "source": "runtime"}
     state.put_document(INDEX, {"vectors": [group | {"offset": 0, "records": ["r0", "r1"], "computed_at": ["a", "b"]}]})
-    state.put("memory/embeddings/2026-Q4.bin", bytes_of([1, 1, 2, 2]))
+    state.put("memory/embeddings/2026-Q4.bin", encode_float32([1, 1, 2, 2]))
     capture(state, {"r0": packed(3, 3)})
     assert [[item["vector"] for item in StateVectors(state).of(one)] for one in ("r0", "r1")] == [[[3, 3]], [[2, 2]]]
     assert where(state, "r0") == ["memory/embeddings/2026-Q4/0.json"]
@@ -176,6 +176,8 @@ def test_after_any_captures_every_record_has_its_last_vector_of_each_model(captu
                 stale = data is None or one in anew
                 kept = {} if stale else expected.get(one, {})
                 expected[one] = kept if data is None or model is None else {**kept, model.model: data}
-    found = {one: {item["model"]: bytes_of(item["vector"]) for item in StateVectors(state).of(one)} for one in expected}
+    found = {
+        one: {item["model"]: encode_float32(item["vector"]) for item in StateVectors(state).of(one)} for one in expected
+    }
     assert found == expected
     assert all(len(group.records) <= 3 for groups in StateVectors(state).indexes.values() for group in groups)

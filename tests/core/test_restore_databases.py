@@ -340,7 +340,7 @@ def test_ids_and_paths_that_were_withheld_are_told_apart(context: Context) -> No
         withheld_items.note_withheld(vault, ["raw/openclaw/.env", "0192aaaa-0000-7000-8000-000000000001"])
         assert withheld_items.list_withheld_paths(vault) == {"raw/openclaw/.env"}
         assert withheld_items.list_withheld_records(vault) == {"0192aaaa-0000-7000-8000-000000000001"}
-        withheld_items.forget_present(vault, ["0192aaaa-0000-7000-8000-000000000001"])
+        withheld_items.forget_items_that_exist(vault, ["0192aaaa-0000-7000-8000-000000000001"])
         assert withheld_items.list_withheld_records(vault) == frozenset()
 
 

@@ -17,18 +17,18 @@ from support.alf.raising import raises_code
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/.", "a\0b"])
 def test_a_name_that_climbs_out_is_refused(name: str) -> None:
     with raises_code(RestoreError.UNSAFE_NAME):
-        disk_names.name_of(f"raw/openclaw/{name}", {}, "raw/openclaw/")
+        disk_names.name_on_disk(f"raw/openclaw/{name}", {}, "raw/openclaw/")
 
 
 def test_a_name_that_climbs_out_in_its_raw_bytes_is_refused() -> None:
     meta = {"name_hex": b"../../.bashrc".hex()}
     with raises_code(RestoreError.UNSAFE_NAME):
-        disk_names.name_of("raw/openclaw/harmless", meta, "raw/openclaw/")
+        disk_names.name_on_disk("raw/openclaw/harmless", meta, "raw/openclaw/")
 
 
 def test_the_raw_bytes_of_a_name_win() -> None:
     meta = {"name_hex": b"caf\xe9.md".hex()}
-    assert os.fsencode(disk_names.name_of("raw/openclaw/caf%E9.md", meta, "raw/openclaw/")) == b"caf\xe9.md"
+    assert os.fsencode(disk_names.name_on_disk("raw/openclaw/caf%E9.md", meta, "raw/openclaw/")) == b"caf\xe9.md"
 
 
 @pytest.mark.parametrize(

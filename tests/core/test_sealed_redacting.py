@@ -76,7 +76,7 @@ def test_the_receipt_is_signed_by_the_device_and_says_what_was_read_back(laptop:
     purge_here(laptop, redaction)
     state = laptop.log().redact(AGENT_ID, redaction.to_json())
     assert state.applies_at is None and state.receipt is not None
-    receipt = vault_receipts.from_json(state.receipt)
+    receipt = vault_receipts.decode_vault_receipt(state.receipt)
     assert (
         vault_receipts.verify_vault_receipt(receipt, trusted=laptop.context.keys().trusted, endpoints={})
         is vault_receipts.ReceiptVerdict.SIGNED

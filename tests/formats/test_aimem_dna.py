@@ -250,7 +250,7 @@ JOBS: dict[str, Callable[[Kept], Any]] = {
     "compact": lambda kept: tenant_care.compact_tenant(kept.endpoint, kept.tenant),
     "rotate": _rotated,
     "due": lambda kept: periodic_maintenance.run_due(kept.endpoint, kept.clock.now()),
-    "purges": lambda kept: tenant_purges.apply_due(kept.endpoint, kept.endpoint.control.tenants()),
+    "purges": lambda kept: tenant_purges.apply_due_purges(kept.endpoint, kept.endpoint.control.tenants()),
     "removals": lambda kept: (
         tenant_removal.finish_removals(kept.endpoint),
         tenant_removal.remove_unknown_tenants(kept.endpoint),
@@ -369,7 +369,7 @@ def _kept_memories(home: Harbour) -> dict[str, JsonObject]:
     return {
         each["id"]: each
         for each in found
-        if memory_records.is_kept(each) and memory_records.status_of(each) == "active"
+        if memory_records.is_kept(each) and memory_records.read_record_status(each) == "active"
     }
 
 
@@ -408,7 +408,7 @@ def test_066_no_job_of_a_machine_lets_go_of_a_kept_memory_whatever_becomes_of_it
         ends = {record_id: last for chain, last in _chains(home) for record_id in chain}
         for record_id, was in before.items():
             last = ends[record_id]
-            assert memory_records.status_of(last) in ("active", "archived"), (accident, job)
+            assert memory_records.read_record_status(last) in ("active", "archived"), (accident, job)
             assert last["content"] == was["content"]
 
 

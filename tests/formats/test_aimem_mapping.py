@@ -208,9 +208,9 @@ def test_an_import_hides_no_memory_that_is_here():
 
 def test_models_of_vectors_come_back():
     for name in ("text-embedding-3-small", "some-model", "BAAI/bge-m3", "a/b/c", "bge-m3"):
-        assert aimem_mapping.model_name_of(aimem_mapping.model_of(name)) in (name, name.removeprefix("BAAI/"))
-    assert aimem_mapping.model_of("some-model") == "unknown/some-model"
-    assert aimem_mapping.model_of("text-embedding-3-small") == "openai/text-embedding-3-small"
+        assert aimem_mapping.model_name_of(aimem_mapping.name_bundle_model(name)) in (name, name.removeprefix("BAAI/"))
+    assert aimem_mapping.name_bundle_model("some-model") == "unknown/some-model"
+    assert aimem_mapping.name_bundle_model("text-embedding-3-small") == "openai/text-embedding-3-small"
 
 
 def test_the_tables_of_the_documentation_say_every_word_of_the_draft():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_alf.common import ids
 from lifeboat_alf.memory import memory_records
-from lifeboat_alf.memory.embeddings import bytes_of
+from lifeboat_alf.memory.embeddings import encode_float32
 from lifeboat_alf.testing import sample_states
 from lifeboat_alf.testing.sample_states import MemoryState
 from lifeboat_formats.aimem.convert import bundle_export
@@ -73,7 +73,7 @@ def plain(record):
     for name in ("entities", "related_records"):
         kept[name] = [{key: value for key, value in each.items() if key != "x_aimem"} for each in record.get(name, [])]
         kept[name].sort(key=lambda each: sorted(map(repr, each.items())))
-    kept["embeddings"] = [{**each, "vector": bytes_of(each["vector"])} for each in record.get("embeddings", [])]
+    kept["embeddings"] = [{**each, "vector": encode_float32(each["vector"])} for each in record.get("embeddings", [])]
     return kept
 
 

@@ -125,9 +125,9 @@ def test_032_a_namespace_is_lower_case_ascii(text: str) -> None:
 def test_032_a_record_gets_a_name_and_the_name_gives_it_back(producer: str, record: uuid.UUID) -> None:
     name = urn.of_record(producer, str(record))
     assert urn.parse_urn(name) == (producer, str(record))
-    assert urn.record_of(name, producer) == str(record)
+    assert urn.parse_record_urn(name, producer) == str(record)
     assert urn.record_id(name, made.WHEN, own=producer) == str(record)
-    assert urn.record_of(name, producer + "x") is None
+    assert urn.parse_record_urn(name, producer + "x") is None
 
 
 def test_032_a_name_from_elsewhere_gives_the_id_that_everybody_derives() -> None:
@@ -145,8 +145,8 @@ def test_032_every_name_gives_a_stable_id_of_version_seven(producer: str, local:
 
 
 def test_032_a_name_that_only_looks_like_ours_is_one_from_elsewhere() -> None:
-    assert urn.record_of(made.urn(made.TENANT.replace("1", "A")), made.PRODUCER) is None
-    assert urn.record_of(made.urn("c1"), made.PRODUCER) is None
+    assert urn.parse_record_urn(made.urn(made.TENANT.replace("1", "A")), made.PRODUCER) is None
+    assert urn.parse_record_urn(made.urn("c1"), made.PRODUCER) is None
     for record in ("", "c1", made.TENANT + "\n", made.TENANT.replace("1", "A")):
         with pytest.raises(ValueError):
             urn.of_record(made.PRODUCER, record)

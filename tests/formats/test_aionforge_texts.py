@@ -149,7 +149,7 @@ def test_any_data_is_a_node_or_refused_and_a_node_is_a_record(found: Any) -> Non
         node = nodes.node_from_data(found)
     except UnreadableAnswer:
         return
-    made = node_records.record_of(node)
+    made = node_records.record_from_node(node)
     assert made["content"] and made["temporal"]["created_at"] and made["memory_type"]
     memory_records.check_shape(made, entry="x", line=1)
 
@@ -165,13 +165,13 @@ def test_any_data_is_a_node_or_refused_and_a_node_is_a_record(found: Any) -> Non
 )
 def test_fields_that_are_nonsense_do_no_harm_and_come_back(kind: str, fields: JsonObject) -> None:
     node = nodes.make_node(ID, kind, fields)
-    made = node_records.record_of(node)
+    made = node_records.record_from_node(node)
     memory_records.check_shape(made, entry="x", line=1)
     back = node_records.node_of(json_codec.decode_json(json_codec.encode_json(made)))
     assert back is not None and (back.id, back.kind, back.fields) == (node.id, node.kind, node.fields)
     assert node_records.is_original(made)
     row = node_records.row_of_node(node)
-    section = node_records.section_of(row)
+    section = node_records.section_from_node(row)
     assert node_records.row_of_record({"content": section.text, **section.fields}, "root") == row
 
 

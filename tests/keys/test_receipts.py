@@ -54,7 +54,7 @@ OF_ENDPOINT = vault_receipts.sign_with_endpoint(PLAIN, ENDPOINT)
 
 
 def through_json(receipt: VaultReceipt) -> VaultReceipt:
-    return vault_receipts.from_json(json.loads(json.dumps(receipt.to_json())))
+    return vault_receipts.decode_vault_receipt(json.loads(json.dumps(receipt.to_json())))
 
 
 def holds(receipt: VaultReceipt) -> ReceiptVerdict:
@@ -167,7 +167,7 @@ def test_no_part_of_the_document_can_be_changed_left_out_or_put_in(receipt: Vaul
     passed = []
     for what, document in _mutations(receipt.to_json()):
         try:
-            holds(vault_receipts.from_json(document))
+            holds(vault_receipts.decode_vault_receipt(document))
         except (ReceiptInvalid, SignatureError):
             continue
         passed.append(what)
@@ -236,4 +236,4 @@ def test_the_secret_shows_nowhere() -> None:
 
 def test_a_receipt_is_read_as_it_was_written() -> None:
     document = copy.deepcopy(OF_ENDPOINT.to_json())
-    assert vault_receipts.from_json(document).to_json() == OF_ENDPOINT.to_json()
+    assert vault_receipts.decode_vault_receipt(document).to_json() == OF_ENDPOINT.to_json()

@@ -22,7 +22,7 @@ class Kept:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.keyring = Keyring(folder / "items", folder / "behaviour", seconds=0.7)
         self.keyring.becomes("good")
-        monkeypatch.setattr(key_environment, "is_temporary", lambda _: False)
+        monkeypatch.setattr(key_environment, "is_in_temporary_folder", lambda _: False)
         monkeypatch.setattr(keyring_store, "PROGRAM", keyring_store.PROGRAM)
         monkeypatch.setattr(keyring_store, "child_processes", keyring_store.child_processes)
         self.keyring.apply()

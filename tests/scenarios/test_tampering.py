@@ -493,7 +493,7 @@ def _signed_by(archive: Path, target: Path, signer: DeviceKey, **parts: Any) -> 
         digest = merkle.state_digest(state, check_bodies=False)
         sequence = dataclasses.replace(state.sequence, digest=digest, signature=None)
     signature = {**sequence_signatures.sign_sequence(sequence, signer), **parts}
-    document = sequence_documents.to_document(dataclasses.replace(sequence, signature=signature))
+    document = sequence_documents.encode_sequence(dataclasses.replace(sequence, signature=signature))
     return edit(archive, target, {"lifeboat/signature.json": json_codec.encode_pretty(document)})
 
 

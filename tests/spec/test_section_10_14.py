@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.memory.embeddings import bytes_of
+from lifeboat_alf.memory.embeddings import encode_float32
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState, make_embedding, make_identity, make_principals, make_record
 from support.alf.archive_files import ArchiveFile
@@ -119,7 +119,7 @@ def test_the_vectors_and_the_index_of_a_file_forget_the_record(state: MemoryStat
     _, purged = _purge(_written(state, tmp_path / "whole.alf"), [first.id])
     assert [name for name, body in purged.bodies.items() if first.id.encode() in body] == []
     assert purged.bodies["raw/openclaw/MEMORY.md"] == b"\nFact of today 1.\n"
-    assert purged.bodies["memory/embeddings/2026-Q4/0.bin"] == bytes_of([0.5, 0.25])
+    assert purged.bodies["memory/embeddings/2026-Q4/0.bin"] == encode_float32([0.5, 0.25])
 
 
 @pytest.mark.parametrize("named", [0, 1, 2])

@@ -14,7 +14,7 @@ from lifeboat_adapters.openclaw import openclaw_databases, openclaw_paths, sessi
 from lifeboat_adapters.openclaw.credentials import openclaw_auth_profiles
 from lifeboat_adapters.openclaw.layers import heartbeat
 from lifeboat_adapters.openclaw.openclaw_databases import OpenClawSources
-from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_adapters.persona.derivation_files import iter_table_rows
 from lifeboat_alf.common.json_types import JsonObject
 
 DECLARED = "lifeboat:"
@@ -40,7 +40,7 @@ def find_row_source_problem(installation: Installation, path: str, data: bytes) 
     if path.startswith(openclaw_paths.SESSION_FILES) and installation.state_dir is not None:
         return session_files.find_session_folder_problem(installation.state_dir, sources.owner.id)
     if path in (openclaw_paths.AUTH_PROFILES, openclaw_paths.AUTH_ORDER):
-        stores = sorted({str(row.get("store")) for row in rows_of(data)})
+        stores = sorted({str(row.get("store")) for row in iter_table_rows(data)})
         return next((said for store in stores if (said := _problem_of_store(sources, store))), "")
     if path == openclaw_paths.STORED_SECRETS:
         return problem_of_table(sources.state, None, sources.grounds)

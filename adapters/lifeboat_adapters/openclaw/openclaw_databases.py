@@ -18,7 +18,7 @@ from pathlib import Path
 from lifeboat_adapters import database_reading
 from lifeboat_adapters.contract import Installation, RuntimeRow
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
-from lifeboat_adapters.database_reading import Found, as_json, columns_of, key_of
+from lifeboat_adapters.database_reading import Found, as_json, columns_of, row_key_text
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFolders
 from lifeboat_adapters.openclaw import config_includes, openclaw_config, openclaw_folders, openclaw_paths, session_files
@@ -118,7 +118,7 @@ def read_openclaw_rows(installation: Installation, *, transcripts: bool = False)
     sources = openclaw_sources_of(installation)
     if sources is None:
         return
-    share = openclaw_share.share_of(sources.values, sources.owner.id)
+    share = openclaw_share.read_openclaw_share(sources.values, sources.owner.id)
     own: list[RuntimeRow] = []
     for row in _of_agent(sources, transcripts=transcripts):
         own += [row] * (row.path == openclaw_paths.AUTH_PROFILES)
@@ -295,7 +295,7 @@ def _rows_of(
         if table.name == "cron_jobs":
             jobs.add(row.get("job_id", ""))
         path = f"{openclaw_paths.DATABASES}{database}/{table.name}.jsonl"
-        yield RuntimeRow(path, key_of(values[:count]), _durable(row, table))
+        yield RuntimeRow(path, row_key_text(values[:count]), _durable(row, table))
 
 
 def _belongs(row: JsonObject, table: OpenClawTable, owner: openclaw_config.OpenClawAgent) -> bool:

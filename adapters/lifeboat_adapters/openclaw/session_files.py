@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import RuntimeRow
-from lifeboat_adapters.database_reading import key_of
+from lifeboat_adapters.database_reading import row_key_text
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFolders
 from lifeboat_adapters.openclaw import openclaw_paths
@@ -61,7 +61,7 @@ def read_session_rows(state_dir: Path, agent: str, grounds: GuardedFolders) -> I
             archived = f"{openclaw_paths.SESSION_FILES}{name.removesuffix('.json')}" + (
                 ".jsonl" if name == INDEX else ""
             )
-            yield from (RuntimeRow(archived, key_of((number,)), values) for number, values in enumerate(found))
+            yield from (RuntimeRow(archived, row_key_text((number,)), values) for number, values in enumerate(found))
         except (OSError, ValueError, RecursionError, zstd.ZstdError) as error:
             raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 

@@ -10,13 +10,13 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
 
 
-def text_of(files: AgentFiles, path: str) -> str:
+def read_file_text(files: AgentFiles, path: str) -> str:
     """Return a file as text, "" when it does not exist. Bytes that are not UTF-8 are replaced; the file itself is kept
     in raw/."""
     return (files.read(path) or b"").decode("utf-8-sig", "replace")
 
 
-def rows_of(data: bytes | None) -> Iterator[JsonObject]:
+def iter_table_rows(data: bytes | None) -> Iterator[JsonObject]:
     """Yield the rows of a captured table, one JSON object per line. Other lines are skipped."""
     for line in (data or b"").splitlines():
         try:

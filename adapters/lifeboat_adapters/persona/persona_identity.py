@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.persona import capabilities, identity_overlay, markdown_fields, prose_synthesis, subagent_roster
-from lifeboat_adapters.persona.derivation_files import FilesUnderPrefix, text_of
+from lifeboat_adapters.persona.derivation_files import FilesUnderPrefix, read_file_text
 from lifeboat_alf.common.json_shapes import as_object, as_text
 from lifeboat_alf.common.json_types import JsonObject
 
@@ -51,14 +51,14 @@ class PersonaLayout:
         for path in sorted(path for folder in self.skills for path in files.paths(folder)):
             name = self.skill(path)
             if name is not None:
-                yield name, text_of(files, path)
+                yield name, read_file_text(files, path)
 
     def own(self, files: AgentFiles) -> set[str]:
         """Return which prose files Lifeboat wrote and nobody has edited since."""
         return {
             name
             for name, file in PROSE.items()
-            if prose_synthesis.is_unedited_synthesis(text_of(files, self.raw + file))
+            if prose_synthesis.is_unedited_synthesis(read_file_text(files, self.raw + file))
         }
 
 
@@ -136,13 +136,15 @@ def _said(
 def _former(persona: PersonaLayout, files: AgentFiles, document: JsonObject, name: str) -> str:
     """Return the previous text of a prose file: the remembered one, or the one that Lifeboat wrote."""
     remembered = as_text(as_object(document.get("prose")).get(name))
-    is_made = not remembered and prose_synthesis.is_marked_as_synthesis(text_of(files, persona.raw + PROSE[name]))
+    is_made = not remembered and prose_synthesis.is_marked_as_synthesis(
+        read_file_text(files, persona.raw + PROSE[name])
+    )
     return prose_synthesis.MAKERS[name](document) if is_made else remembered
 
 
 def read_prose_files(persona: PersonaLayout, files: AgentFiles, own: Collection[str] = ()) -> dict[str, str]:
     """Return the prose files as they are, without those in `own`."""
-    return {name: "" if name in own else text_of(files, persona.raw + file) for name, file in PROSE.items()}
+    return {name: "" if name in own else read_file_text(files, persona.raw + file) for name, file in PROSE.items()}
 
 
 def read_structured_identity(profile: str, instructions: str, skills: Iterable[tuple[str, str]] = ()) -> JsonObject:
@@ -189,7 +191,7 @@ def _share(text: str | None) -> float | None:
 
 def make_identity_prose(persona: PersonaLayout, files: AgentFiles, texts: Mapping[str, str]) -> JsonObject:
     """Return `identity.prose` from prose files (`texts`) and the files of custom blocks."""
-    blocks = {name: text_of(files, persona.raw + file) for name, file in persona.blocks.items()}
+    blocks = {name: read_file_text(files, persona.raw + file) for name, file in persona.blocks.items()}
     blocks["tools_guidance"] = blocks.get("tools_guidance") or tools_section(texts["operating_instructions"])
     return {
         **{name: text for name, text in texts.items() if text.strip()},

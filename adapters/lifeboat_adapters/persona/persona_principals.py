@@ -7,7 +7,7 @@ import re
 
 from lifeboat_adapters.contract import AgentFiles, Derivation, DerivationContext
 from lifeboat_adapters.persona import document_shapes, identity_overlay, markdown_fields, prose_synthesis
-from lifeboat_adapters.persona.derivation_files import text_of
+from lifeboat_adapters.persona.derivation_files import read_file_text
 from lifeboat_alf.common.json_shapes import as_object, objects_in
 from lifeboat_alf.common.json_types import JsonObject
 
@@ -28,7 +28,7 @@ def make_principals_derivation(runtime: str, user: str) -> Derivation:
     """Return the derivation of a runtime's principals. `user` is the archive path of its USER.md."""
 
     def derive(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
-        return make_principals_document(runtime, text_of(files, user), previous)
+        return make_principals_document(runtime, read_file_text(files, user), previous)
 
     return Derivation("principals", lambda path: path == user, derive)
 

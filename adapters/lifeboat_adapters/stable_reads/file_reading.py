@@ -79,14 +79,14 @@ def _read_once(files: FileOperations, path: StrPath, limit: int) -> tuple[bytes,
     """Read one byte more than the size, to notice growth, but not everything that another program goes on writing."""
     descriptor = files.open_regular(path)
     with os.fdopen(descriptor, "rb") as stream:
-        before = key_of(os.fstat(descriptor))
+        before = stat_key_of(os.fstat(descriptor))
         if before.size > limit:
             raise OverLimit(os.fspath(path))
         data = stream.read(before.size + 1)
-        return data, before, key_of(os.fstat(descriptor))
+        return data, before, stat_key_of(os.fstat(descriptor))
 
 
-def key_of(found: os.stat_result) -> StatKey:
+def stat_key_of(found: os.stat_result) -> StatKey:
     return StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
 
 

@@ -24,8 +24,8 @@ from lifeboat_adapters.stable_reads.file_reading import (
     OverLimit,
     StatKey,
     Unstable,
-    key_of,
     read_file,
+    stat_key_of,
 )
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, NotRegular, StrPath
@@ -241,7 +241,7 @@ def _read_locked(files: FileOperations, path: StrPath, limit: int) -> FileConten
         found = os.fstat(descriptor)
         if found.st_size > limit:
             raise OverLimit(os.fspath(path))
-        return FileContent(stream.read(found.st_size), key_of(found))
+        return FileContent(stream.read(found.st_size), stat_key_of(found))
 
 
 def _lock_for_reading(descriptor: int) -> bool:
@@ -359,7 +359,7 @@ def _with_stat_of_log(files: FileOperations, path: StrPath, content: FileContent
 
 
 def _stat_with_log(files: FileOperations, path: StrPath) -> StatKey:
-    return add_log_stat(key_of(files.lstat(path)), _stat_of_log(files, path))
+    return add_log_stat(stat_key_of(files.lstat(path)), _stat_of_log(files, path))
 
 
 def _stat_of_log(files: FileOperations, path: StrPath) -> os.stat_result | None:

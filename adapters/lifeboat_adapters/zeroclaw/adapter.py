@@ -100,8 +100,8 @@ class ZeroClawDatabases(DatabaseSupport):
 class ZeroClawPlacement(PlacementSupport):
     """Places an agent in a home of ZeroClaw."""
 
-    install_into = staticmethod(zeroclaw_installation.zeroclaw_install_into)
-    home_around = staticmethod(zeroclaw_installation.home_around)
+    install_into = staticmethod(zeroclaw_installation.choose_zeroclaw_installation)
+    home_around = staticmethod(zeroclaw_installation.choose_home_for)
     is_configured = staticmethod(zeroclaw_folders.is_zeroclaw_configured)
     running = staticmethod(zeroclaw_processes.find_running_process)
     home_name = staticmethod(zeroclaw_installation.zeroclaw_home_name)

@@ -11,7 +11,7 @@ from lifeboat_adapters.contract import RenderedFile
 from lifeboat_adapters.credential_purposes import DEFAULT, PROVIDERS, config_name_of
 from lifeboat_adapters.notes.note_rendering import MERGED, STRUCTURED, render_notes
 from lifeboat_adapters.persona import persona_files
-from lifeboat_adapters.persona.derivation_files import StateFiles, text_of
+from lifeboat_adapters.persona.derivation_files import StateFiles, read_file_text
 from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.layers import aieos_documents, aieos_synthesis, zeroclaw_hints
 from lifeboat_adapters.zeroclaw.layers import zeroclaw_identity as layers
@@ -77,7 +77,7 @@ def _source(state: State, files: StateFiles, values: JsonObject | None) -> Aieos
     if values is None:
         return None
     if files.read(aieos_documents.CONFIG) is not None:
-        return aieos_documents.aieos_of(files, values, _configured_alias(state, values))
+        return aieos_documents.find_agent_aieos(files, values, _configured_alias(state, values))
     head = persona_files.decode_document(state, archive_layout.MANIFEST)
     was_used = (
         zeroclaw_config.get_nested_text(head, "adapter_hints", zeroclaw_paths.RUNTIME, "identity_format")
@@ -86,7 +86,7 @@ def _source(state: State, files: StateFiles, values: JsonObject | None) -> Aieos
     identity = persona_files.decode_document(state, archive_layout.IDENTITY)
     prose = as_object(identity.get("prose"))
     is_structured = bool(identity.get("structured")) and not any(str(prose.get(name) or "").strip() for name in _PROSE)
-    return aieos_documents.aieos_at(files, zeroclaw_paths.RAW + AIEOS_FILE) if was_used or is_structured else None
+    return aieos_documents.read_aieos_at(files, zeroclaw_paths.RAW + AIEOS_FILE) if was_used or is_structured else None
 
 
 def _persona(
@@ -102,7 +102,7 @@ def _persona(
     )
     for name, text in texts.items():
         path = zeroclaw_paths.RAW + name
-        if text.strip() and text_of(files, path) != text:
+        if text.strip() and read_file_text(files, path) != text:
             yield RenderedFile(path, text.encode("utf-8", "replace"), STRUCTURED)
 
 

@@ -42,7 +42,7 @@ def list_of(document: JsonObject, key: str, *, entry: str) -> list[Any]:
     return value
 
 
-def object_of(document: JsonObject, key: str, *, entry: str) -> JsonObject:
+def read_object_field(document: JsonObject, key: str, *, entry: str) -> JsonObject:
     """Return an object in a document; {} when it is missing. Raises BadDocument."""
     value = document.get(key, {})
     if not isinstance(value, dict):

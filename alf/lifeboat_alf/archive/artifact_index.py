@@ -51,7 +51,7 @@ def is_carried(entry: Entry, *, held: bool) -> bool:
     return held and not is_referenced(entry.meta)
 
 
-def to_json(entry: Entry, *, included: bool) -> JsonObject:
+def encode_artifact(entry: Entry, *, included: bool) -> JsonObject:
     """Return the index object of an artifact entry; `included` when its bytes are in the same file."""
     fields = entry.meta[entry_metas.ATTACHMENT]
     made = _derived(entry.path, entry.size, entry.sha256, included=included)
@@ -65,7 +65,7 @@ def to_json(entry: Entry, *, included: bool) -> JsonObject:
     return item
 
 
-def from_json(item: Any, present: Container[str], *, number: int) -> Attachment:
+def decode_artifact(item: Any, present: Container[str], *, number: int) -> Attachment:
     """Read the `number`th object of an index. `present` are the entries of the file. Raises BadDocument."""
     if not isinstance(item, dict):
         raise BadDocument("an attachment is not an object", entry=archive_layout.ATTACHMENTS, line=None)

@@ -20,7 +20,7 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
 UNKNOWN_TIME = "1970-01-01T00:00:00.000Z"
 
 
-def to_document(sequence: Sequence) -> JsonObject:
+def encode_sequence(sequence: Sequence) -> JsonObject:
     """Return `lifeboat/signature.json`: the sequence as signed, and the signature (null without one)."""
     named = {
         "agent": sequence.agent_id,
@@ -33,8 +33,8 @@ def to_document(sequence: Sequence) -> JsonObject:
     return {"sequence": named, "signature": sequence.signature}
 
 
-def from_document(document: JsonObject, *, entry: str = archive_layout.SIGNATURE) -> Sequence:
-    """Decode a document made by `to_document`. Raises BadDocument."""
+def decode_sequence(document: JsonObject, *, entry: str = archive_layout.SIGNATURE) -> Sequence:
+    """Decode a document made by `encode_sequence`. Raises BadDocument."""
     named, signature = document.get("sequence"), document.get("signature")
     if not isinstance(named, dict) or not isinstance(signature, dict | None):
         raise BadDocument("names no sequence", entry=entry)
@@ -63,7 +63,7 @@ def read_sequence(manifest: JsonObject, document: JsonObject | None, warnings: l
     if document is None:
         warnings.append("the archive is not signed")
         return Sequence(agent_id, number, None, 0, _time(manifest.get("created_at")), b"")
-    sequence = from_document(document)
+    sequence = decode_sequence(document)
     stated = (agent_id, number, manifest.get("created_at"))
     if (sequence.agent_id, sequence.number, sequence.time) != stated:
         raise BadDocument("speaks of another state than the manifest", entry=archive_layout.SIGNATURE)

@@ -47,7 +47,7 @@ class DoctorCheckResult:
         return {"check": self.check, "title": self.title, **asdict(self.finding)}
 
 
-def checks_in(folder: Iterable[str]) -> list[str]:
+def list_check_names(folder: Iterable[str]) -> list[str]:
     """Return the names of the modules of a package (its `__path__`), sorted."""
     return sorted(module.name for module in pkgutil.iter_modules(folder))
 

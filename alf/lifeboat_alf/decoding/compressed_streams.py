@@ -51,7 +51,7 @@ class _Decompressor(Protocol):
     def unused_data(self) -> bytes: ...
 
 
-def compressed_readings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
+def decompress_streams(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]:
     """Yield the content of every compressed stream in these bytes, as far as it can be decompressed."""
     passed = 0
     for at, form in _begins(data):
@@ -87,7 +87,7 @@ def begins_with_zlib(data: bytes) -> bool:
         return False
 
 
-def is_text(data: bytes) -> bool:
+def is_plain_utf8(data: bytes) -> bool:
     """Return whether bytes are UTF-8 without NUL. No compressed stream is."""
     if data.isascii():
         return b"\0" not in data

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_alf.decoding.compressed_streams import compressed_readings, is_text
+from lifeboat_alf.decoding.compressed_streams import decompress_streams, is_plain_utf8
 from lifeboat_alf.decoding.decoded_bytes import DecodedBytes, NestedDecoding, OriginalBytes
 from lifeboat_alf.decoding.decoding_budget import DATABASES, LAYERS, TOO_DEEP, DecodingBudget
 from lifeboat_alf.decoding.encoded_runs import base85_readings, run_readings, separated_readings
 from lifeboat_alf.decoding.sqlite_pages import page_readings
 from lifeboat_alf.decoding.undo_escapes import (
     breaks_long_words,
-    bytes_of_characters,
-    joined_lines,
-    text_stretches,
+    decode_characters_to_bytes,
+    extract_ascii_runs,
+    join_broken_lines,
     undo_rewritings,
 )
 from lifeboat_alf.decoding.wide_text import wide_readings
@@ -40,13 +40,13 @@ def decode_layers(
     for reading in wide_readings(data, work):  # does not count as a layer: it is the text as people see it
         yield reading
         yield from (NestedDecoding(inner, reading) for inner in decode_layers(reading.data, work, layers=layers))
-    if not is_text(data):
-        yield from _deeper(compressed_readings(data, work), work, layers)
-    narrow = bytes_of_characters(data)
+    if not is_plain_utf8(data):
+        yield from _deeper(decompress_streams(data, work), work, layers)
+    narrow = decode_characters_to_bytes(data)
     if narrow is not None and work.take(len(data)):
-        compressed = _deeper(compressed_readings(narrow.data, work), work, layers)
+        compressed = _deeper(decompress_streams(narrow.data, work), work, layers)
         yield from (NestedDecoding(inner, narrow) for inner in compressed)
-    text = text_stretches(data) if b"\0" in data else OriginalBytes(data)
+    text = extract_ascii_runs(data) if b"\0" in data else OriginalBytes(data)
     if text is not None:
         yield from (NestedDecoding(inner, text) for inner in _in_text(text.data, work, layers))
 
@@ -56,7 +56,7 @@ def _in_text(data: bytes, work: DecodingBudget, layers: int) -> Iterator[Decoded
     yield from _deeper(separated_readings(data, work), work, layers)
     yield from _deeper(undo_rewritings(data, work), work, layers)
     yield from _deeper(base85_readings(data, work), work, layers)  # joining removes its quotation marks
-    joined = joined_lines(data) if breaks_long_words(data) and work.take(len(data)) else None
+    joined = join_broken_lines(data) if breaks_long_words(data) and work.take(len(data)) else None
     if joined is None:
         yield from _deeper(run_readings(data, work), work, layers)
     else:
@@ -72,5 +72,5 @@ def _deeper(readings: Iterator[DecodedBytes], work: DecodingBudget, layers: int)
             yield from (
                 NestedDecoding(inner, reading) for inner in decode_layers(reading.data, work, layers=layers - 1)
             )
-        elif not is_text(reading.data) and any(True for _ in compressed_readings(reading.data, work)):
+        elif not is_plain_utf8(reading.data) and any(True for _ in decompress_streams(reading.data, work)):
             work.unread.add(TOO_DEEP)

@@ -71,19 +71,19 @@ def undo_rewritings(data: bytes, work: DecodingBudget) -> Iterator[DecodedBytes]
             yield NestedDecoding(replace_matches(lines.data, pattern, character), lines)
 
 
-def joined_lines(data: bytes) -> DecodedBytes | None:
+def join_broken_lines(data: bytes) -> DecodedBytes | None:
     """Return the text without what breaks words; None when nothing does."""
     return replace_matches(data, _JOINT, _nothing) if _JOINT.search(data) else None
 
 
-def bytes_of_characters(data: bytes) -> DecodedBytes | None:
+def decode_characters_to_bytes(data: bytes) -> DecodedBytes | None:
     """Return compressed bytes that are written as characters; None when there are none."""
     if data.isascii() or not any(stream in data for stream in _STREAMS_IN_CHARACTERS) or not _BYTES.search(data):
         return None
     return replace_matches(data, _BYTES, _of_character)
 
 
-def text_stretches(data: bytes) -> DecodedBytes | None:
+def extract_ascii_runs(data: bytes) -> DecodedBytes | None:
     """Return the stretches of ASCII in other bytes, one per line; None when there are none."""
     marked = data.translate(_ASCII)
     found = [hit.span() for hit in _STRETCH.finditer(marked)] if b"x" * LEAST in marked else []

@@ -410,7 +410,9 @@ class _MetaParts:
     def __init__(self, delta: DeltaReader) -> None:
         self._files, self._cuts = delta.files, delta.cuts
         self._removed = set(delta.removed_attachments)
-        read = (artifact_index.from_json(item, _AnyName(), number=n) for n, item in enumerate(delta.attachments, 1))
+        read = (
+            artifact_index.decode_artifact(item, _AnyName(), number=n) for n, item in enumerate(delta.attachments, 1)
+        )
         self._attachments = {item.path: item.fields for item in read}
 
     def meta(self, item: DeltaItem, base: Entry | None) -> JsonObject:

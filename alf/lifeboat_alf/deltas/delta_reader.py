@@ -86,7 +86,9 @@ class DeltaReader:
         self.items = self._all_items()
         self.sequence = self._sequence()
         self.keys = self._optional(archive_layout.KEYS)
-        self.purged = bundle_redactions.from_document(self._optional(archive_layout.REDACTIONS), self.agent_id)
+        self.purged = bundle_redactions.decode_bundle_redactions(
+            self._optional(archive_layout.REDACTIONS), self.agent_id
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -205,7 +207,7 @@ class DeltaReader:
             raise self._bad("sync.new_sequence", f"{number} does not follow {self.base_sequence}")
         document = self._optional(archive_layout.SIGNATURE)
         if document is not None:
-            signed = sequence_documents.from_document(document)
+            signed = sequence_documents.decode_sequence(document)
             if (signed.agent_id, signed.number) != (self.agent_id, number):
                 raise BadDocument("the signature is of another sequence", entry=archive_layout.SIGNATURE)
             return signed

@@ -292,7 +292,7 @@ def _add_meta(bundle: _DeltaBundle, change: EntryChange, new: Entry) -> None:
     attachment, former = _attachment(new), _attachment(change.base)
     if attachment is not None:
         included = not artifact_index.is_referenced(new.meta)
-        _attachments(bundle)["put"].append(artifact_index.to_json(new, included=included))
+        _attachments(bundle)["put"].append(artifact_index.encode_artifact(new, included=included))
     elif former is not None:
         _attachments(bundle)["removed"].append(former["id"])
 
@@ -378,11 +378,11 @@ def _places(changed: list[RecordChange]) -> Iterator[list[str | int]]:
 
 def _add_proof(bundle: _DeltaBundle, changes: StateChanges) -> None:
     bundle.archive.add(archive_layout.LEAVES, b"".join(bundle.rows), stored=True)
-    if document := bundle_redactions.to_document(_purged(changes)):
+    if document := bundle_redactions.encode_bundle_redactions(_purged(changes)):
         bundle.archive.add(archive_layout.REDACTIONS, json_codec.encode_json(document))
     if changes.new.digest:
         bundle.archive.add(
-            archive_layout.SIGNATURE, json_codec.encode_json(sequence_documents.to_document(changes.new))
+            archive_layout.SIGNATURE, json_codec.encode_json(sequence_documents.encode_sequence(changes.new))
         )
 
 

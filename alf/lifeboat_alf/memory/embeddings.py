@@ -95,7 +95,7 @@ def numbers_of(data: bytes) -> list[float]:
     return _floats(data).tolist()
 
 
-def bytes_of(numbers: Iterable[float]) -> bytes:
+def encode_float32(numbers: Iterable[float]) -> bytes:
     """Return numbers as little-endian float32. Numbers out of range become infinite."""
     return _little_endian(array("f", numbers)).tobytes()
 
@@ -304,7 +304,7 @@ def _inside(record: JsonObject, model: str) -> bytes | None:
     every = record.get("embeddings")
     for item in every if isinstance(every, list) else []:
         try:
-            if item["model"] == model and is_vector(data := bytes_of(item["vector"]), item["dimensions"]):
+            if item["model"] == model and is_vector(data := encode_float32(item["vector"]), item["dimensions"]):
                 return data
         except (TypeError, KeyError, OverflowError):
             continue

@@ -120,7 +120,7 @@ def parse_record(line: bytes) -> JsonObject:
     return record
 
 
-def status_of(record: JsonObject) -> str:
+def read_record_status(record: JsonObject) -> str:
     """Return `active`, `superseded`, `archived` or `deleted`. Unknown values read as active, to err on the side of
     visibility."""
     return reads_as("status", str(record.get("status", "active")))
@@ -128,17 +128,17 @@ def status_of(record: JsonObject) -> str:
 
 def is_visible(record: JsonObject) -> bool:
     """Return whether a record is a memory the agent has now."""
-    return status_of(record) == "active"
+    return read_record_status(record) == "active"
 
 
 def is_deleted(record: JsonObject) -> bool:
     """Return whether a record is a tombstone or was deleted in place."""
-    return status_of(record) == "deleted"
+    return read_record_status(record) == "deleted"
 
 
 def is_missing(record: JsonObject) -> bool:
     """Return whether a record was archived because it vanished from its file and awaits the user's confirmation."""
-    return status_of(record) == "archived" and record.get(MISSING) is True
+    return read_record_status(record) == "archived" and record.get(MISSING) is True
 
 
 def created_at(record: JsonObject) -> str:

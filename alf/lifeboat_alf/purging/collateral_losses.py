@@ -42,7 +42,7 @@ def _lost(item: PurgeItem, replacement: LeafReplacement | None) -> Iterator[str]
         return
     edits = () if replacement is None else replacement.edits
     if item.record_id is not None and (not edits or edits[0].length == len(body)):
-        yield record_line_cuts.content_of(body)
+        yield record_line_cuts.read_line_content(body)
         return
     for edit in edits:
         if not edit.insert:

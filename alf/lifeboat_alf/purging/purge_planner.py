@@ -129,7 +129,7 @@ class _PurgePlanner:
         self._touched.add(record_id)
         self._hits.of_record(record_id, line, made.spans, self._wanted.spans(partition, line))
         emptied = not made.body or (
-            record_line_cuts.content_of(line) and not record_line_cuts.content_of(made.body).strip()
+            record_line_cuts.read_line_content(line) and not record_line_cuts.read_line_content(made.body).strip()
         )
         edits = sorted([*made.edits, *record_line_cuts.update_content_marks(line, made.body)])
         replacement = self._closed(line, partition) if emptied else replacement_of(line, edits)

@@ -90,7 +90,7 @@ def _texts_of(items: Items, gone: set[str]) -> PurgedTexts:
     if gone:
         chosen = (item for item in items() if item.record_id in gone)
         for _, record_id, _, line in record_lines(lambda: chosen):
-            if (content := record_line_cuts.content_of(line)).strip():
+            if (content := record_line_cuts.read_line_content(line)).strip():
                 said.setdefault(record_id, set()).add(content)
     return PurgedTexts({record_id: frozenset(texts) for record_id, texts in said.items()})
 
@@ -107,13 +107,13 @@ def _echoes(items: Items, gone: set[str], texts: PurgedTexts) -> tuple[set[str],
         is_echo = texts.stand_in(partition, line)
         if is_echo:
             echoing.add(record_id)
-        if not (content := record_line_cuts.content_of(line)).strip():
+        if not (content := record_line_cuts.read_line_content(line)).strip():
             continue
         if not is_echo:
             other.add(record_id)
             continue
         kept.add(content)
         left = body_cuts.cut_body(partition, line, partial(texts.long.spans, partition))
-        says_more = left is not None and record_line_cuts.content_of(left.body).strip()
+        says_more = left is not None and record_line_cuts.read_line_content(left.body).strip()
         (other if says_more else same).add(record_id)
     return kept, echoing, same - other

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lifeboat_alf.archive import archive_layout
-from lifeboat_alf.decoding.compressed_streams import is_text
+from lifeboat_alf.decoding.compressed_streams import is_plain_utf8
 from lifeboat_alf.decoding.decoder import decode_layers
 from lifeboat_alf.decoding.decoding_budget import DecodingBudget
 from lifeboat_alf.decoding.sqlite_pages import page_readings, within_pages
 from lifeboat_alf.decoding.squeezed_text import squeeze_text, squeezed_spans, squeezed_spellings
-from lifeboat_alf.decoding.undo_escapes import joined_lines
+from lifeboat_alf.decoding.undo_escapes import join_broken_lines
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import bounded_patterns as expressions
 from lifeboat_alf.purging.byte_spans import Span, join_spans
@@ -99,11 +99,11 @@ class PurgeTerms:
     def _disguised(self, body: bytes) -> Iterator[Span]:
         """Yield matches that a plain byte search cannot find."""
         yield from self._broken(body)
-        if (joined := joined_lines(body)) is not None:
+        if (joined := join_broken_lines(body)) is not None:
             yield from (part for span in self._plain.find(joined.data) for part in joined.spans(*span))
         for reading in decode_layers(body):
             found = [*self._plain.find(reading.data), *self._broken(reading.data)]
-            if self.patterns and is_text(reading.data):
+            if self.patterns and is_plain_utf8(reading.data):
                 found += self._matched(reading.data)
             yield from (part for span in found for part in reading.spans(*span))
 

@@ -17,7 +17,7 @@ _SHORTEST_MARK = 16
 _MARK = re.compile(rb"[0-9a-f]{16,64}")
 
 
-def content_of(line: bytes) -> str:
+def read_line_content(line: bytes) -> str:
     """Return the text of a record; "" for a tombstone and for an unreadable line."""
     try:
         record = json_codec.decode_json(line)
@@ -30,7 +30,7 @@ def content_of(line: bytes) -> str:
 def update_content_marks(line: bytes, after: bytes) -> tuple[ByteEdit, ...]:
     """Return edits of `line` that replace the runtime's digest of the old text by that of the new text. A short text
     could be guessed from its digest."""
-    old, new = content_of(line), content_of(after)
+    old, new = read_line_content(line), read_line_content(after)
     if not old or old == new:
         return ()
     known, fresh = _digest(old), _digest(new)
@@ -49,9 +49,9 @@ def is_mark(insert: bytes) -> bool:
     return _MARK.fullmatch(insert) is not None
 
 
-def mark_of(line: bytes, length: int) -> bytes:
+def digest_record_text(line: bytes, length: int) -> bytes:
     """Return the first `length` hexadecimal digits of the digest of a record's text."""
-    return _digest(content_of(line))[:length]
+    return _digest(read_line_content(line))[:length]
 
 
 def _digest(text: str) -> bytes:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lifeboat_alf.archive import archive_layout
-from lifeboat_alf.archive.archive_documents import list_of, object_of
+from lifeboat_alf.archive.archive_documents import list_of, read_object_field
 from lifeboat_alf.common.json_shapes import as_object, texts_in
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadDocument, RedactionInvalid, SignatureError
@@ -64,7 +64,7 @@ def listed_records(meta: JsonObject) -> Iterator[str]:
     yield from texts_in(as_object(meta.get(entry_metas.ATTACHMENT)).get("referenced_by"))
 
 
-def to_document(bundle: BundleRedactions) -> JsonObject:
+def encode_bundle_redactions(bundle: BundleRedactions) -> JsonObject:
     """Return the JSON document; {} when nothing was purged."""
     document = {
         "redactions": [redaction.to_json() for redaction in bundle.redactions],
@@ -83,7 +83,7 @@ def parts_read_otherwise(original: JsonObject, shown: JsonObject) -> JsonObject:
 # Reading --------------------------------------------------------------------------------------------------------
 
 
-def from_document(document: JsonObject | None, agent_id: str) -> BundleRedactions:
+def decode_bundle_redactions(document: JsonObject | None, agent_id: str) -> BundleRedactions:
     """Read the document of an agent's bundle, without checking signatures. Raises BadDocument, and SignatureError for a
     missing record that no redaction names."""
     if document is None:
@@ -105,7 +105,7 @@ def _redactions(document: JsonObject, agent_id: str) -> Iterator[Redaction]:
     seen: set[str] = set()
     for item in list_of(document, "redactions", entry=archive_layout.REDACTIONS):
         try:
-            redaction = redactions.from_json(item)
+            redaction = redactions.decode_redaction(item)
         except RedactionInvalid as error:
             raise BadDocument(error.message, entry=archive_layout.REDACTIONS) from None
         if redaction.agent_id.lower() != agent_id.lower():
@@ -142,7 +142,7 @@ def _check_once(gone: list[GoneRecord]) -> None:
 
 
 def _metas(document: JsonObject) -> JsonObject:
-    listed = object_of(document, "metas", entry=archive_layout.REDACTIONS)
+    listed = read_object_field(document, "metas", entry=archive_layout.REDACTIONS)
     for path, parts in listed.items():
         if not isinstance(parts, dict) or not parts or any(part not in _PARTS for part in parts):
             raise BadDocument(f"what {path} said before is no part of a meta", entry=archive_layout.REDACTIONS)

@@ -223,7 +223,7 @@ def _of_record(wanted: Edits, body: bytes, past: Edits, left: bytes, whole: int,
     both passages."""
     if not is_json(body):
         return wanted, left
-    if not record_line_cuts.content_of(left).strip():
+    if not record_line_cuts.read_line_content(left).strip():
         source = left if is_json(left) else body
         close = record_line_cuts.make_tombstone if is_json(left) else record_line_cuts.make_bare_tombstone
         try:
@@ -232,7 +232,7 @@ def _of_record(wanted: Edits, body: bytes, past: Edits, left: bytes, whole: int,
             made = b""
         return (ByteEdit(0, whole, made),), made
     marked = tuple(
-        edit._replace(insert=record_line_cuts.mark_of(left, len(edit.insert)))
+        edit._replace(insert=record_line_cuts.digest_record_text(left, len(edit.insert)))
         if record_line_cuts.is_mark(edit.insert)
         else edit
         for edit in wanted

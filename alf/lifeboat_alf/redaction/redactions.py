@@ -451,7 +451,7 @@ def covers_spans(spans: list[tuple[int, int]], others: list[tuple[int, int]]) ->
 # JSON ---------------------------------------------------------------------------------------------------------------
 
 
-def from_json(document: Any) -> Redaction:
+def decode_redaction(document: Any) -> Redaction:
     """Decode a redaction from outside, without checking its signature. Raises RedactionInvalid."""
     try:
         return _from_json(document)

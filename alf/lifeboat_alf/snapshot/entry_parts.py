@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf.archive import archive_layout, artifact_index
-from lifeboat_alf.archive.archive_documents import list_of, object_of
+from lifeboat_alf.archive.archive_documents import list_of, read_object_field
 from lifeboat_alf.archive.zip_container import check_name
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import BadDocument
@@ -55,7 +55,7 @@ def join_entry_parts(documents: MetaDocuments, present: Container[str], warnings
     Parts that match no entry are dropped with a warning. Raises BadDocument and UnsafeEntry.
     """
     artifacts = _artifacts(documents.attachments, present)
-    records = object_of(documents.index, "files", entry=archive_layout.MEMORY_INDEX)
+    records = read_object_field(documents.index, "files", entry=archive_layout.MEMORY_INDEX)
     known = {*documents.files, *artifacts}
     for path in documents.files:
         check_name(path)
@@ -73,7 +73,7 @@ def join_entry_parts(documents: MetaDocuments, present: Container[str], warnings
 def _part(
     path: str, documents: MetaDocuments, records: JsonObject, artifact: artifact_index.Attachment | None
 ) -> EntryParts:
-    fields = dict(object_of(documents.files, path, entry=archive_layout.FILES))
+    fields = dict(read_object_field(documents.files, path, entry=archive_layout.FILES))
     absent = fields.pop("absent", None)
     joined = entry_metas.join_meta_parts(
         fields,
@@ -99,7 +99,7 @@ def _absent(path: str, value: Any) -> tuple[int, str | None]:
 def _artifacts(document: JsonObject, present: Container[str]) -> dict[str, artifact_index.Attachment]:
     found: dict[str, artifact_index.Attachment] = {}
     for number, item in enumerate(list_of(document, "attachments", entry=archive_layout.ATTACHMENTS), 1):
-        artifact = artifact_index.from_json(item, present, number=number)
+        artifact = artifact_index.decode_artifact(item, present, number=number)
         check_name(artifact.path)
         if artifact.path in found:
             raise BadDocument(f"two attachments speak of {artifact.path}", entry=archive_layout.ATTACHMENTS)

@@ -93,7 +93,7 @@ class SnapshotReader:
         self._known: dict[str, Entry] = {}
         self.keys = self._optional(archive_layout.KEYS)
         self.sequence = read_sequence(self.manifest, self._optional(archive_layout.SIGNATURE), self.warnings)
-        self._purged = bundle_redactions.from_document(
+        self._purged = bundle_redactions.decode_bundle_redactions(
             self._optional(archive_layout.REDACTIONS), self.sequence.agent_id
         )
         self._salts = ItemSalts(self._rows(partitions), len(self._paths))

@@ -127,8 +127,8 @@ class _SnapshotWriting:
         self._document(archive_layout.KEYS, keys)
         if self.signed:
             self.archive.add(archive_layout.LEAVES, b"".join(self.entry_rows) + bytes(self.record_rows), stored=True)
-            self._document(archive_layout.REDACTIONS, bundle_redactions.to_document(purged))
-            self._document(archive_layout.SIGNATURE, sequence_documents.to_document(self.sequence))
+            self._document(archive_layout.REDACTIONS, bundle_redactions.encode_bundle_redactions(purged))
+            self._document(archive_layout.SIGNATURE, sequence_documents.encode_sequence(self.sequence))
         self._index(files, extra.get(archive_layout.MEMORY_INDEX, {}))
 
     def manifest(self) -> None:
@@ -236,7 +236,7 @@ class _SnapshotWriting:
         items = []
         for entry in artifacts:
             digest = entry.sha256 or self.archive.digests.get(entry.path)
-            item = artifact_index.to_json(entry._replace(sha256=digest), included=entry.path not in self.absent)
+            item = artifact_index.encode_artifact(entry._replace(sha256=digest), included=entry.path not in self.absent)
             listed = self.contents.referenced if item["archive_path"] is None else self.contents.included
             listed.append(item["size_bytes"])
             items.append(item)

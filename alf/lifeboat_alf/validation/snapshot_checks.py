@@ -116,7 +116,7 @@ def check_entry_map(found: Validation, manifest: JsonObject, digests: dict[str, 
 def _check_redactions(run: _SnapshotCheck) -> None:
     document = _document(run, archive_layout.REDACTIONS)
     try:
-        run.records.take_purged(bundle_redactions.from_document(document, str(run.manifest["agent"]["id"])))
+        run.records.take_purged(bundle_redactions.decode_bundle_redactions(document, str(run.manifest["agent"]["id"])))
     except AlfError as error:
         run.found.failure(error)
 

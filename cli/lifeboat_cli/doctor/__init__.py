@@ -9,12 +9,12 @@ from importlib import import_module
 from lifeboat_alf.common.doctor_checks import DoctorCheckResult as DoctorCheckResult
 from lifeboat_alf.common.doctor_checks import DoctorFinding as DoctorFinding
 from lifeboat_alf.common.doctor_checks import DoctorLevel as DoctorLevel
-from lifeboat_alf.common.doctor_checks import checks_in, run_check
+from lifeboat_alf.common.doctor_checks import list_check_names, run_check
 from lifeboat_core.home.context import Context
 
 
 def run_doctor_checks(context: Context) -> Iterator[DoctorCheckResult]:
     """Run every check in the order of their names."""
-    for name in checks_in(__path__):
+    for name in list_check_names(__path__):
         module = import_module(f"{__name__}.{name}")
         yield from run_check(name.removeprefix("check_"), module.TITLE, partial(module.check, context))

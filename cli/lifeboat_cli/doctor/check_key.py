@@ -10,7 +10,7 @@ from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.home.context import Context
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores.key_environment import PASSPHRASE, is_temporary
+from lifeboat_keys.stores.key_environment import PASSPHRASE, is_in_temporary_folder
 from lifeboat_keys.stores.store_kinds import StoreKind
 
 TITLE = "The key that opens the credentials"
@@ -55,7 +55,7 @@ def _away(keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
 
 def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
     """Return whether a keyring that was missing when the store was chosen exists now."""
-    if keys.store is not StoreKind.FILE or keys.store_is_chosen or is_temporary(context.home.folder):
+    if keys.store is not StoreKind.FILE or keys.store_is_chosen or is_in_temporary_folder(context.home.folder):
         return
     if keys.store_problem(StoreKind.KEYRING) is None:
         fix = "lifeboat keys init --store keyring"
@@ -74,6 +74,6 @@ def _exposed(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorF
         yield DoctorFinding(
             DoctorLevel.WARNING, subject, result, "put it into a private file and set LIFEBOAT_PASSPHRASE_FILE"
         )
-    if is_temporary(context.home.folder) and keys.store is StoreKind.FILE:
+    if is_in_temporary_folder(context.home.folder) and keys.store is StoreKind.FILE:
         result = "the home lies in a temporary folder, so its key is not offered to the OS keyring"
         yield DoctorFinding(DoctorLevel.OK, subject, result)

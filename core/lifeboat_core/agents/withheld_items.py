@@ -55,7 +55,7 @@ def note_withheld(vault: Vault, left_out: Collection[str]) -> None:
         _keep(vault, {*_names(vault), *left_out})
 
 
-def forget_present(vault: Vault, present: Collection[str]) -> None:
+def forget_items_that_exist(vault: Vault, present: Collection[str]) -> None:
     """Remove the notes on items that exist."""
     _keep(vault, set(_names(vault)).difference(present))
 

@@ -227,7 +227,7 @@ def _cache(session: CaptureSession, seen: WorkspaceSurvey, work: CaptureWork, ro
     if work.tree.withheld or work.rows.arrived:
         stored = work.stored.tables.keys() | work.stored.kept.arrived if work.stored is not None else set()
         files = {one.path for one in seen.scan.found.values()}
-        withheld_items.forget_present(session.vault, files | stored | work.rows.arrived)
+        withheld_items.forget_items_that_exist(session.vault, files | stored | work.rows.arrived)
     if row is not None and seen.is_empty and is_workspace_accepted(session):
         session.vault.set(mass_loss_guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:

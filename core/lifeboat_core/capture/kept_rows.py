@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_adapters.persona.derivation_files import iter_table_rows
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states import entry_metas
 from lifeboat_core.agents import withheld_items
@@ -94,5 +94,5 @@ def _is_cut(cuts: list[JsonObject], spans: list[tuple[int, int]]) -> bool:
 
 def _names(adapter: Adapter, path: str, line: bytes) -> tuple[str, ...]:
     """Return the names of a row, none for a line that is not a row, as an imported archive may contain."""
-    values = next(rows_of(line), None)
+    values = next(iter_table_rows(line), None)
     return () if values is None else withheld_items.list_row_names(adapter, path, values)

@@ -63,7 +63,7 @@ class MemoryLookup:
         if record is None or self.winner(record_id) != record_id or self.is_listed(record_id):
             return False
         # A memory that its user marked as superseded is still in its file.
-        return memory_records.status_of(memory_records.parse_record(record.line)) in ("active", "superseded")
+        return memory_records.read_record_status(memory_records.parse_record(record.line)) in ("active", "superseded")
 
     def is_gone(self, record_id: str, now: datetime) -> bool:
         """Return whether a memory was deleted recently, or archived because its text was missing."""

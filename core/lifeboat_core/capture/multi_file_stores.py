@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.stable_reads.file_reading import key_of
+from lifeboat_adapters.stable_reads.file_reading import stat_key_of
 from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.capture.root_scan import FILE, RootScan, ScannedEntry
 
@@ -79,6 +79,6 @@ def _folders_above(name: str) -> Iterator[str]:
 def is_unchanged(files: FileOperations, store: MultiFileStore) -> bool:
     """Return whether a store is as it was scanned; False for one that cannot be examined."""
     try:
-        return all(found.has_log or key_of(files.lstat(found.real)) == found.key for found in store.files)
+        return all(found.has_log or stat_key_of(files.lstat(found.real)) == found.key for found in store.files)
     except OSError:
         return False

@@ -63,7 +63,7 @@ class Overlay:
             return None
         if put.body is None:
             return self.old_body(path)
-        return put.body.read_bytes() if isinstance(put.body, Path) else bytes_of(put)
+        return put.body.read_bytes() if isinstance(put.body, Path) else read_overlay_bytes(put)
 
     def paths(self, prefix: str) -> Iterator[str]:
         """Yield the paths after this capture, sorted (`contract.Files`)."""
@@ -122,7 +122,7 @@ class Overlay:
         return True
 
 
-def bytes_of(put: EntryPut) -> bytes:
+def read_overlay_bytes(put: EntryPut) -> bytes:
     """Return the new bytes of an entry that has them in memory."""
     if not isinstance(put.body, bytes):
         raise TypeError("this entry's bytes are not in memory")

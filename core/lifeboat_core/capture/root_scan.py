@@ -15,7 +15,7 @@ from typing import NamedTuple
 from lifeboat_adapters import exclusion_rules
 from lifeboat_adapters.contract import Adapter, CaptureRoot, Placement
 from lifeboat_adapters.stable_reads import sqlite_files
-from lifeboat_adapters.stable_reads.file_reading import StatKey, has_usual_rights, key_of, read_file
+from lifeboat_adapters.stable_reads.file_reading import StatKey, has_usual_rights, read_file, stat_key_of
 from lifeboat_alf.archive import archive_layout, archive_names
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_alf.seams.file_operations import FileOperations, FolderEntry, StrPath
@@ -278,7 +278,7 @@ def is_foreign_link(found: os.stat_result, root: os.stat_result) -> bool:
 
 def _key(entry: FolderEntry, log: FolderEntry | None) -> StatKey:
     """Return the stat of an entry and its log. Raises OSError."""
-    key = key_of(entry.stat(follow_symlinks=False))
+    key = stat_key_of(entry.stat(follow_symlinks=False))
     if log is not None:
         with contextlib.suppress(FileNotFoundError):
             return sqlite_files.add_log_stat(key, log.stat(follow_symlinks=False))

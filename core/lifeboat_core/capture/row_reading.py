@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from lifeboat_adapters.database_reading import from_json, read_database
+from lifeboat_adapters.database_reading import decode_column_value, read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore, MemoryTable
 from lifeboat_alf.common import json_codec
@@ -256,6 +256,6 @@ def _kept(batch: list[Any], read: list[DifferingRow], keep: Keep) -> tuple[list[
 def to_column_value(value: Any) -> Any:
     """Return a JSON value as a column stores it; text for a value that no column can store."""
     try:
-        return from_json(value)
+        return decode_column_value(value)
     except ValueError:
         return json_codec.encode_json(value).decode()

@@ -68,13 +68,13 @@ class Context:
     def keys(self) -> HomeKeys:
         """Return the keys of this home. Nothing is read or started before it is needed."""
         from lifeboat_keys.home.home_keys import HomeKeys
-        from lifeboat_keys.stores.key_environment import KeyEnvironment, is_temporary
+        from lifeboat_keys.stores.key_environment import KeyEnvironment, is_in_temporary_folder
 
         around = KeyEnvironment(
             home_id=self.home.read_id(self.files),
             environment=self.environment,
             key_command=self._key_command,
-            temporary=is_temporary(self.home.folder),
+            temporary=is_in_temporary_folder(self.home.folder),
         )
         return HomeKeys(self.home.keys_folder, self.files, self.clock, around, self.home.spare_keys_folder)
 

@@ -153,7 +153,7 @@ def _visible_rows(
         if memory_records.is_visible(record):
             yield _row(record)
         else:
-            put_away.append((*_row(record), memory_records.status_of(record)))
+            put_away.append((*_row(record), memory_records.read_record_status(record)))
 
 
 def _hide_superseded(db: StateDb, successors: list[JsonObject]) -> None:
@@ -204,7 +204,7 @@ def _put_records(db: StateDb, changed: Iterable[Record]) -> None:
         if memory_records.is_visible(record):
             db.connection.execute(_ADD_MEMORY, _row(record))
         else:
-            db.connection.execute(_PUT_AWAY, (*_row(record), memory_records.status_of(record)))
+            db.connection.execute(_PUT_AWAY, (*_row(record), memory_records.read_record_status(record)))
 
 
 def _hide(db: StateDb, supersedes: str) -> None:

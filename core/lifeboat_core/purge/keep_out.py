@@ -36,7 +36,7 @@ from lifeboat_core.purge.keep_out_filter import (
     KeepOutMarks,
     KeepOutSieve,
     UncertainBinary,
-    scope_of,
+    runtime_file_name,
 )
 from lifeboat_vault.vault import Vault
 
@@ -140,7 +140,7 @@ class KeepOut:
         """Return the columns of a row as they may be captured; None when nothing is left of its content."""
         if self.sieve is None:
             return values
-        scope, content = scope_of(store.name), store.columns.index(store.content)
+        scope, content = runtime_file_name(store.name), store.columns.index(store.content)
         self.sieve.met.clear()
         found = [self._cut_value(scope, value) for value in values]
         if not found[content][1]:
@@ -224,7 +224,7 @@ def let_in(vault: Vault, paths: Collection[str], *, as_they_are: bool = False) -
     left = [path for path in read_left_out_files(found) if path in paths]
     if document:
         kept = KeepOutFilter.of_json(document)
-        scopes = set(map(scope_of, paths))
+        scopes = set(map(runtime_file_name, paths))
         kept.let_in |= scopes if as_they_are else set()
         kept.binaries = {scope: sure for scope, sure in kept.binaries.items() if scope not in scopes}
         vault.set(FILTER, kept.to_json(), kind=FOUND)

@@ -15,7 +15,13 @@ from lifeboat_alf.memory import memory_records
 from lifeboat_alf.purging import purged_lines
 from lifeboat_alf.purging.purged_lines import EDGE, TouchedLine
 from lifeboat_alf.redaction.redactions import ByteEdit, apply_edits
-from lifeboat_core.purge.keep_out_filter import LEAST_ANYWHERE, KeepOutFilter, KeepOutMarks, RedactedRowShape, scope_of
+from lifeboat_core.purge.keep_out_filter import (
+    LEAST_ANYWHERE,
+    KeepOutFilter,
+    KeepOutMarks,
+    RedactedRowShape,
+    runtime_file_name,
+)
 
 LEAST_LEFT = 16
 """Characters that must be left of a line of a table so that it can be recognised by them."""
@@ -47,7 +53,7 @@ class DerivedFilter:
         """Add a file that edits change. `at_head`: the newest state has it, so it may be in the workspace."""
         if not path.startswith((archive_layout.RAW, archive_layout.ARTIFACTS)) or not edits:
             return
-        scope, removed = scope_of(path), _removed(body, edits)
+        scope, removed = runtime_file_name(path), _removed(body, edits)
         is_weak = self._is_weak(removed)
         if not is_weak:
             self.filter.add_body(self.marks, body, edits)
@@ -178,7 +184,7 @@ class DerivedFilter:
 
 def texts_of_entry(path: str, body: bytes) -> Iterator[Text]:
     """Yield the lines of a file, and those of the strings in it."""
-    scope = scope_of(path)
+    scope = runtime_file_name(path)
     if not purged_lines.is_binary_body(body):
         yield scope, body.split(b"\n")
         if purged_lines.is_json_path(path):

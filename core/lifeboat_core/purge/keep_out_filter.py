@@ -37,7 +37,7 @@ LEAST_ANYWHERE = 12
 """Characters. A shorter line is kept out only of the file that it was in."""
 
 
-def scope_of(path: str) -> str:
+def runtime_file_name(path: str) -> str:
     """Return the file as the runtime names it, whatever folder of the archive it is in."""
     if path.startswith("raw/"):
         return path.split("/", 2)[-1]
@@ -209,7 +209,7 @@ class KeepOutSieve:
 
     def file(self, path: str, body: bytes) -> tuple[ByteEdit, ...]:
         """Return the edits for a file. Raises UncertainBinary."""
-        scope = scope_of(path)
+        scope = runtime_file_name(path)
         exact = self._exactly(scope, body)
         if exact:
             return exact

@@ -13,7 +13,7 @@ import msgspec
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import PurgeError, RedactionInvalid
-from lifeboat_alf.redaction.redactions import Redaction, from_json
+from lifeboat_alf.redaction.redactions import Redaction, decode_redaction
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import paths_in
@@ -87,7 +87,7 @@ def _read(context: Context, path: Path) -> PurgeOrder | None:
     try:
         document = json_codec.decode_json(read_all(context.files, path))
         return PurgeOrder(
-            from_json(document["redaction"]),
+            decode_redaction(document["redaction"]),
             bool(document["workspace"]),
             str(document.get("note", "")),
             bool(document.get("keep_print", False)),

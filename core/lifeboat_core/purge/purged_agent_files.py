@@ -17,14 +17,14 @@ import msgspec
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import PurgeError, RedactionInvalid
-from lifeboat_alf.redaction.redactions import Redaction, from_json
+from lifeboat_alf.redaction.redactions import Redaction, decode_redaction
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import purge_folders
 from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.signed.vault_receipts import VaultReceipt
-from lifeboat_keys.signed.vault_receipts import from_json as receipt_from_json
+from lifeboat_keys.signed.vault_receipts import decode_vault_receipt as receipt_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def list_damaged_purged_agents(context: Context) -> Iterator[PurgeError]:
 def _read(context: Context, path: Path) -> PurgedAgent | None:
     try:
         document = json_codec.decode_json(read_all(context.files, path))
-        redaction, workspace = from_json(document["redaction"]), Path(str(document["workspace"]))
+        redaction, workspace = decode_redaction(document["redaction"]), Path(str(document["workspace"]))
         vaults = tuple(receipt_from_json(each) for each in document["vaults"])
         again = tuple(str(each) for each in document.get("again", ()))
         return PurgedAgent(redaction, str(document["name"]), str(document["runtime"]), workspace, vaults, again)

@@ -19,7 +19,7 @@ from lifeboat_core.purge.receipt_findings import (
 )
 from lifeboat_keys.errors import KeysError, SignedByAnother
 from lifeboat_keys.signed import vault_receipts as vault_receipts
-from lifeboat_keys.signed.purge_receipt import DONE, HOME, WAITING, PurgeReceipt, VaultPurgeNote, from_json
+from lifeboat_keys.signed.purge_receipt import DONE, HOME, WAITING, PurgeReceipt, VaultPurgeNote, decode_purge_receipt
 from lifeboat_keys.signed.vault_receipts import ReceiptVerdict, VaultReceipt
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def verify_receipt(context: Context | None, document: Any, *, may_be_foreign: bo
     it keeps. It is valid unless a finding is WRONG. `may_be_foreign`: another user may have made it (see
     `ReceiptKeys`); a receipt kept by this home is its own. Raises SystemRefused when the home's pins cannot be read."""
     try:
-        receipt = from_json(document)
+        receipt = decode_purge_receipt(document)
     except KeysError as error:
         return [report_wrong(RECEIPT, error.message)]
     keys = ReceiptKeys() if context is None else replace(load_receipt_keys(context), may_be_foreign=may_be_foreign)
@@ -148,7 +148,7 @@ def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) ->
         yield report_wrong(note.name, "it is said to be done, and there is no receipt of it")
         return
     try:
-        signed = vault_receipts.from_json(note.receipt)
+        signed = vault_receipts.decode_vault_receipt(note.receipt)
 
         def check(trusted: TrustedKeys | None) -> ReceiptVerdict:
             return vault_receipts.verify_vault_receipt(signed, trusted=trusted, endpoints=keys.endpoints)

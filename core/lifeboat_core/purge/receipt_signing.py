@@ -229,7 +229,7 @@ def sign_receipts_again(context: Context, before: TrustedKeys) -> None:
     device = context.keys().device
 
     def vault(note: VaultPurgeNote) -> VaultPurgeNote:
-        signed = None if note.receipt is None else vault_receipts.from_json(note.receipt)
+        signed = None if note.receipt is None else vault_receipts.decode_vault_receipt(note.receipt)
         if signed is None or signed.signer != vault_receipts.DEVICE:
             return note
         vault_receipts.verify_vault_receipt(signed, trusted=before, endpoints={})

@@ -15,7 +15,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import paths_in
 from lifeboat_core.settings import config_file
 from lifeboat_keys.errors import ReceiptInvalid
-from lifeboat_keys.signed.purge_receipt import PurgeReceipt, from_json
+from lifeboat_keys.signed.purge_receipt import PurgeReceipt, decode_purge_receipt
 
 FOLDER = "receipts"
 
@@ -43,7 +43,7 @@ def read_receipt(context: Context, receipt_id: str) -> PurgeReceipt | None:
 
 def _parsed(path: Path, data: bytes) -> PurgeReceipt:
     try:
-        return from_json(json_codec.decode_json(data))
+        return decode_purge_receipt(json_codec.decode_json(data))
     except msgspec.DecodeError as error:
         raise ReceiptInvalid(f"{path} is damaged: {error}") from None
 

@@ -19,7 +19,14 @@ from lifeboat_adapters.contract import Adapter, CaptureRoot
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
-from lifeboat_adapters.stable_reads.file_reading import FileContent, OverLimit, StatKey, Unstable, key_of, read_file
+from lifeboat_adapters.stable_reads.file_reading import (
+    FileContent,
+    OverLimit,
+    StatKey,
+    Unstable,
+    read_file,
+    stat_key_of,
+)
 from lifeboat_alf.purging.unescaped_views import is_binary
 from lifeboat_alf.seams.file_operations import FileOperations, write_atomic
 from lifeboat_alf.seams.held_folder import FolderReplaced, LinkInPath
@@ -178,6 +185,6 @@ def _mended(adapter: Adapter, path: str, body: bytes) -> bytes:
 
 def _key(files: FileOperations, file: Path) -> StatKey | None:
     try:
-        return key_of(files.lstat(file))
+        return stat_key_of(files.lstat(file))
     except OSError:
         return None

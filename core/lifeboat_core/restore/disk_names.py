@@ -26,7 +26,7 @@ _PATH_BYTES = 4096
 _WINDOWS_RESERVED = frozenset('<>:"\\|?*')
 
 
-def name_of(path: str, meta: JsonObject, prefix: str) -> str:
+def name_on_disk(path: str, meta: JsonObject, prefix: str) -> str:
     """Return the name under `prefix` as it was on disk. Raises RestoreError.UNSAFE_NAME for one that leaves its folder
     or differs from what the path shows."""
     shown, raw = path.removeprefix(prefix), meta.get("name_hex")

@@ -13,7 +13,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.restore import workspace_databases
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.restore_options import RestoreOptions
-from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
+from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, read_wanted_body
 from lifeboat_core.texts.readable_json import make_printable
 from lifeboat_vault.errors import VaultMissing
 from lifeboat_vault.vault.state_inventory import StateInventory
@@ -61,7 +61,7 @@ def select_warned_items(items: Iterable[PlanItem]) -> list[PlanItem]:
 
 def _gap_words(state: State, item: PlanItem, wanted: WantedFile) -> str:
     said = f"{make_printable(item.name)} has a gap: {item.reason}"
-    is_damaged = wanted.entry is not None and workspace_databases.is_damaged_database(body_of(state, wanted))
+    is_damaged = wanted.entry is not None and workspace_databases.is_damaged_database(read_wanted_body(state, wanted))
     return f"{said}; until then SQLite finds this database damaged" if is_damaged else said
 
 

@@ -33,7 +33,9 @@ def _captured_names(state: State, adapter: Adapter) -> set[str]:
     """Return every name in the workspace that a state captured."""
     prefixes = archive_layout.raw_prefix(adapter.runtime), archive_layout.ARTIFACTS
     return {
-        disk_names.name_of(entry.path, entry.meta, prefix) for prefix in prefixes for entry in state.entries(prefix)
+        disk_names.name_on_disk(entry.path, entry.meta, prefix)
+        for prefix in prefixes
+        for entry in state.entries(prefix)
     }
 
 
@@ -56,12 +58,12 @@ def _files(state: State, runtime: str, adapter: Adapter) -> set[str]:
     """Return the names of what a runtime captured that means the same to every other."""
     prefix = archive_layout.raw_prefix(runtime)
     raw = {
-        disk_names.name_of(entry.path, entry.meta, prefix)
+        disk_names.name_on_disk(entry.path, entry.meta, prefix)
         for entry in state.entries(prefix)
         if is_shared(entry, prefix, adapter)
     }
     artifacts = {
-        disk_names.name_of(entry.path, entry.meta, archive_layout.ARTIFACTS)
+        disk_names.name_on_disk(entry.path, entry.meta, archive_layout.ARTIFACTS)
         for entry in state.entries(archive_layout.ARTIFACTS)
     }
     return raw | artifacts

@@ -47,7 +47,7 @@ from lifeboat_core.restore.removed_files import find_captured_since, find_delete
 from lifeboat_core.restore.restore_options import RestoreOptions
 from lifeboat_core.restore.state_dir_plan import CUT_OUT, PlanningContext, StateDirPlan, plan_state_dir
 from lifeboat_core.restore.target_installation import find_target_installation
-from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, body_of
+from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, read_wanted_body
 from lifeboat_core.state import state_documents
 from lifeboat_core.state.state_documents import keeps_all_rights
 from lifeboat_core.texts.human_text import quote_argument
@@ -353,7 +353,9 @@ def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
 
     def wants(entry: Entry) -> bool:
         is_artifact = entry.path.startswith(archive_layout.ARTIFACTS)
-        return not is_artifact or options.wants(disk_names.name_of(entry.path, entry.meta, archive_layout.ARTIFACTS))
+        return not is_artifact or options.wants(
+            disk_names.name_on_disk(entry.path, entry.meta, archive_layout.ARTIFACTS)
+        )
 
     return wants
 
@@ -597,7 +599,7 @@ def _equal(state: State, filler: CredentialFiller | None) -> Callable[[WantedFil
             return False
         if not wanted.cuts:
             return data == wanted.data if wanted.data is not None else inventories.has_same_bytes(wanted.entry, data)
-        body = body_of(state, wanted)
+        body = read_wanted_body(state, wanted)
         if filler is None or barred(wanted):
             return data == body
         return filler.fill(wanted, body) == data
@@ -609,7 +611,7 @@ def _barred(state: State, filler: CredentialFiller | None) -> Callable[[WantedFi
     def barred(wanted: WantedFile) -> Reason | None:
         if not wanted.cuts:
             return None
-        return CUT_OUT if filler is None else filler.gap(wanted, body_of(state, wanted))
+        return CUT_OUT if filler is None else filler.gap(wanted, read_wanted_body(state, wanted))
 
     return barred
 

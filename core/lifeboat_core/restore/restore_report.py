@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_adapters.persona.derivation_files import iter_table_rows
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.reason_codes import reason_code, reason_text
 from lifeboat_alf.states.agent_state import BodyAbsent
@@ -178,7 +178,7 @@ def _rows_left(plan: RestorePlan) -> Iterator[str]:
             yield table.path  # the rows are unknown, so the whole file is withheld
             continue
         left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
-        for values in rows_of(b"\n".join(left)):
+        for values in iter_table_rows(b"\n".join(left)):
             name = withheld_items.list_row_names(plan.adapter, table.path, values)[0]
             yield withheld_items.make_row_name(table.path, name)
 

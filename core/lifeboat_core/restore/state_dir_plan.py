@@ -34,7 +34,15 @@ from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, Restor
 from lifeboat_core.restore.folder_tree import DiskTree, FoundOnDisk
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.restore_options import RestoreOptions
-from lifeboat_core.restore.wanted_contents import FILE, FOLDER, MERGED, STRUCTURED, WantedContents, WantedFile, body_of
+from lifeboat_core.restore.wanted_contents import (
+    FILE,
+    FOLDER,
+    MERGED,
+    STRUCTURED,
+    WantedContents,
+    WantedFile,
+    read_wanted_body,
+)
 from lifeboat_vault.vault.state_inventory import StateInventory
 
 Keys = tuple[str | int, ...]
@@ -79,7 +87,7 @@ class PlanningContext:
     is_new_here: bool = False
 
     def body(self, wanted: WantedFile) -> bytes:
-        return body_of(self.state, wanted)
+        return read_wanted_body(self.state, wanted)
 
     def is_store(self, path: str) -> bool:
         """Whether a file of the archive is a credential store of the runtime."""

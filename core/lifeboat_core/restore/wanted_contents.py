@@ -137,7 +137,7 @@ def _head(state: State) -> JsonObject:
     return document if isinstance(document, dict) else {}
 
 
-def body_of(state: State, wanted: WantedFile) -> bytes:
+def read_wanted_body(state: State, wanted: WantedFile) -> bytes:
     """Return a file as it was captured or merged, without its credentials."""
     return state.body(wanted.path) if wanted.data is None else wanted.data
 
@@ -170,7 +170,7 @@ def gather_contents(state: State, inventory: StateInventory, adapter: Adapter) -
 def _damaged(entry: Entry, prefix: str, home_prefix: str) -> LeftOutFile:
     """Report an entry whose bytes are damaged: a file by its name, one of another runtime by its path."""
     mine = next((each for each in (prefix, home_prefix, archive_layout.ARTIFACTS) if entry.path.startswith(each)), "")
-    wanted = WantedFile(disk_names.name_of(entry.path, entry.meta, mine), entry.path, RAW, entry.meta, entry)
+    wanted = WantedFile(disk_names.name_on_disk(entry.path, entry.meta, mine), entry.path, RAW, entry.meta, entry)
     return LeftOutFile(wanted, DAMAGED, "its bytes are not those that were signed")
 
 
@@ -202,7 +202,7 @@ def _put(wanted: dict[str, WantedFile], item: WantedFile) -> None:
 def _raw(state: State, entry: Entry, prefix: str, inventory: StateInventory, adapter: Adapter) -> WantedFile:
     """Return a raw file as captured, if its memories still say what it says. White space and markup between them do not
     count, and bytes that are not UTF-8 are not in memories."""
-    name = disk_names.name_of(entry.path, entry.meta, prefix)
+    name = disk_names.name_on_disk(entry.path, entry.meta, prefix)
     ids = entry.meta.get(entry_metas.RECORDS)
     # If not all memories of a file can be read, it is restored as captured.
     if ids and entry_metas.is_file(entry.meta) and inventory.damaged_records.keys().isdisjoint(ids):
@@ -263,7 +263,7 @@ def _says(state: State, entry: Entry, memories: list[tuple[str, str]], adapter: 
 
 
 def _artifact(entry: Entry, inventory: StateInventory, artifacts: dict[str, WantedFile], found: WantedContents) -> None:
-    name = disk_names.name_of(entry.path, entry.meta, archive_layout.ARTIFACTS)
+    name = disk_names.name_on_disk(entry.path, entry.meta, archive_layout.ARTIFACTS)
     if entry.path not in inventory.absent:
         _put(artifacts, WantedFile(name, entry.path, ARTIFACT, entry.meta, entry))
     else:
@@ -290,13 +290,13 @@ def _shared(state: State, inventory: StateInventory, adapter: Adapter, found: Wa
     prefix = archive_layout.raw_prefix(last)
     for entry in inventory.entries.values():
         if entry.path.startswith(prefix) and is_shared(entry, prefix, adapter):
-            name = disk_names.name_of(entry.path, entry.meta, prefix)
+            name = disk_names.name_on_disk(entry.path, entry.meta, prefix)
             _put(found.workspace, WantedFile(name, entry.path, RAW, entry.meta, entry))
 
 
 def is_shared(entry: Entry, prefix: str, adapter: Adapter) -> bool:
     """Return whether a raw file of any runtime means the same to this one."""
-    name = disk_names.name_of(entry.path, entry.meta, prefix)
+    name = disk_names.name_on_disk(entry.path, entry.meta, prefix)
     if "/" not in name or name.startswith(MEMORY) or entry.meta.get(entry_metas.RECORDS):
         return False
     here = archive_layout.raw_prefix(adapter.runtime) + entry.path.removeprefix(prefix)
@@ -314,7 +314,7 @@ def _rendered(state: State, adapter: Adapter, found: WantedContents) -> None:
         is_home = made.path.startswith(home_prefix)
         if is_same and _tells_identity(made, adapter) and (not is_home or state.entry(made.path) is not None):
             continue
-        name = disk_names.name_of(made.path, {}, home_prefix if is_home else prefix)
+        name = disk_names.name_on_disk(made.path, {}, home_prefix if is_home else prefix)
         _put(found.home if is_home else found.workspace, WantedFile(name, made.path, made.basis, {}, None, made.data))
 
 

@@ -258,7 +258,7 @@ SETTINGS: dict[str, Setting] = {
     for setting in (
         Setting("cadence", parse_cadence, "after_interaction", "when an agent is captured by the service"),
         Setting("schedule", parse_cron, HOURLY, "when captures of the cadence `scheduled` happen, in local time"),
-        Setting(
+        Setting(  # The debounce, see `lifeboat_daemon.schedule.cadence`.
             "capture.quiet", parse_duration, "2s", "after_interaction: captured when nothing changed for this long"
         ),
         Setting(

@@ -247,7 +247,7 @@ def _live(context: Context, stay: HistoryItem, folders: Mapping[str, Path]) -> b
     prefix = next((each for each in folders if path.startswith(each)), None)
     if prefix is None:
         return None
-    tree, name = DiskTree(context.files, folders[prefix]), disk_names.name_of(path, stay.meta, prefix)
+    tree, name = DiskTree(context.files, folders[prefix]), disk_names.name_on_disk(path, stay.meta, prefix)
     found = tree.find(name)
     if found is None or found.kind != FILE or (found.size > _SMALL and found.size != stay.size):
         return None

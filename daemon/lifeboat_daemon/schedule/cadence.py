@@ -34,7 +34,7 @@ _QUICK_RETRIES = 16
 
 class CadenceSettings(NamedTuple):
     """The settings of one agent's cadence; times in seconds. `debounce` is the wait after the last change; `cron` is
-    the schedule of the cadence `scheduled`."""
+    the schedule of the cadence `scheduled`. The values in force come from the settings, see `load_cadence_settings`."""
 
     cadence: str = AFTER_INTERACTION
     debounce: float = 2.0

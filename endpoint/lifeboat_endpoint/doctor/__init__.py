@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 
-from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorFinding, DoctorLevel, checks_in, run_check
+from lifeboat_alf.common.doctor_checks import DoctorCheckResult, DoctorFinding, DoctorLevel, list_check_names, run_check
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.endpoint import Endpoint
 
@@ -35,7 +35,7 @@ def examine_endpoint(endpoint: Endpoint, amended: Callable[[LifeboatError], obje
             if one.finding.level is DoctorLevel.ERROR:
                 missing.add(part)
             yield one
-    for name in checks_in(__path__):
+    for name in list_check_names(__path__):
         module = import_module(f"{__name__}.{name}")
         if missing.isdisjoint(module.NEEDS):
             yield from run_check(name, module.TITLE, partial(module.check, endpoint), amended)

@@ -45,7 +45,7 @@ def _purged(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
     if not _is_due(endpoint, PURGED, PURGED_EVERY, now):
         return []
     endpoint.control.set(PURGED, times.to_text(now))
-    done = tenant_purges.apply_due(endpoint, endpoint.control.tenants())
+    done = tenant_purges.apply_due_purges(endpoint, endpoint.control.tenants())
     return [TenantCare(each.tenant, problems=each.problems) for each in done if each.problems]
 
 

@@ -22,7 +22,7 @@ class WaitingPurge:
 
 
 @dataclass
-class TenantPurges:
+class TenantPurgeResult:
     """Result for a tenant: how many purges were applied, and sentences about those that failed."""
 
     tenant: Tenant
@@ -58,7 +58,7 @@ def _named(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> 
     raise UnknownAtRemote(f"no purge {redaction_id} waits here", fix="lifeboat endpoint purges list --data DIR")
 
 
-def apply_due(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[TenantPurges]:
+def apply_due_purges(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[TenantPurgeResult]:
     """Apply all purges that are due, and finish those that a crash interrupted.
 
     A problem with one agent does not stop the work on the others.
@@ -66,8 +66,8 @@ def apply_due(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[TenantPurge
     return [_of_tenant(endpoint, tenant) for tenant in tenants if tenant.state == "active"]
 
 
-def _of_tenant(endpoint: Endpoint, tenant: Tenant) -> TenantPurges:
-    done = TenantPurges(tenant)
+def _of_tenant(endpoint: Endpoint, tenant: Tenant) -> TenantPurgeResult:
+    done = TenantPurgeResult(tenant)
     with record_problem(done.problems, "the tenant"):
         space = endpoint.space(tenant.id)
         for agent_id, redaction_id in space.due_redactions():

@@ -58,7 +58,7 @@ def check_permission(key: bytes, token: str, method: str, now: datetime) -> Perm
     return permission
 
 
-def agent_of(token: str) -> str:
+def find_presigned_agent(token: str) -> str:
     """Return the agent that an address names, before its signature is checked; "" if it names none."""
     try:
         return msgspec.json.decode(_parts(token)[0], type=Permission).agent

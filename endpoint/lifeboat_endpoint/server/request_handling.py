@@ -30,7 +30,7 @@ from lifeboat_endpoint.server.routes.shape_conversion import MACHINE
 from lifeboat_endpoint.server.server_log import RequestRecord
 from lifeboat_endpoint.server.server_names import is_loopback
 from lifeboat_endpoint.tenancy.callers import Caller
-from lifeboat_endpoint.tenancy.token_secrets import id_of
+from lifeboat_endpoint.tenancy.token_secrets import parse_token_id
 from lifeboat_vault.errors import RemoteBusy, RemoteDenied, RemoteRefused
 
 _FORWARDED = ("forwarded", "x-forwarded-for")
@@ -139,8 +139,12 @@ class RequestHandler:
             return self.probes.free()
         # A streamed body could block an agent's lane for an hour.
         streamed = call.route.long or (isinstance(call.route.body, Octets) and call.route.body.streamed)
-        agent = presigned.agent_of(call.path["transfer"]) if "transfer" in call.path else call.path.get("agent_id")
-        key = agent or id_of(_bearer(call)) or ""
+        agent = (
+            presigned.find_presigned_agent(call.path["transfer"])
+            if "transfer" in call.path
+            else call.path.get("agent_id")
+        )
+        key = agent or parse_token_id(_bearer(call)) or ""
         return self.transfers.free() if streamed else self.lanes.of(key)
 
     def _let_in(self, call: Call, record: RequestRecord) -> None:
@@ -171,7 +175,7 @@ class RequestHandler:
             self.server.metrics.refused("address")
             raise HttpRefusal(429, RemoteBusy("too many requests without a token that counts", retry_after=after))
         details = {"route": call.route.path, "scope": error.scope, "address": call.address}
-        self.server.endpoint.control.note(None, "denied", id_of(_bearer(call)) or "", details)
+        self.server.endpoint.control.note(None, "denied", parse_token_id(_bearer(call)) or "", details)
 
     # Work -------------------------------------------------------------------------------------------------------
 

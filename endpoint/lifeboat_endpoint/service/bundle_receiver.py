@@ -146,7 +146,7 @@ class BundleReceiver(TenantService):
             except (AlfError, DraftInvalid, VaultDamaged):
                 vault.note_broken_head()  # the bundle may be right, and the head that it is based on damaged
                 raise
-        return PushResult(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
+        return PushResult(self._noted(row, vault, made or read_vault_head(vault), reader, sent), made is not None)
 
     def _accept(
         self, taking: QuotaReservation, vault: Vault, sequence: Sequence, base: int | None, draft: Draft, writer: str
@@ -192,7 +192,7 @@ class BundleReceiver(TenantService):
         with self._metadata.transaction():
             row = self._roster.count(self._roster.get(row.id), vault.size())
         self._quota.counted(row.id)
-        return PushResult(make_remote_head(head_of(vault), row), False)
+        return PushResult(make_remote_head(read_vault_head(vault), row), False)
 
     def _noted(self, row: AgentRow, vault: Vault, head: SequenceRow, reader: Reader, sent: SentBundle) -> RemoteHead:
         """Update tenant.db after a push if something changed. Repeating a push completes an interrupted update."""
@@ -246,7 +246,7 @@ class BundleReceiver(TenantService):
         base = reader.base_sequence if sent.base is None else sent.base
         if row.facts.lacks is not None or vault.head() is None:
             return legacy_pushes.accept_partial_delta(vault, reader, base, clock=self._clock, name=row.facts.name)
-        return legacy_pushes.accept_delta(vault, reader, base, clock=self._clock) or head_of(vault)
+        return legacy_pushes.accept_delta(vault, reader, base, clock=self._clock) or read_vault_head(vault)
 
     def _judged(
         self,
@@ -309,7 +309,7 @@ def _is_damaged(vault: Vault, sequence: Sequence) -> bool:
     return kept is not None and kept.digest == sequence.digest
 
 
-def head_of(vault: Vault) -> SequenceRow:
+def read_vault_head(vault: Vault) -> SequenceRow:
     """Return the head of a vault. Raises StaleBase if the vault is empty."""
     head = vault.head()
     if head is None:

@@ -21,7 +21,7 @@ class GivingMark:
     counting: frozenset[str]
 
 
-def mark_of(vault: Vault) -> GivingMark:
+def mark_given_state(vault: Vault) -> GivingMark:
     return GivingMark(
         vault.id, vault.redactions, frozenset(row.redaction.id for row in list_effective_redactions(vault))
     )
@@ -31,7 +31,7 @@ def is_as_marked(vault: Vault, mark: GivingMark) -> bool:
     """Whether nothing was purged since the mark was made, and no purge was requested."""
     if vault.id != mark.vault:
         return False
-    return vault.redactions is mark.known or mark_of(vault).counting == mark.counting
+    return vault.redactions is mark.known or mark_given_state(vault).counting == mark.counting
 
 
 def list_effective_redactions(vault: Vault) -> list[RedactionRow]:

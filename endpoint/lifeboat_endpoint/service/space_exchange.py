@@ -27,7 +27,7 @@ class SpaceExchange(SpaceParts):
         An agent without history has an empty state.
         """
         with self._open(agent_id) as vault:
-            mark = given_state.mark_of(vault)
+            mark = given_state.mark_given_state(vault)
             waiting = [row for row in given_state.list_effective_redactions(vault) if not row.applied]
             state = memory_import.state_at(vault, vault.head())
             yield (GivenState(state, waiting) if waiting else state), mark

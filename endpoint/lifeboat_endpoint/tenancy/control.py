@@ -198,7 +198,7 @@ class Control:
     def authenticate(self, secret: str) -> Caller:
         """Return the caller for a secret. It reads one row and writes nothing. Raises RemoteDenied, EndpointMoved."""
         self._stores.check_unmoved()
-        token_id = token_secrets.id_of(secret)
+        token_id = token_secrets.parse_token_id(secret)
         row = None if token_id is None else self._stores.control(token=token_id).row(sql.AUTHENTICATE, (token_id,))
         # Compare a digest for unknown tokens too, so that the duration does not tell whether a token exists.
         kept = _NOBODY if row is None else bytes(row[0])

@@ -26,7 +26,7 @@ def new_secret(token_id: str) -> str:
     return f"lb_{token_id}_{secrets.token_urlsafe(_SECRET_BYTES)}"
 
 
-def id_of(secret: str) -> str | None:
+def parse_token_id(secret: str) -> str | None:
     """Return the id that a token claims, None for a text that is not a token."""
     found = _FORM.fullmatch(secret)
     return None if found is None else found[1]

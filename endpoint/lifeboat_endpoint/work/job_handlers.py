@@ -118,7 +118,7 @@ def shred_old_keys(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[s
 @of_tenant
 def apply_purge(work: JobContext, job: EndpointJob, tenant: Tenant) -> list[str]:
     """Apply the purges that are due, and add a job for the next one."""
-    problems = tenant_purges.apply_due(work.endpoint, [tenant])[0].problems
+    problems = tenant_purges.apply_due_purges(work.endpoint, [tenant])[0].problems
     waiting = [
         times.parse_time(found.purge.applies_at) for found in tenant_purges.list_waiting_purges(work.endpoint, [tenant])
     ]

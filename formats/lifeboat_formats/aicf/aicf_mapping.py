@@ -110,7 +110,7 @@ def level_of(confidence: object) -> str:
     return next(level for least, level in THRESHOLDS if confidence >= least or level == "LOW")
 
 
-def model_of(literal: str) -> str:
+def name_embedding_model(literal: str) -> str:
     """Return `provider/name` of an embedding model."""
     if "/" in literal:
         return literal
@@ -119,9 +119,10 @@ def model_of(literal: str) -> str:
 
 
 def aicf_model_name(model: str) -> str:
-    """Return the AICF name of a model if `model_of` restores the model from it, else the model unchanged."""
+    """Return the AICF name of a model if `name_embedding_model` restores the model from it, else the model
+    unchanged."""
     literal = model.partition("/")[2]
-    return literal if literal and model_of(literal) == model else model
+    return literal if literal and name_embedding_model(literal) == model else model
 
 
 def is_key(text: str) -> bool:

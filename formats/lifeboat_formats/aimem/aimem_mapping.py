@@ -144,15 +144,15 @@ def _word(text: str) -> str:
 # Models of vectors --------------------------------------------------------------------------------------------------
 
 
-def model_of(name: str) -> str:
+def name_bundle_model(name: str) -> str:
     """Return a model of a bundle with its provider, `unknown/NAME` if the provider is not known."""
     return name if "/" in name else f"{_PROVIDERS.get(name, _UNKNOWN_PROVIDER)}/{name}"
 
 
 def model_name_of(model: str) -> str:
-    """Return the name of a model in a bundle: without the provider if `model_of` restores it."""
+    """Return the name of a model in a bundle: without the provider if `name_bundle_model` restores it."""
     name = model.partition("/")[2]
-    return name if name and model_of(name) == model else model
+    return name if name and name_bundle_model(name) == model else model
 
 
 # Shown --------------------------------------------------------------------------------------------------------------

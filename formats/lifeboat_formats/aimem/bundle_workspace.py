@@ -101,8 +101,8 @@ def _sections(
 
 def _section(content: str, chunk: JsonObject, origin: chunk_records.BundleOrigin, links: LinkIndex) -> MemorySection:
     name = chunk["id"]
-    record_id = links.record_id(name) or chunk_records.id_of(chunk)
-    record = chunk_records.record_of(_without_bad_vector(chunk, origin), origin, record_id)
+    record_id = links.record_id(name) or chunk_records.find_chunk_record_id(chunk)
+    record = chunk_records.convert_chunk(_without_bad_vector(chunk, origin), origin, record_id)
     for edge in links.edges(name):
         other = edge["source_id"] if chunk_records.is_swapped(edge) else edge["target_id"]
         other_id = links.record_id(links.whole_of(other)) or links.record_id(other)

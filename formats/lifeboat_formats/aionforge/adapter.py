@@ -55,7 +55,7 @@ class AionforgeDatabases(DatabaseSupport):
         return [installation.workspace / LOG]
 
     def memory_of(self, installation: Installation, values: JsonObject) -> MemorySection:
-        return node_records.section_of(values)
+        return node_records.section_from_node(values)
 
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[RuntimeRow]:
         for node in instance_rows.read_core_blocks(installation):

@@ -77,7 +77,7 @@ def records_of(found: Sequence[AionforgeNode], sent: SentNotes | None = None) ->
         # A record has one predecessor. Further ones become relations.
         related += [("supersedes", id) for id in former[1:]]
         links = node_records.RecordLinks(names[node.id], former[0] if former else None, related, sent.session(node))
-        yield node_records.record_of(node, links)
+        yield node_records.record_from_node(node, links)
 
 
 def _predecessors(found: Sequence[AionforgeNode]) -> dict[str, list[str]]:

@@ -32,7 +32,7 @@ class RecordLinks(NamedTuple):
     session: str | None = None
 
 
-def record_of(node: AionforgeNode, links: RecordLinks | None = None) -> JsonObject:
+def record_from_node(node: AionforgeNode, links: RecordLinks | None = None) -> JsonObject:
     """Return the record of a node without `agent_id`, marked so that later changes are noticed."""
     links = links or RecordLinks(record_id_of(node))
     fields = aionforge_mapping.memory_fields(node)
@@ -74,7 +74,7 @@ def node_of_row(values: JsonObject) -> AionforgeNode:
     )
 
 
-def section_of(values: JsonObject) -> MemorySection:
+def section_from_node(values: JsonObject) -> MemorySection:
     """Implement `DatabaseSupport.memory_of`."""
     node = node_of_row(values)
     text = aionforge_mapping.memory_text(node)

@@ -146,9 +146,9 @@ def _left_out(id: str, record: JsonObject, by_id: Mapping[str, JsonObject], chai
     last = by_id.get(chains.winner(id), record)
     if memory_records.is_deleted(last):
         return "deleted"
-    if memory_records.status_of(last) == ARCHIVED or memory_records.status_of(record) == ARCHIVED:
+    if memory_records.read_record_status(last) == ARCHIVED or memory_records.read_record_status(record) == ARCHIVED:
         return ARCHIVED
-    if last is record and memory_records.status_of(record) == "superseded":
+    if last is record and memory_records.read_record_status(record) == "superseded":
         return "superseded"
     node = node_records.node_of(record)
     rule = None if node is None else aionforge_mapping.KINDS.get(node.kind)

@@ -169,7 +169,7 @@ def _checked(agent_id: str, document: JsonObject, trusted: TrustedKeys) -> list[
     pairs = document.get("pairs")
     if not isinstance(pairs, list) or not pairs:
         raise KeyDamaged(f"the keys of the agent {agent_id} are empty")
-    return [agent_pair.from_json(pair, agent_id, trusted) for pair in pairs]
+    return [agent_pair.decode_agent_pair(pair, agent_id, trusted) for pair in pairs]
 
 
 def _agent_id(agent_id: Any) -> str:

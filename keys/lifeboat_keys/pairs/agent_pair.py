@@ -78,7 +78,7 @@ def _wrapped(agent_id: str, secret: bytes, device: DeviceKey, created_at: str) -
     return AgentPair(agent_id, public, wrapped, created_at, testimony, device.user)
 
 
-def from_json(document: Any, agent_id: str, trusted: TrustedKeys) -> AgentPair:
+def decode_agent_pair(document: Any, agent_id: str, trusted: TrustedKeys) -> AgentPair:
     """Decode a pair. Raises KeyDamaged for the wrong shape, SignatureError when no device of the trusted user made
     it."""
     try:

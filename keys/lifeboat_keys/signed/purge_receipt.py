@@ -126,7 +126,7 @@ class PurgeReceipt:
 # JSON ---------------------------------------------------------------------------------------------------------------
 
 
-def from_json(document: Any) -> PurgeReceipt:
+def decode_purge_receipt(document: Any) -> PurgeReceipt:
     """Decode a receipt from outside, with exactly the known fields. Raises ReceiptInvalid. Signatures are not checked,
     nor whether the parts belong together."""
     try:

@@ -38,7 +38,7 @@ __all__ = [
     "ReceiptHead",
     "ReceiptVerdict",
     "VaultReceipt",
-    "from_json",
+    "decode_vault_receipt",
     "sign_with_device",
     "verify_vault_receipt",
 ]
@@ -202,7 +202,7 @@ def _is_testimony(signature: Any) -> bool:
 # JSON -----------------------------------------------------------------------------------------------------------
 
 
-def from_json(document: Any) -> VaultReceipt:
+def decode_vault_receipt(document: Any) -> VaultReceipt:
     """Decode a receipt from outside, with exactly the known fields, without checking its signature. Raises
     ReceiptInvalid."""
     try:

@@ -63,7 +63,7 @@ class KeyEnvironment:
         return usual if usual.is_dir() else None
 
 
-def is_temporary(folder: Path) -> bool:
+def is_in_temporary_folder(folder: Path) -> bool:
     """Return whether a folder lies where the system cleans up."""
     real = Path(os.path.realpath(folder))
     return any(real.is_relative_to(os.path.realpath(each)) for each in (tempfile.gettempdir(), *_TEMPORARY))

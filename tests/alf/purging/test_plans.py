@@ -298,7 +298,9 @@ def test_vectors_go_from_every_version_of_their_files(history: History) -> None:
             state.put(path, after(plan, item) or b"")
         found = embeddings.StateVectors(state)
         assert [len(found.of(each.record_id or "")) for each in (secret, *kept)] == [0, *(1 for _ in kept)]
-    assert after(plan, versions[2][f"{embeddings.folder_for(PARTITION)}0.bin"]) == embeddings.bytes_of([0.5, 0.25])
+    assert after(plan, versions[2][f"{embeddings.folder_for(PARTITION)}0.bin"]) == embeddings.encode_float32(
+        [0.5, 0.25]
+    )
 
 
 def test_of_vector_files_whose_index_is_not_certain_nothing_is_left(history: History) -> None:

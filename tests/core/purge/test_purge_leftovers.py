@@ -12,7 +12,14 @@ import pytest
 
 from lifeboat_alf.common import ids
 from lifeboat_alf.errors import RedactionInvalid
-from lifeboat_alf.redaction.redactions import RECORDS, WHOLE_AGENT, ByteEdit, LeafReplacement, Redaction, from_json
+from lifeboat_alf.redaction.redactions import (
+    RECORDS,
+    WHOLE_AGENT,
+    ByteEdit,
+    LeafReplacement,
+    Redaction,
+    decode_redaction,
+)
 from lifeboat_alf.states import merkle
 from lifeboat_cli import doctor
 from lifeboat_cli.doctor import check_purges as doctor_of_purges
@@ -207,4 +214,4 @@ def test_an_order_whose_id_is_a_path_is_refused_whoever_signed_it(machine: Machi
     made = replace(whole(machine), id=name)
     signed = redaction_signatures.sign_redaction(made, machine.context.keys().device)
     with pytest.raises(RedactionInvalid):
-        from_json(signed.to_json())
+        decode_redaction(signed.to_json())

@@ -480,4 +480,4 @@ def test_a_receipt_is_strict_json_with_its_fields_in_order(ada: Purged) -> None:
     document = json_codec.decode_strict(data, entry="receipt.json")
     assert document == ada.receipt.to_json()
     with pytest.raises(ReceiptInvalid, match="'vaults' is missing"):
-        purge_receipt.from_json({name: one for name, one in document.items() if name != "vaults"})
+        purge_receipt.decode_purge_receipt({name: one for name, one in document.items() if name != "vaults"})

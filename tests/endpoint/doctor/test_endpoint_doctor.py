@@ -374,7 +374,7 @@ def test_the_command_says_what_helps_and_ends_with_1(shared: Endpoint, database:
 
 def test_every_check_says_what_it_needs_of_the_parts(shared: Endpoint) -> None:
     parts = shared.engine.checks().keys()
-    for name in doctor.checks_in(doctor.__path__):
+    for name in doctor.list_check_names(doctor.__path__):
         module = __import__(f"lifeboat_endpoint.doctor.{name}", fromlist=["NEEDS"])
         assert set(module.NEEDS) <= parts and module.TITLE
     assert endpoint_config.FILE in {path.name for path in shared.folder.iterdir()}

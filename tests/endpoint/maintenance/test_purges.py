@@ -64,7 +64,7 @@ def test_a_clock_that_was_set_forward_ends_no_waiting_time(
     trusted_time.trust_clock(endpoint)
     space.redact(machine.agent_id, erasing(machine).to_json())
     clock.jump(days=4000)
-    tenant_purges.apply_due(endpoint, [tenant])
+    tenant_purges.apply_due_purges(endpoint, [tenant])
     assert space.redactions(machine.agent_id) and space.agent(machine.agent_id).head is not None
 
 
@@ -76,7 +76,7 @@ def test_how_long_a_purge_waits_is_a_setting(
         assert state.applies_at is not None
         assert tenant_purges.list_waiting_purges(other, [tenant])[0].purge.applies_at == state.applies_at
         clock.advance(hours=3)
-        tenant_purges.apply_due(other, [tenant])
+        tenant_purges.apply_due_purges(other, [tenant])
         with pytest.raises(AgentErased):
             other.space(tenant.id).agent(machine.agent_id)
 
@@ -156,6 +156,6 @@ def test_a_purge_that_can_never_be_applied_keeps_no_other_from_it(
     for redaction in (bad, erasing(other)):
         space.redact(redaction.agent_id, redaction.to_json())
     clock.advance(hours=25)
-    [done] = tenant_purges.apply_due(endpoint, [tenant])
+    [done] = tenant_purges.apply_due_purges(endpoint, [tenant])
     assert done.problems == []
     assert (tenant_purges.list_waiting_purges(endpoint, [tenant]), space.agent_ids()) == ([], [machine.agent_id])

@@ -65,7 +65,7 @@ def test_with_the_second_token_it_is_applied_and_the_receipt_holds(
     found = send(client, machine, redaction_of(machine, record_of(machine, 1)), served.new_token("purge")).json()
     about = client.get("/version").json()
     endpoints = {about["id"]: public_of(about["signing_key"])}
-    receipt = vault_receipts.from_json(found["receipt"])
+    receipt = vault_receipts.decode_vault_receipt(found["receipt"])
     assert vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints=endpoints) is ReceiptVerdict.PINNED
 
 

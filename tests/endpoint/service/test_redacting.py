@@ -156,7 +156,7 @@ def test_the_receipt_is_signed_by_the_endpoint_and_says_what_went(
     space: TenantSpace, machine: TrialMachine, redaction: Redaction
 ) -> None:
     state = redact(space, machine, redaction, confirmed=True)
-    receipt = vault_receipts.from_json(state.receipt)
+    receipt = vault_receipts.decode_vault_receipt(state.receipt)
     assert (
         vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints={"test": SIGNING_KEY.public})
         is ReceiptVerdict.PINNED

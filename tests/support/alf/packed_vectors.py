@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_alf.memory.embeddings import CHUNK, EmbeddingChunk, EmbeddingKind, bytes_of, folder_for
+from lifeboat_alf.memory.embeddings import CHUNK, EmbeddingChunk, EmbeddingKind, encode_float32, folder_for
 
 
 class RecordVector(NamedTuple):
@@ -28,6 +28,6 @@ def pack_vectors(vectors: Iterable[RecordVector]) -> dict[str, bytes]:
             chunk = EmbeddingChunk(f"{folder}{number}.json")
             for record_id, found in ((member.record_id, member.embedding) for member in members[first : first + CHUNK]):
                 kind = EmbeddingKind(found["model"], found["dimensions"], found["source"])
-                chunk.put(record_id, kind, bytes_of(found["vector"]), found["computed_at"])
+                chunk.put(record_id, kind, encode_float32(found["vector"]), found["computed_at"])
             made |= {path: data for path, data in chunk.entries().items() if data is not None}
     return made

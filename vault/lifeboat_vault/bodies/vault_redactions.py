@@ -76,7 +76,7 @@ def read_redaction_rows(metadata: MetadataStore, columns: ColumnSealer) -> list[
 def open_redaction(columns: ColumnSealer, document: str) -> Redaction:
     """Decode a stored redaction. Raises VaultDamaged."""
     try:
-        return redactions.from_json(json_of(columns.text_of(REDACTION, document)))
+        return redactions.decode_redaction(json_of(columns.text_of(REDACTION, document)))
     except RedactionInvalid as error:
         raise VaultDamaged(f"a redaction is not what was written: {error.message}") from None
 

@@ -24,7 +24,7 @@ def is_note(path: str, runtime: str) -> bool:
     return parts[0] == "memory" and len(parts) > 1 and path.endswith(".md") and not {"", ".", ".."} & set(parts)
 
 
-def section_of(record: JsonObject) -> NoteSection:
+def section_of_legacy_memory(record: JsonObject) -> NoteSection:
     """Return a memory of that client at its stated line; after all others without one."""
     place = record.get("raw_source_format")
     line = place.get("line_start") if isinstance(place, dict) else None
@@ -41,7 +41,7 @@ def changed_notes(
     sections: dict[str, list[NoteSection]] = {path: [] for path in files if is_note(path, runtime)}
     for record in memories:
         if memory_records.origin_file(record) in sections:
-            sections[memory_records.origin_file(record)].append(section_of(record))
+            sections[memory_records.origin_file(record)].append(section_of_legacy_memory(record))
     found = {}
     for path, own in sections.items():
         old = read(path)

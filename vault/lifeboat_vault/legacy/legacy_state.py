@@ -156,7 +156,7 @@ class _MemorySurvey(NamedTuple):
 def _is_there(record: JsonObject) -> bool:
     """Return whether the client has the memory. Its own archived notes are still files; memories that vanished from one
     are not."""
-    return memory_records.status_of(record) in ("active", "archived") and not memory_records.is_missing(record)
+    return memory_records.read_record_status(record) in ("active", "archived") and not memory_records.is_missing(record)
 
 
 def _plain(entry: Entry) -> Entry:

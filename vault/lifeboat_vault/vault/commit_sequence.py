@@ -339,11 +339,11 @@ _content = msgspec.json.Decoder(_ContentOnly)
 
 def content_key(seed: bytes, line: bytes) -> bytes | None:
     """Return a keyed digest of a record's content, to find a memory that moved; None for a line without text."""
-    content = content_of(line)
+    content = read_text_content(line)
     return None if content is None else text_key(seed, content)
 
 
-def content_of(line: bytes) -> str | None:
+def read_text_content(line: bytes) -> str | None:
     """Return a record's content if it is text."""
     try:
         return _content.decode(line).content

@@ -35,7 +35,7 @@ from lifeboat_vault.vault.commit_sequence import SequenceCommit, SequenceOrigin,
 from lifeboat_vault.vault.countersigning import CountersignReport
 from lifeboat_vault.vault.draft import Draft
 from lifeboat_vault.vault.vault_creation import create_vault_file
-from lifeboat_vault.vault.vault_reading import LAST_VERIFIED, Moment, text_of
+from lifeboat_vault.vault.vault_reading import LAST_VERIFIED, Moment, moment_text
 from lifeboat_vault.vault.vault_repairing import VaultRepairing
 
 FILE = "vault.db"
@@ -125,7 +125,7 @@ class Vault(VaultRepairing):
         with self._transaction():
             self._refuse_older_than(draft.purges)
             head = self._place(sql.HEAD)
-            origin = self._origin(head, kind, writer, text_of(time), text_of(raw_time or time), number)
+            origin = self._origin(head, kind, writer, moment_text(time), moment_text(raw_time or time), number)
             changed = self._write(draft, origin, head, sign)
         return self.sequence(origin.number) if changed else None
 
@@ -168,7 +168,7 @@ class Vault(VaultRepairing):
                 fits(head, epoch)
             if head is not None and sequence.number <= head.number:
                 raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
-            place = (sequence.number, sequence.base, sequence.epoch, sequence.time, text_of(raw_time))
+            place = (sequence.number, sequence.base, sequence.epoch, sequence.time, moment_text(raw_time))
             origin = SequenceOrigin(self.agent_id, *place, kind, writer)
             self._write(draft, origin, head, signed, even_if_equal=True)
             if sequence.epoch > epoch:
@@ -218,7 +218,7 @@ class Vault(VaultRepairing):
         with self._transaction():
             self.sequence(number)
             self._metadata.execute(sql.DROP_PIN, (number, reason))
-            ends = None if until is None else text_of(until)
+            ends = None if until is None else moment_text(until)
             self._metadata.execute(sql.ADD_PIN, (number, reason, ends))
             self._audit("pin", str(number), {"reason": reason, "until": ends})
 

@@ -22,7 +22,14 @@ from lifeboat_alf.states.agent_state import (
 from lifeboat_vault.bodies.body_objects import ObjectReader
 from lifeboat_vault.rows import vault_statements as sql
 from lifeboat_vault.store.store_protocols import MetadataStore, Row
-from lifeboat_vault.vault.vault_state import entry_of, gone_of, has_line, is_held, object_of, record_of
+from lifeboat_vault.vault.vault_state import (
+    entry_from_row,
+    has_line,
+    has_stored_bytes,
+    object_id_from_row,
+    purged_record_from_row,
+    record_from_row,
+)
 
 
 def changes_between(
@@ -58,8 +65,8 @@ def _entry_changes(metadata: MetadataStore, objects: ObjectReader, base: int, ne
 
 
 def _entry_change(objects: ObjectReader, path: str, old: Row | None, new: Row | None) -> EntryChange | None:
-    base = None if old is None else entry_of(old)
-    entry = None if new is None else entry_of(new)
+    base = None if old is None else entry_from_row(old)
+    entry = None if new is None else entry_from_row(new)
     base_body = _reader(objects, old)
     same_bytes = base is not None and entry is not None and base.leaf.digest == entry.leaf.digest
     if base is not None and entry is not None and same_bytes and base.meta == entry.meta:
@@ -69,9 +76,9 @@ def _entry_change(objects: ObjectReader, path: str, old: Row | None, new: Row | 
 
 
 def _reader(objects: ObjectReader, row: Row | None) -> Callable[[], bytes] | None:
-    if row is None or not is_held(row):
+    if row is None or not has_stored_bytes(row):
         return None
-    return partial(objects.read, object_of(row))
+    return partial(objects.read, object_id_from_row(row))
 
 
 # Records ------------------------------------------------------------------------------------------------------------
@@ -95,8 +102,8 @@ def _record_changes(
 def _records(objects: ObjectReader, rows: list[Row]) -> Iterator[Record | GoneRecord]:
     """Convert rows in the shape of `vault_statements.RECORDS_BEGUN`."""
     held = [row for row in rows if has_line(row)]
-    yield from (record_of(row, objects) for row in objects.columns.records(held))
-    yield from (gone_of(row, objects.columns) for row in rows if not has_line(row))
+    yield from (record_from_row(row, objects) for row in objects.columns.records(held))
+    yield from (purged_record_from_row(row, objects.columns) for row in rows if not has_line(row))
 
 
 def _record_change(old: Record | GoneRecord | None, new: Record) -> RecordChange:

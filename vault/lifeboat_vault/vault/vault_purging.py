@@ -22,7 +22,7 @@ from lifeboat_vault.rows.column_sealer import REDACTION, SEED
 from lifeboat_vault.vault import body_destruction, vault_resealing
 from lifeboat_vault.vault.body_destruction import DestroyReport
 from lifeboat_vault.vault.vault_creation import RECORD_SEED, new_seed
-from lifeboat_vault.vault.vault_reading import Moment, text_of
+from lifeboat_vault.vault.vault_reading import Moment, moment_text
 from lifeboat_vault.vault.vault_writing import VaultWriting
 
 PURGE = "purge"
@@ -61,7 +61,7 @@ class VaultPurging(VaultWriting):
         """
         if redaction.agent_id != self.agent_id:
             raise RedactionInvalid("the purge is of another agent")
-        until = None if waits_until is None else text_of(waits_until)
+        until = None if waits_until is None else moment_text(waits_until)
         with self._transaction():
             report = self._redact(redaction, until, decisions or {})
         self._read_seed()

@@ -30,7 +30,7 @@ from lifeboat_vault.rows.kept_history import EntrySpan, HistoryItem
 from lifeboat_vault.rows.sequence_rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
 from lifeboat_vault.store.store_protocols import BlobStore, MetadataStore, Row
 from lifeboat_vault.vault import sequence_changes, vault_verification
-from lifeboat_vault.vault.commit_sequence import content_of, text_key
+from lifeboat_vault.vault.commit_sequence import read_text_content, text_key
 from lifeboat_vault.vault.vault_creation import RECORD_SEED, open_seed
 from lifeboat_vault.vault.vault_state import VaultState
 from lifeboat_vault.vault.vault_verification import Verification, Verifier
@@ -150,7 +150,7 @@ class VaultReading:
     def at(self, time: Moment) -> SequenceRow | None:
         """Return the last sequence, by its number, that was recorded at or before a time (`SequenceRow.recorded_at`);
         None when the history begins later."""
-        return self._one(sql.SEQUENCE_AT, text_of(time), text_of(time))
+        return self._one(sql.SEQUENCE_AT, moment_text(time), moment_text(time))
 
     def between(self, after: int, last: int) -> tuple[int, str | None]:
         """Return how many kept sequences are newer than one and not newer than another, and the earliest of their
@@ -228,7 +228,7 @@ class VaultReading:
         if not self._columns.is_plain:
             head = self.head()
             live = () if head is None else self.state(head.number).records()
-            return [record.id for record in live if content_of(record.line) == text]
+            return [record.id for record in live if read_text_content(record.line) == text]
         return [found for (found,) in self._metadata.rows(sql.RECORDS_WITH_CONTENT, (text_key(self.seed, text),))]
 
     # Redactions -------------------------------------------------------------------------------------------------
@@ -406,5 +406,6 @@ class VaultReading:
         return self._metadata.size() + self._blobs.size()
 
 
-def text_of(moment: Moment) -> str:
+def moment_text(moment: Moment) -> str:
+    """Return a time as the vault writes it."""
     return times.to_text(times.parse_time(moment) if isinstance(moment, str) else moment)

@@ -36,7 +36,7 @@ class VaultState:
         return self._sequence
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return (entry_of(row) for row in self._entry_rows(prefix))
+        return (entry_from_row(row) for row in self._entry_rows(prefix))
 
     def _entry_rows(self, prefix: str) -> Iterator[Row]:
         if not self._columns.is_plain:
@@ -57,7 +57,7 @@ class VaultState:
 
     def entry(self, path: str) -> Entry | None:
         row = self._entry_row(sql.ENTRY, path)
-        return None if row is None else entry_of(next(self._columns.entries([row])))
+        return None if row is None else entry_from_row(next(self._columns.entries([row])))
 
     def _entry_row(self, statement: str, path: str) -> Row | None:
         row = self._metadata.row(statement, (self._columns.path(path), *self._at))
@@ -80,7 +80,7 @@ class VaultState:
             rows = self._metadata.rows(sql.RECORDS, self._at)
         else:
             rows = self._sealed_record_rows()
-        return (record_of(row, self._objects) for row in self._columns.records(rows))
+        return (record_from_row(row, self._objects) for row in self._columns.records(rows))
 
     def _sealed_record_rows(self) -> Iterator[Row]:
         """Yield the records of a sealed vault, partition by partition in order of their names."""
@@ -90,7 +90,7 @@ class VaultState:
 
     def record(self, record_id: str) -> Record | None:
         row = self._metadata.row(sql.RECORD, (record_id, *self._at))
-        return None if row is None else record_of(next(self._columns.records([row])), self._objects)
+        return None if row is None else record_from_row(next(self._columns.records([row])), self._objects)
 
     def unknown_records(self, record_ids: Collection[str]) -> set[str]:
         known = self._metadata.rows(sql.known_records(len(record_ids)), tuple(record_ids))
@@ -100,29 +100,29 @@ class VaultState:
         if not self._redactions():
             return iter(())
         rows = self._metadata.rows(sql.GONE_RECORDS, self._at)
-        return iter(sorted((gone_of(row, self._columns) for row in rows), key=record_place))
+        return iter(sorted((purged_record_from_row(row, self._columns) for row in rows), key=record_place))
 
     @property
     def redactions(self) -> Redactions:
         return self._redactions()
 
 
-def entry_of(row: Row) -> Entry:
+def entry_from_row(row: Row) -> Entry:
     path, meta, leaf, salt, size, sha256 = row[:6]
     digest = None if sha256 is None else sha256.hex()
     return Entry(path, json_of(meta), Leaf(leaf, salt or b""), size, digest)
 
 
-def object_of(entry_row: Row) -> int:
+def object_id_from_row(entry_row: Row) -> int:
     return int(entry_row[6])
 
 
-def is_held(entry_row: Row) -> bool:
+def has_stored_bytes(entry_row: Row) -> bool:
     """Return whether the vault has the bytes."""
     return bool(entry_row[7])
 
 
-def record_of(row: Row, objects: ObjectReader) -> Record:
+def record_from_row(row: Row, objects: ObjectReader) -> Record:
     record_id, partition, position, leaf, salt = row[:5]
     line = objects.decode(StoredObject(*row[5:]))
     return Record(record_id, partition, position, Leaf(leaf, salt or b""), line)
@@ -133,7 +133,7 @@ def has_line(row: Row) -> bool:
     return row[7] is not None or row[8] is not None
 
 
-def gone_of(row: Row, columns: ColumnSealer) -> GoneRecord:
+def purged_record_from_row(row: Row, columns: ColumnSealer) -> GoneRecord:
     """Convert a stored row that begins like those of `vault_statements.GONE_RECORDS`."""
     record_id, partition, position, leaf = row[:4]
     return GoneRecord(record_id, columns.partition_of(partition), position, Leaf(leaf))

@@ -96,7 +96,7 @@ class OpenClawShare:
         return self.default and ("env", name) not in self.theirs.references and not _is_for(name, self.theirs)
 
 
-def share_of(values: JsonObject, agent_id: str) -> OpenClawShare | None:
+def read_openclaw_share(values: JsonObject, agent_id: str) -> OpenClawShare | None:
     """Return the share of an agent in a configuration (with its includes), None when it is the only one, or unknown."""
     agents = openclaw_config.list_openclaw_agents(values)
     mine = next((one for one in agents if one.id == agent_id), None)

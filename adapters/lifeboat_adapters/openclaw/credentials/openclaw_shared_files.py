@@ -20,7 +20,7 @@ captured."""
 
 def openclaw_sharing_mark(values: JsonObject, agent_id: str) -> str:
     """Return `Installation.sharing`: a digest of everything that determines the share of an agent."""
-    share = openclaw_share.share_of(values, agent_id)
+    share = openclaw_share.read_openclaw_share(values, agent_id)
     if share is None:
         return ""
     helpers = list(subagents.subagents_from_config(values, agent_id))
@@ -33,7 +33,7 @@ def share_of_openclaw_file(installation: Installation, path: str, data: bytes) -
     if home is None or not installation.sharing or installation.config is None or installation.state_dir is None:
         return data
     whole = config_includes.read_resolved_config(installation.config, installation.state_dir)
-    mine = openclaw_share.share_of(whole.values, installation.native_id)
+    mine = openclaw_share.read_openclaw_share(whole.values, installation.native_id)
     return data if mine is None else _share_of_file(home, data, mine, whole.inside(installation.state_dir))
 
 

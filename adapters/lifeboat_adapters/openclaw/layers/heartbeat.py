@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
-from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_adapters.persona.derivation_files import iter_table_rows
 from lifeboat_alf.common.json_types import JsonObject
 
 
 def heartbeat_checklist(files: AgentFiles) -> str:
     """Return the notes of the agent's heartbeat jobs, in the order of their ids."""
-    jobs = {row.get("job_id") for row in rows_of(files.read(openclaw_paths.CRON_JOBS)) if is_heartbeat(row)}
+    jobs = {row.get("job_id") for row in iter_table_rows(files.read(openclaw_paths.CRON_JOBS)) if is_heartbeat(row)}
     notes = (
-        row.get("content") for row in rows_of(files.read(openclaw_paths.CRON_SCRATCH)) if row.get("job_id") in jobs
+        row.get("content")
+        for row in iter_table_rows(files.read(openclaw_paths.CRON_SCRATCH))
+        if row.get("job_id") in jobs
     )
     return "\n".join(note for note in notes if isinstance(note, str) and note)
 

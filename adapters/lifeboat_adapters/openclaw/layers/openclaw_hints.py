@@ -7,13 +7,13 @@ from lifeboat_adapters.openclaw import openclaw_config, openclaw_paths
 from lifeboat_adapters.openclaw.layers import openclaw_identity, subagents
 from lifeboat_adapters.openclaw.openclaw_config import captured_config_of
 from lifeboat_adapters.persona import identity_overlay, markdown_fields, model_hints
-from lifeboat_adapters.persona.derivation_files import text_of
+from lifeboat_adapters.persona.derivation_files import read_file_text
 from lifeboat_alf.common.json_types import JsonObject
 
 _CONFIG = openclaw_paths.HOME + openclaw_paths.CONFIG
 
 
-def reads_config(path: str) -> bool:
+def is_config_file_path(path: str) -> bool:
     """Return whether a path is the configuration."""
     return path == _CONFIG
 
@@ -55,7 +55,7 @@ def derive_openclaw_manifest(
 ) -> JsonObject | None:
     """Return the agent's name, the version of the runtime, and the layout."""
     values = captured_config_of(files)
-    said = markdown_fields.key_value_pairs(text_of(files, openclaw_paths.RAW + openclaw_paths.IDENTITY))
+    said = markdown_fields.key_value_pairs(read_file_text(files, openclaw_paths.RAW + openclaw_paths.IDENTITY))
     found = context.installation
     agent = {
         "name": openclaw_identity.configured_name(values, found.native_id) or said.get("name") or found.name,
@@ -78,6 +78,6 @@ def derive_openclaw_manifest(
 
 
 DERIVATIONS = (
-    Derivation("runtime_hints", reads_config, derive_openclaw_hints),
+    Derivation("runtime_hints", is_config_file_path, derive_openclaw_hints),
     Derivation("manifest", reads_manifest, derive_openclaw_manifest),
 )

@@ -27,7 +27,7 @@ from lifeboat_adapters.openclaw.restore.credential_file_merging import (
     merge_openclaw_profiles,
     reason_to_keep,
 )
-from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_adapters.persona.derivation_files import iter_table_rows
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
@@ -275,7 +275,7 @@ def _legacy_file(state_dir: Path, owner: str, listed: list[_ArchivedProfile], no
 
 def _orders(installation: Installation, data: bytes, there: _StoredCredentials) -> Iterator[CredentialDelivery]:
     """Deliver the order of profiles for providers that have none yet. These come last, because they name profiles."""
-    for number, row in enumerate(rows_of(data)):
+    for number, row in enumerate(iter_table_rows(data)):
         store, provider = _order_of(row)
         ids = [id for id in row.get("ids") or () if isinstance(id, str) and id and not id.startswith("-")]
         if not ids or not provider or (store, provider) in there.ordered or there.problem or not installation.program:
@@ -299,7 +299,7 @@ def _store_imports(
 ) -> Iterator[CredentialDelivery]:
     """Deliver entries of the secret store, with one command for each kind."""
     by_kind: dict[str, dict[Place, tuple[str, bytes]]] = {}
-    for number, row in enumerate(rows_of(data)):
+    for number, row in enumerate(iter_table_rows(data)):
         place: Place = (openclaw_paths.STORED_SECRETS, (number,))
         name = str(row.get("name"))
         line = dotenv_line(name, row.get("value"))

@@ -18,7 +18,7 @@ from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.openclaw import captured_rows, openclaw_config, openclaw_databases, openclaw_paths
 from lifeboat_adapters.openclaw.captured_rows import DECLARED
 from lifeboat_adapters.openclaw.layers import heartbeat
-from lifeboat_adapters.persona.derivation_files import StateFiles, rows_of
+from lifeboat_adapters.persona.derivation_files import StateFiles, iter_table_rows
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.states.agent_state import State
 
@@ -80,7 +80,7 @@ def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple
     """Yield steps for the user's own jobs. The gateway makes the jobs of OpenClaw itself, and only the gateway adds
     jobs."""
     waits: str | None = None
-    for row in rows_of(files.read(openclaw_paths.CRON_JOBS)):
+    for row in iter_table_rows(files.read(openclaw_paths.CRON_JOBS)):
         if captured_rows.is_of_runtime(row) or _is_there(openclaw_paths.CRON_JOBS, row, present):
             continue
         words = cron_words(row, installation.native_id)
@@ -153,7 +153,7 @@ def _delivery(job: JsonObject) -> list[str]:
 
 def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
     """Yield a step for the notes of a heartbeat job. No command sets them, but the agent itself can."""
-    jobs = [row for row in rows_of(files.read(openclaw_paths.CRON_JOBS)) if heartbeat.is_heartbeat(row)]
+    jobs = [row for row in iter_table_rows(files.read(openclaw_paths.CRON_JOBS)) if heartbeat.is_heartbeat(row)]
     checklist = heartbeat.heartbeat_checklist(files)
     scratch = {(path, name) for path, name in present if path == openclaw_paths.CRON_SCRATCH}
     if checklist and not any(_is_there(openclaw_paths.CRON_SCRATCH, row, scratch) for row in jobs):
@@ -163,7 +163,7 @@ def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple
 
 def _intents(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
     """Yield a step for standing intents. They have no command of their own: the agent makes them when it is asked."""
-    for row in rows_of(files.read(openclaw_paths.STANDING_INTENTS)):
+    for row in iter_table_rows(files.read(openclaw_paths.STANDING_INTENTS)):
         if row.get("status") not in _WAITING or _is_there(openclaw_paths.STANDING_INTENTS, row, present):
             continue
         description = str(row.get("description") or "")

@@ -10,7 +10,7 @@ from lifeboat_adapters.openclaw import openclaw_paths
 from lifeboat_adapters.openclaw.layers import heartbeat
 from lifeboat_adapters.openclaw.layers.openclaw_identity import PERSONA
 from lifeboat_adapters.persona import persona_files
-from lifeboat_adapters.persona.derivation_files import StateFiles, text_of
+from lifeboat_adapters.persona.derivation_files import StateFiles, read_file_text
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.states.agent_state import State
 
@@ -26,7 +26,7 @@ def render_openclaw_files(state: State) -> Iterator[RenderedFile]:
     )
     for name, text in texts.items():
         path = openclaw_paths.RAW + name
-        if text.strip() and text_of(files, path) != text:
+        if text.strip() and read_file_text(files, path) != text:
             yield RenderedFile(path, text.encode("utf-8", "replace"), STRUCTURED)
     has_profile = bool(texts.get(openclaw_paths.USER))
     yield from render_notes(state, openclaw_paths.RAW, str(primary.get("id", "")), has_profile=has_profile)

@@ -14,7 +14,7 @@ from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.openclaw import openclaw_databases, openclaw_paths, session_files
 from lifeboat_adapters.openclaw.restore.credential_delivery import NO_PROGRAM, NOT_TAKEN, RUNTIME, openclaw_command
 from lifeboat_adapters.openclaw.restore.openclaw_config_merging import NEW
-from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_adapters.persona.derivation_files import iter_table_rows
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.reason_codes import Reason
 
@@ -88,13 +88,13 @@ def _transcripts(tables: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _events(tables: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
-    for row in sorted(rows_of(tables.get(EVENTS)), key=lambda row: (str(row.get("session_id")), _number(row))):
+    for row in sorted(iter_table_rows(tables.get(EVENTS)), key=lambda row: (str(row.get("session_id")), _number(row))):
         if isinstance(row.get("event_json"), str):
             yield str(row.get("session_id")), row["event_json"]
     for path in sorted(tables):
         name = path.removeprefix(openclaw_paths.SESSION_FILES)
         if path != _INDEX and path.startswith(openclaw_paths.SESSION_FILES) and "/" not in name:
-            for row in rows_of(tables[path]):
+            for row in iter_table_rows(tables[path]):
                 text = row["line"] if row.keys() == {"line"} else json.dumps(row, ensure_ascii=False)
                 yield name.removesuffix(".jsonl"), str(text)
 
@@ -106,8 +106,8 @@ def _number(row: JsonObject) -> int:
 
 def _index(tables: Mapping[str, bytes]) -> dict[str, JsonObject]:
     """Return the index entry of each session, by its key."""
-    found = {str(row.get("session_key")): row.get("entry") for row in rows_of(tables.get(_INDEX))}
-    for row in rows_of(tables.get(NODES)):
+    found = {str(row.get("session_key")): row.get("entry") for row in iter_table_rows(tables.get(_INDEX))}
+    for row in iter_table_rows(tables.get(NODES)):
         found[str(row.get("session_key"))] = _parsed(row.get("entry_json"))
     return {key: entry for key, entry in found.items() if isinstance(entry, dict)}
 

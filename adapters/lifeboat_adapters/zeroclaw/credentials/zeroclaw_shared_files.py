@@ -85,7 +85,7 @@ class ZeroClawShare:
         return _is_for(name, self.mine) or (self.default and not _is_for(name, self.theirs))
 
 
-def share_of(values: JsonObject, alias: str) -> ZeroClawShare | None:
+def read_zeroclaw_share(values: JsonObject, alias: str) -> ZeroClawShare | None:
     """Return the share of an agent in a configuration, None when it is the only one. An agent that has only a folder
     there, beside configured agents, has an empty share."""
     agents = {agent.alias: agent.values for agent in zeroclaw_config.list_zeroclaw_agents(values)}
@@ -109,7 +109,7 @@ def share_of(values: JsonObject, alias: str) -> ZeroClawShare | None:
 
 def zeroclaw_sharing_mark(values: JsonObject, alias: str) -> str:
     """Return `Installation.sharing`: a digest of everything that determines the share of an agent."""
-    found = share_of(values, alias)
+    found = read_zeroclaw_share(values, alias)
     return "" if found is None else hashlib.sha256(json_codec.encode_json(found.facts())).hexdigest()[:32]
 
 
@@ -117,7 +117,7 @@ def share_of_zeroclaw_file(installation: Installation, path: str, data: bytes) -
     """Implement `Adapter.share`. If part of a file is left out, the rest is always written in the same way."""
     if not path.startswith(zeroclaw_paths.HOME) or not installation.sharing or installation.config is None:
         return data
-    mine = share_of(_known(installation), installation.native_id)
+    mine = read_zeroclaw_share(_known(installation), installation.native_id)
     return data if mine is None else _share_of_file(path.removeprefix(zeroclaw_paths.HOME), data, mine)
 
 

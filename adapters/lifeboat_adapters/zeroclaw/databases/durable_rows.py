@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from lifeboat_adapters.contract import Installation, RuntimeRow
-from lifeboat_adapters.database_reading import as_json, columns_of, key_of, problem_of_table, read_database
+from lifeboat_adapters.database_reading import as_json, columns_of, problem_of_table, read_database, row_key_text
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.guarded_files import GuardedFolders, resolve_guarded
 from lifeboat_adapters.small_files import read_small
@@ -203,7 +203,7 @@ def _of_file(path: Path, grounds: GuardedFolders) -> Iterator[RuntimeRow]:
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     for number, line in enumerate(lines):
-        yield RuntimeRow(f"{zeroclaw_paths.SESSIONS}files/{path.name}", key_of((number,)), _object(line))
+        yield RuntimeRow(f"{zeroclaw_paths.SESSIONS}files/{path.name}", row_key_text((number,)), _object(line))
 
 
 def _object(line: str) -> JsonObject:
@@ -229,4 +229,4 @@ def _table(
     for values in connection.execute(query, parameters):
         row = dict(zip(columns, values[count:], strict=True))
         kept = {column: as_json(value) for column, value in row.items() if column not in left_out}
-        yield RuntimeRow(path, key_of(values[:count]), kept)
+        yield RuntimeRow(path, row_key_text(values[:count]), kept)

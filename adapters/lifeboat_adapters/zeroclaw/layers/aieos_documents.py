@@ -45,7 +45,7 @@ def identity_settings(values: JsonObject, alias: str) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
-def aieos_of(files: AgentFiles, values: JsonObject, alias: str, workspace: str = "") -> AieosDocument | None:
+def find_agent_aieos(files: AgentFiles, values: JsonObject, alias: str, workspace: str = "") -> AieosDocument | None:
     """Return the document of an agent, None when none is configured. A file takes precedence over a document inside the
     configuration."""
     settings = identity_settings(values, alias)
@@ -55,10 +55,10 @@ def aieos_of(files: AgentFiles, values: JsonObject, alias: str, workspace: str =
     if name is None:
         inline = zeroclaw_config.get_nested_text(settings, "aieos_inline")
         return _read("", inline.encode("utf-8", "replace") if inline else None)
-    return aieos_at(files, _archive_path(name, workspace))
+    return read_aieos_at(files, _archive_path(name, workspace))
 
 
-def aieos_at(files: AgentFiles, path: str) -> AieosDocument:
+def read_aieos_at(files: AgentFiles, path: str) -> AieosDocument:
     """Return the document at an archive path."""
     return _read(path, _first(files, path))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lifeboat_adapters.contract import AgentFiles, Derivation, DerivationContext
 from lifeboat_adapters.persona import identity_overlay, markdown_fields, model_hints
-from lifeboat_adapters.persona.derivation_files import text_of
+from lifeboat_adapters.persona.derivation_files import read_file_text
 from lifeboat_adapters.zeroclaw import zeroclaw_config, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.layers import aieos, aieos_documents, configured_models, zeroclaw_identity
 from lifeboat_alf.common.json_types import JsonObject
@@ -13,7 +13,7 @@ WEIGHTS = ("vector_weight", "keyword_weight")
 EMBEDDING = ("provider", "model", "dimensions")
 
 
-def reads_config(path: str) -> bool:
+def is_config_path(path: str) -> bool:
     """Return whether a path is the configuration."""
     return path == aieos_documents.CONFIG
 
@@ -48,19 +48,21 @@ def derive_zeroclaw_manifest(
         ),
         **memory_settings(values, found.native_id),
     }
-    name = name_of(files, values, found.native_id, str(found.workspace)) or found.name
+    name = find_agent_name(files, values, found.native_id, str(found.workspace)) or found.name
     agent = {"name": name, "source_runtime_version": found.version}
     return identity_overlay.without_empty({"agent": agent, "adapter_hints": {zeroclaw_paths.RUNTIME: own}})
 
 
-def name_of(files: AgentFiles, values: JsonObject, alias: str, workspace: str) -> str:
+def find_agent_name(files: AgentFiles, values: JsonObject, alias: str, workspace: str) -> str:
     """Return the name of the agent in the AIEOS document or IDENTITY.md, "" when neither has one."""
-    source = aieos_documents.aieos_of(files, values, alias, workspace)
+    source = aieos_documents.find_agent_aieos(files, values, alias, workspace)
     document = source.document if source is not None and source.document is not None else {}
     named = aieos.from_aieos(document).get("names") or {}
     return str(
         named.get("primary")
-        or markdown_fields.key_value_pairs(text_of(files, zeroclaw_paths.RAW + zeroclaw_paths.IDENTITY)).get("name")
+        or markdown_fields.key_value_pairs(read_file_text(files, zeroclaw_paths.RAW + zeroclaw_paths.IDENTITY)).get(
+            "name"
+        )
         or ""
     )
 
@@ -79,6 +81,6 @@ def memory_settings(values: JsonObject, alias: str) -> JsonObject:
 
 
 DERIVATIONS = (
-    Derivation("runtime_hints", reads_config, derive_zeroclaw_hints),
+    Derivation("runtime_hints", is_config_path, derive_zeroclaw_hints),
     Derivation("manifest", zeroclaw_identity.is_read_for_zeroclaw_identity, derive_zeroclaw_manifest),
 )

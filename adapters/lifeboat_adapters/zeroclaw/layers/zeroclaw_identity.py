@@ -114,7 +114,7 @@ def _unsaid(files: AgentFiles, previous: JsonObject, installed: Installation) ->
 
 def _source(files: AgentFiles, installed: Installation) -> AieosDocument | None:
     values = aieos_documents.captured_zeroclaw_config(files) or {}
-    return aieos_documents.aieos_of(files, values, installed.native_id, str(installed.workspace))
+    return aieos_documents.find_agent_aieos(files, values, installed.native_id, str(installed.workspace))
 
 
 def _is_made(source: AieosDocument) -> bool:

@@ -13,7 +13,7 @@ import re
 from typing import Any
 
 from lifeboat_adapters.contract import MemorySection
-from lifeboat_adapters.database_reading import as_json, from_json
+from lifeboat_adapters.database_reading import as_json, decode_column_value
 from lifeboat_adapters.zeroclaw import zeroclaw_paths
 from lifeboat_adapters.zeroclaw.memories import memory_kinds
 from lifeboat_alf.common import times
@@ -134,7 +134,7 @@ def _columns(held: JsonObject) -> JsonObject:
     found: JsonObject = {}
     for name, value in held.items():
         try:
-            found[name] = from_json(value)
+            found[name] = decode_column_value(value)
         except ValueError:
             continue
     return found

@@ -103,7 +103,7 @@ def list_wanted_rows(order: WriteOrder) -> Iterator[WantedBrainRow]:
     in_notes = _in_notes(state)
     in_profile = bool(persona_files.find_primary_human(state).get("profile"))
     for item in effective_view.effective_records(state):
-        status = memory_records.status_of(item.record)
+        status = memory_records.read_record_status(item.record)
         if status == "deleted" or not in_notes.isdisjoint(item.chain_ids):
             continue
         if status == "superseded" and brain_records.brain_part_of(item.record) is None:
@@ -175,7 +175,7 @@ class _BrainRowDecider:
         found = self._found(item)
         if found is not None:
             self._claimed.add(found)
-        if memory_records.status_of(item.record) == "archived":
+        if memory_records.read_record_status(item.record) == "archived":
             self._tell(item.id, ItemOutcome.OMITTED, ARCHIVED)
         elif not self._order.cut.isdisjoint(item.chain):
             self.made.withheld.append(item.id)
@@ -306,7 +306,7 @@ def _shown(name: str) -> str:
 
 def _is_same(there: ExistingBrainRow, row: JsonObject) -> bool:
     """Return whether a row is already there, possibly under the key that it gets because its own is taken."""
-    return there.mark == mark_of(row) and there.key in (row["key"], _key_of(row["key"], row["id"]))
+    return there.mark == digest_compared_columns(row) and there.key in (row["key"], _key_of(row["key"], row["id"]))
 
 
 def _is_later(time: Any, than: Any) -> bool:
@@ -324,7 +324,7 @@ def _key_of(key: Any, id: str) -> Any:
 # Marks --------------------------------------------------------------------------------------------------------------
 
 
-def mark_of(row: Mapping[str, Any]) -> bytes:
+def digest_compared_columns(row: Mapping[str, Any]) -> bytes:
     """Return a digest that is equal for rows with equal compared columns. A missing column counts as NULL."""
     return row_digest(row.get(name) for name in COMPARED)
 

@@ -14,7 +14,7 @@ from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, VectorModel, WriteOrder
-from lifeboat_adapters.persona.derivation_files import rows_of
+from lifeboat_adapters.persona.derivation_files import iter_table_rows
 from lifeboat_adapters.zeroclaw import zeroclaw_folders, zeroclaw_paths
 from lifeboat_adapters.zeroclaw.databases import brain_database
 from lifeboat_adapters.zeroclaw.restore import brain_rows, database_files, memory_vectors, table_definitions
@@ -155,7 +155,7 @@ def _look(connection: sqlite3.Connection, path: Path, aliases: tuple[str, ...]) 
     query = f'SELECT rowid, {named} FROM "{brain_database.TABLE}" WHERE {table.where}'
     for number, *values in connection.execute(query, table.parameters):
         row = dict(zip(table.columns, values, strict=True))
-        marks = brain_rows.mark_of(row), brain_rows.text_mark(row)
+        marks = brain_rows.digest_compared_columns(row), brain_rows.text_mark(row)
         there[str(row["id"])] = ExistingBrainRow(number, row["key"], *marks, row["updated_at"])
     query = f'SELECT id FROM "{brain_database.TABLE}" WHERE ({table.where}) IS NOT 1'
     others = frozenset(str(id) for (id,) in connection.execute(query, table.parameters))
@@ -228,7 +228,7 @@ class _BrainChange:
         known = brain_database.find_agent_id(connection, alias)
         if known is not None:
             return known
-        former = next(rows_of(self.order.tables.get(f"{zeroclaw_paths.BRAIN_ROWS}agents.jsonl")), {})
+        former = next(iter_table_rows(self.order.tables.get(f"{zeroclaw_paths.BRAIN_ROWS}agents.jsonl")), {})
         id, created = former.get("id"), former.get("created_at")
         taken = connection.execute("SELECT 1 FROM agents WHERE id = ?", (str(id),)).fetchone()
         if not isinstance(id, str) or not id or taken:

@@ -40,7 +40,7 @@ def _fates(order: WriteOrder, reason: str, code: str) -> Iterator[ItemFate]:
 
 def _held_back(item: WantedBrainRow, order: WriteOrder) -> ItemFate | None:
     """Return the fate of a memory that is not written, None for one that is."""
-    if memory_records.status_of(item.record) == "archived":
+    if memory_records.read_record_status(item.record) == "archived":
         return ItemFate(brain_rows.MEMORY, item.id, ItemOutcome.OMITTED, brain_rows.ARCHIVED)
     if not order.cut.isdisjoint(item.chain):
         return ItemFate(brain_rows.MEMORY, item.id, ItemOutcome.UNRESOLVED, brain_rows.WAITS)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.database_reading import from_json
+from lifeboat_adapters.database_reading import decode_column_value
 from lifeboat_adapters.guarded_files import resolve_guarded
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
@@ -197,7 +197,7 @@ class _TableMerge:
     def _fitted(self, line: JsonObject | None) -> JsonObject:
         if line is None:
             raise RowDoesNotFit("its line cannot be read")
-        row = fit_row({name: from_json(value) for name, value in line.items()}, self.columns)
+        row = fit_row({name: decode_column_value(value) for name, value in line.items()}, self.columns)
         required = [each.name for each in self.columns.values() if each.required and each.default is None]
         lacking = sorted(name for name in {*required, *self.table.key} - {self.table.number} if row.get(name) is None)
         if lacking:

@@ -30,7 +30,7 @@ _MOVED = (
 migration does."""
 
 
-def home_around(workspace: Path) -> Path:
+def choose_home_for(workspace: Path) -> Path:
     """Return the home for a workspace that no home knows yet: the one around it if it takes several agents. Otherwise a
     new home: around the workspace if that stands as in either layout, else beside it."""
     standing = next((home.folder for home in zeroclaw_folders.homes_around(workspace) if _takes_several(home)), None)
@@ -55,7 +55,7 @@ def _takes_several(home: zeroclaw_folders.ZeroClawHome) -> bool:
     return zeroclaw_config.is_of_zeroclaw(values) and home.layout(values) == zeroclaw_paths.CURRENT
 
 
-def zeroclaw_install_into(
+def choose_zeroclaw_installation(
     state_dir: Path,
     workspace: Path,
     state: State,

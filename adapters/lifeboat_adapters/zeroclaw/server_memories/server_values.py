@@ -20,7 +20,7 @@ def encode_floats(written: Any) -> bytes | None:
     is no vector."""
     try:
         numbers = msgspec.json.decode(written, type=list[float]) if isinstance(written, str) else written
-        return embeddings.bytes_of(numbers) if isinstance(numbers, list) else None
+        return embeddings.encode_float32(numbers) if isinstance(numbers, list) else None
     except (msgspec.DecodeError, TypeError, OverflowError):
         return None
 

@@ -95,7 +95,7 @@ def judge_redactions(
 def _known(document: JsonObject, agent_id: str, trusted: TrustedKeys | None, known: Redactions) -> Redaction | None:
     """Return the same redaction as it is known here, if it counts so."""
     with contextlib.suppress(RedactionInvalid, SignatureError, KeysError):
-        found = redactions.from_json(document)
+        found = redactions.decode_redaction(document)
         own = next((each for each in known if (each.id, each.digest) == (found.id, found.digest)), None)
         return None if own is None else check_redaction(own.to_json(), agent_id, trusted)
     return None
@@ -103,7 +103,7 @@ def _known(document: JsonObject, agent_id: str, trusted: TrustedKeys | None, kno
 
 def check_redaction(document: JsonObject, agent_id: str, trusted: TrustedKeys | None) -> Redaction:
     """Return a redaction that counts. Raises RedactionInvalid, SignatureError, KeysError."""
-    redaction = redactions.from_json(document)
+    redaction = redactions.decode_redaction(document)
     if redaction.agent_id != agent_id:
         raise RedactionInvalid(f"it is of the agent {redaction.agent_id}")
     redaction_signatures.verify_redaction(redaction, trusted)

@@ -76,7 +76,7 @@ def _read_delta(bundle: RemoteBundle) -> CheckedBundle:
         reader.verify()
         for _ in reader.records():
             pass
-        read = (artifact_index.from_json(item, (), number=n) for n, item in enumerate(reader.attachments, 1))
+        read = (artifact_index.decode_artifact(item, (), number=n) for n, item in enumerate(reader.attachments, 1))
         large = [item.sha256 for item in read if item.sha256 and item.fields.get("tier") == artifact_index.REFERENCED]
         return CheckedBundle(reader.sequence, reader.base_sequence, large)
 

@@ -212,7 +212,7 @@ class LogContents:
             raise PurgesDamaged(f"{error.message}; {_WHO_MENDS}") from error
         try:
             found = Redactions(
-                [redactions.from_json(each) for each in msgspec.json.decode(data, type=list[JsonObject])]
+                [redactions.decode_redaction(each) for each in msgspec.json.decode(data, type=list[JsonObject])]
             )
         except (msgspec.DecodeError, RedactionInvalid):
             found = NONE

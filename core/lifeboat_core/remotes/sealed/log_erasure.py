@@ -57,7 +57,7 @@ class LogEraser:
         found = self._heads.of_erased(agent_id)
         if found is None or found.head.erased is None:
             return
-        held = redactions.from_json(found.head.erased)
+        held = redactions.decode_redaction(found.head.erased)
         if held.digest != redaction.digest or self._owner.counts(held):
             return
         with contextlib.suppress(HeadMoved):  # another machine did the same

@@ -116,7 +116,7 @@ class LogPurges:
 
     def _checked(self, agent_id: str, document: JsonObject) -> Redaction:
         try:
-            redaction = redactions.from_json(document)
+            redaction = redactions.decode_redaction(document)
             signed.verify_redaction(redaction, self._owner.trusted)
         except (RedactionInvalid, SignatureError) as error:
             raise RemoteRefused(f"{error.title}: {error.message}") from error

@@ -212,7 +212,7 @@ def _s3(place: ObjectStore, common: dict[str, Any]) -> S3Store:
 
 def _gs(place: ObjectStore, common: dict[str, Any]) -> GCSStore:
     if "service_account" in place.options:
-        store_credentials.text_of(Path(place.options["service_account"]))
+        store_credentials.read_credential_text(Path(place.options["service_account"]))
         common["service_account"] = place.options["service_account"]
     endpoint = place.endpoint or "https://storage.googleapis.com"
     return GCSStore(place.bucket, base_url=endpoint, skip_signature=False, **common)

@@ -35,7 +35,7 @@ def read_credentials(file: Path, profile: str) -> S3Credential:
     """Read the credentials. Raises EndpointSettings; its message never repeats content of the file."""
     parser = configparser.ConfigParser(interpolation=None, default_section="")
     try:
-        parser.read_string(text_of(file))
+        parser.read_string(read_credential_text(file))
         section = parser[profile]
         return {
             "access_key_id": section["aws_access_key_id"],
@@ -51,7 +51,7 @@ def read_credentials(file: Path, profile: str) -> S3Credential:
     )
 
 
-def text_of(file: Path) -> str:
+def read_credential_text(file: Path) -> str:
     """Return the text of a file with credentials. Raises EndpointSettings, also if other users can read it.
 
     Links are followed: a file that is mounted into a container is a link, whose target changes when credentials are

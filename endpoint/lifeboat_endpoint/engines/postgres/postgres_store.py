@@ -277,7 +277,7 @@ class PostgresStore:
     def problems(self) -> list[str]:
         """Report references to missing rows. Damaged pages need checksums and pg_amcheck, with rights that our roles do
         not have."""
-        return scope_size.find_problems(self, self._kind)
+        return scope_size.find_scope_problems(self, self._kind)
 
     def size(self) -> int:
         """Return the bytes of the rows of this scope, without deleted rows that wait for a vacuum."""

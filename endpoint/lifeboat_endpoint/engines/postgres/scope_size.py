@@ -57,7 +57,7 @@ def measure_size(metadata: MetadataStore, kind: str) -> int:
     return 0 if row is None else int(row[0])
 
 
-def find_problems(metadata: MetadataStore, kind: str) -> list[str]:
+def find_scope_problems(metadata: MetadataStore, kind: str) -> list[str]:
     found = []
     for table, column, other, key in _NAMES.get(kind, ()):
         row = metadata.row(

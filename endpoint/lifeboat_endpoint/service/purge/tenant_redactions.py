@@ -97,7 +97,7 @@ class TenantRedactions(TenantService):
     def _purged_again(self, purged: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
         if purged.redaction_id != redaction.id:
             raise AgentErased("the whole agent was purged", redaction=purged.document)
-        held = redactions.from_json(purged.document)
+        held = redactions.decode_redaction(purged.document)
         is_same = held.digest == redaction.digest and held.signature != redaction.signature
         if is_same and (waiting_redactions.can_sign_purged_again(held, redaction) or confirmed):
             with self._metadata.transaction():

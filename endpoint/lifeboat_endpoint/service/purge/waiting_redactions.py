@@ -22,7 +22,7 @@ from lifeboat_vault.vault import Vault
 def redaction_of(document: object, agent_id: str) -> Redaction:
     """Parse the redaction that was sent for an agent. Raises RemoteRefused."""
     try:
-        made = redactions.from_json(document)
+        made = redactions.decode_redaction(document)
     except RedactionInvalid as error:
         raise RemoteRefused(error.message) from error
     if made.agent_id.lower() != agent_id.lower():

@@ -62,7 +62,7 @@ class WholeAgentPurge(TenantService):
         if not (found.trial or self._keys.is_own(agent_id)):
             # Other agents use the key too, so it still opens remains of deleted rows until it is replaced.
             self._purging.shred_later()
-        redaction = redactions.from_json(found.document)
+        redaction = redactions.decode_redaction(found.document)
         receipt = self._receipts.sign(
             redaction, None, leaves=0, objects=objects, remaining=self._vaults.left_of(agent_id)
         )

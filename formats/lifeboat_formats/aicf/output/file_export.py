@@ -201,7 +201,9 @@ def _of_memories(known: RememberedMemories, body: _UncleanedFile, text: str) -> 
         else:
             yield ItemFate("memory", record_id, ItemOutcome.ACCEPTED)
     for record in known.hidden:
-        reason = f"it is {memory_records.status_of(record)}: a file of this format holds what is remembered now"
+        reason = (
+            f"it is {memory_records.read_record_status(record)}: a file of this format holds what is remembered now"
+        )
         yield ItemFate("memory", str(record["id"]), ItemOutcome.OMITTED, reason, "not_remembered")
 
 

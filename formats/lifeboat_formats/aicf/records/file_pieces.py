@@ -244,7 +244,7 @@ def _state(section: AicfSection) -> Iterator[FilePiece]:
         )
         return
     # Keys of the session form one memory; all text up to the first keyed item belongs to it.
-    own = {key: item for key, item in pairs.items() if scope_of(key, scope) in SESSION_SCOPES}
+    own = {key: item for key, item in pairs.items() if find_key_scope(key, scope) in SESSION_SCOPES}
     made = memory_drafts.draft_state(own) if own else None
     items = section.items
     at = next((place for place, item in enumerate(items) if _keyed(item, scope) is not None), len(items))
@@ -272,7 +272,7 @@ def _runs(items: Sequence[AicfItem], scope: str) -> Iterator[list[AicfItem]]:
         yield between
 
 
-def scope_of(key: str, scope: str) -> str:
+def find_key_scope(key: str, scope: str) -> str:
     """Return the scope of a key, given the scope of its section."""
     prefix, colon, _ = key.partition(":")
     return prefix if colon and prefix in (*KEYED_SCOPES, "temp") else scope
@@ -281,7 +281,7 @@ def scope_of(key: str, scope: str) -> str:
 def _keyed(item: AicfItem, scope: str) -> tuple[str, str, str] | None:
     """Return scope, key and value of an item that is a memory of its own."""
     if item.kind is ItemKind.PAIR:
-        found = scope_of(item.key, scope)
+        found = find_key_scope(item.key, scope)
         return (found, item.key, item.value) if found in KEYED_SCOPES else None
     cells = item.values if item.kind is ItemKind.CELLS else []
     return (cells[0], cells[1], "|".join(cells[2:])) if len(cells) >= 3 and cells[0] in KEYED_SCOPES else None
@@ -318,7 +318,7 @@ def _json_value(section: AicfSection, item: AicfItem) -> FilePiece:
 
 def _verbatim(document: AicfDocument, section: AicfSection) -> FilePiece:
     """Return an unknown or free-text section as one memory with its lines as they stand."""
-    text = body_of(document.text, section.items)
+    text = strip_section_lines(document.text, section.items)
     kind = aicf_mapping.TEXT if section.name in _FREE or not section.name else aicf_mapping.UNKNOWN
     own: JsonObject = {"name": section.name} if section.name else {}
     if section.name == _MESSAGE and section.ident:
@@ -329,7 +329,7 @@ def _verbatim(document: AicfDocument, section: AicfSection) -> FilePiece:
     return _piece(section, section.items, made, section.ident or digest_items(document.text, section.items))
 
 
-def body_of(text: str, items: Sequence[AicfItem]) -> str:
+def strip_section_lines(text: str, items: Sequence[AicfItem]) -> str:
     """Return the lines of a section without header, line numbers and surrounding blank lines."""
     return "\n".join(line for item in trim_items(items) for line in lines_of(text, item))
 

@@ -133,7 +133,7 @@ def _embedded(section: AicfSection, names: dict[str, FilePiece]) -> EmbeddingSec
     computed_at = normalize_time(read_scalar(pairs, "indexed_at")) or piece.made.until or piece.made.event
     piece.embeddings.append(
         {
-            "model": aicf_mapping.model_of(model),
+            "model": aicf_mapping.name_embedding_model(model),
             "dimensions": len(numbers),
             "vector": list(numbers),
             "computed_at": computed_at or START,

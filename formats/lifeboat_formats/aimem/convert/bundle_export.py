@@ -29,7 +29,7 @@ from lifeboat_formats.aimem.convert.bundle_options import ProducerOptions
 from lifeboat_formats.aimem.convert.chunks import BundleNaming, RecordEdge
 from lifeboat_formats.aimem.convert.existing_memories import ORPHANS, read_orphans
 from lifeboat_formats.aimem.convert.long_memories import parts_of
-from lifeboat_formats.aimem.convert.memory_selection import MemorySelection, body_of, select_memories
+from lifeboat_formats.aimem.convert.memory_selection import MemorySelection, mark_superseded, select_memories
 from lifeboat_formats.aimem.wire import checksum, float_vectors, instants, urn
 from lifeboat_formats.aimem.wire.bundle_checks import is_tenant
 from lifeboat_formats.aimem.wire.bundle_model import EXTENSION, FORMAT, SCOPES, SINCE, VERSION, BundleRefused, Envelope
@@ -183,7 +183,7 @@ class _BundleProducer:
         for record in in_append_order(self.state):
             if record.id in self.chosen.included:
                 self._record(
-                    body_of(keep_fitting_fields(memory_records.parse_record(record.line)), self.chosen.chains),
+                    mark_superseded(keep_fitting_fields(memory_records.parse_record(record.line)), self.chosen.chains),
                     record.line,
                 )
         self._identity()

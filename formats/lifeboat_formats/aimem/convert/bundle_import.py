@@ -113,7 +113,7 @@ class BundleImport:
         self, chunk: JsonObject, origin: chunk_records.BundleOrigin, gone: StoredChunk | None
     ) -> JsonObject | None:
         name = chunk["id"]
-        record_id = self.links.record_id(name) or chunk_records.id_of(chunk, self.options.namespace)
+        record_id = self.links.record_id(name) or chunk_records.find_chunk_record_id(chunk, self.options.namespace)
         # A deleted memory returns under a new id, because its old id is deleted for good.
         if gone is not None:
             again = f"aimem\0{name}\0{gone.record_id}"
@@ -122,7 +122,7 @@ class BundleImport:
                 self._refuse(chunk, ERASED)
                 self._drop_links(name)
                 return None
-        record = chunk_records.record_of(chunk, origin, record_id, embeddings=self.options.embeddings)
+        record = chunk_records.convert_chunk(chunk, origin, record_id, embeddings=self.options.embeddings)
         self.counts["chunks_inserted"] += 1
         is_changed = record["content"] != chunk["content"]
         self._fate("memory", name, ItemOutcome.TRANSFORMED if is_changed else ItemOutcome.ACCEPTED)
@@ -157,7 +157,7 @@ class BundleImport:
         return passed > 0 and not (is_same and (is_alike or passed < _SECOND))
 
     def _update(self, chunk: JsonObject, stored: StoredChunk, origin: chunk_records.BundleOrigin) -> None:
-        record = chunk_records.record_of(chunk, origin, stored.record_id, embeddings=False)
+        record = chunk_records.convert_chunk(chunk, origin, stored.record_id, embeddings=False)
         fields: JsonObject = {name: record.get(name) for name in _UPDATED}
         merged = {name: value for name, value in {**stored.record, **fields}.items() if value is not None}
         fields[aimem_mapping.NAME] = change_marks.mark_record(merged, aimem_mapping.NAME, record[aimem_mapping.NAME])[

@@ -71,7 +71,7 @@ class BundleOrigin:
 # Ids ----------------------------------------------------------------------------------------------------------------
 
 
-def id_of(chunk: JsonObject, own: str = "") -> str:
+def find_chunk_record_id(chunk: JsonObject, own: str = "") -> str:
     """Return the id of the record that a chunk becomes. A chunk made from a record restores the record's id: ours
     (`own` is our namespace), or one that another Lifeboat wrote."""
     name = str(chunk["id"])
@@ -84,7 +84,7 @@ def id_of(chunk: JsonObject, own: str = "") -> str:
 # Records ------------------------------------------------------------------------------------------------------------
 
 
-def record_of(chunk: JsonObject, origin: BundleOrigin, record_id: str, *, embeddings: bool = True) -> JsonObject:
+def convert_chunk(chunk: JsonObject, origin: BundleOrigin, record_id: str, *, embeddings: bool = True) -> JsonObject:
     """Return the record of a checked chunk without `agent_id`, relations and entities."""
     record = _restored(read_stated_fields(chunk, origin), chunk)
     if embeddings and isinstance(chunk.get("embedding"), str):
@@ -138,7 +138,7 @@ def unknown_of(item: JsonObject, known: Iterable[str]) -> JsonObject:
 def _embedding(chunk: JsonObject, origin: BundleOrigin) -> JsonObject:
     own = as_object(_ours(chunk).get("embedding"))
     made = {
-        "model": aimem_mapping.model_of(origin.embedding_model),
+        "model": aimem_mapping.name_bundle_model(origin.embedding_model),
         "dimensions": origin.embedding_dim,
         "vector": float_vectors.shortest_floats(float_vectors.unpack_vector(chunk["embedding"], origin.embedding_dim)),
         "computed_at": time_of(origin.exported_at),
@@ -171,7 +171,9 @@ def _restored(base: JsonObject, chunk: JsonObject) -> JsonObject:
     if not _is_record(made) or memory_records.is_deleted(made):  # no bundle holds deleted memories
         return base
     # Type or tags were changed in the bundle, so `x_alf` is outdated for these fields.
-    if aimem_mapping.type_of(made) != chunk["memory_type"] or tags_of(made) != sorted(set(chunk.get("tags") or [])):
+    if aimem_mapping.type_of(made) != chunk["memory_type"] or list_record_tags(made) != sorted(
+        set(chunk.get("tags") or [])
+    ):
         for name in ("memory_type", "category", "tags", "status"):
             made.pop(name, None)
             made |= {name: base[name]} if name in base else {}
@@ -205,13 +207,13 @@ def _is_time(value: object) -> bool:
         return False
 
 
-def tags_of(record: JsonObject) -> list[str]:
+def list_record_tags(record: JsonObject) -> list[str]:
     """Return the sorted tags of a record in a bundle: lower-case, unique, neither empty nor too long."""
     found = {tag.lower() if tag.isascii() else tag for tag in texts_in(record.get("tags"))}
     if memory_records.reads_as("memory_type", str(record.get("memory_type", ""))) == "summary":
         found.add(aimem_mapping.TYPE_TAG + "summary")
-    if memory_records.status_of(record) in _TAGGED_STATUS:
-        found.add(aimem_mapping.STATUS_TAG + memory_records.status_of(record))
+    if memory_records.read_record_status(record) in _TAGGED_STATUS:
+        found.add(aimem_mapping.STATUS_TAG + memory_records.read_record_status(record))
     return sorted(tag for tag in found if 0 < len(tag) <= aimem_mapping.TAG_LENGTH)
 
 

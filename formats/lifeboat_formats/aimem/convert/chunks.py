@@ -99,13 +99,13 @@ def chunk_of(record: JsonObject, name: str, producer: str, *, pure: bool = False
         "content_hash": checksum.hash_content(record["content"]),
         "memory_type": aimem_mapping.type_of(record),
     }
-    if said.get("zone") in ZONES and alf_records.status_of(record) != "archived":
+    if said.get("zone") in ZONES and alf_records.read_record_status(record) != "archived":
         chunk["zone"] = said["zone"]
     pinned = alf_records.is_pinned(record)
     if pinned or not said or "is_pinned" in said:
         chunk["is_pinned"] = pinned
     chunk["created_at"] = creation_time_of(record)
-    tags = tags_of(record)
+    tags = list_chunk_tags(record)
     # A bundle without tags stays without them.
     if tags or not said or "tags" in said:
         chunk["tags"] = tags
@@ -127,12 +127,12 @@ def format_utc(moment: str) -> str:
     return moment if instants.is_instant(moment) else times.to_text(times.parse_time(moment))
 
 
-def tags_of(record: JsonObject) -> list[str]:
+def list_chunk_tags(record: JsonObject) -> list[str]:
     """Return the tags of a chunk: those of its bundle as long as nothing changed."""
     said = bundle_literal_of(record).get("tags")
     if isinstance(said, list) and change_marks.is_unchanged(record, aimem_mapping.NAME):
         return [tag for tag in said if isinstance(tag, str) and 0 < len(tag) <= aimem_mapping.TAG_LENGTH]
-    return chunk_records.tags_of(record)
+    return chunk_records.list_record_tags(record)
 
 
 def extra_of(record: JsonObject, chunk: JsonObject, producer: str) -> JsonObject:

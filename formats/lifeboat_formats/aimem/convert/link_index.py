@@ -165,7 +165,10 @@ class LinkIndex:
             base, number, head = part
             piece = (base, number, chunk["content"], json_codec.encode_json(head).decode())
             self._base.execute("insert or ignore into part values (?, ?, ?, ?)", piece)
-        record_id, moment = chunk_records.id_of(chunk, self._own), instants.parse_milliseconds(chunk["created_at"])
+        record_id, moment = (
+            chunk_records.find_chunk_record_id(chunk, self._own),
+            instants.parse_milliseconds(chunk["created_at"]),
+        )
         derived = ids.derive_id(moment, f"aimem\0{name}")
         # An id that follows from the name is certain. Any other one is a claim, which is settled later.
         row = (name, derived, None, moment) if record_id == derived else (name, None, record_id, moment)
@@ -214,7 +217,9 @@ class LinkIndex:
         """Assign an id to a long memory that no other memory of the bundle has."""
         (head,) = self._one("select head from part where base = ? and n = 1", base) or ("",)
         created_at = json_codec.decode_json(head)["created_at"]
-        found = chunk_records.id_of({"id": base, "created_at": created_at, aimem_mapping.OURS: {}}, self._own)
+        found = chunk_records.find_chunk_record_id(
+            {"id": base, "created_at": created_at, aimem_mapping.OURS: {}}, self._own
+        )
         taken = "select 1 from chunk where record = ? union all select 1 from whole where record = ?"
         if self._one(taken, found, found) is not None:
             found = ids.derive_id(instants.parse_milliseconds(created_at), f"aimem\0{base}")

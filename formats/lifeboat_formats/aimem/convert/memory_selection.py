@@ -76,9 +76,9 @@ def select_memories(state: State, options: ProducerOptions) -> MemorySelection:
     return chosen
 
 
-def body_of(record: JsonObject, chains: SuccessorChains) -> JsonObject:
+def mark_superseded(record: JsonObject, chains: SuccessorChains) -> JsonObject:
     """Return a record with status `superseded` if another record superseded it."""
-    superseded = not chains.wins(str(record["id"])) and memory_records.status_of(record) == "active"
+    superseded = not chains.wins(str(record["id"])) and memory_records.read_record_status(record) == "active"
     return {**record, "status": "superseded"} if superseded else record
 
 
@@ -90,7 +90,7 @@ _OUT_OF_SCOPE = {
 
 def _why_not(state: State, record: JsonObject, chains: SuccessorChains, options: ProducerOptions) -> str | None:
     """Return why a memory is left out, None if it is included, "" if no fate is needed because it was deleted."""
-    body = body_of(record, chains)
+    body = mark_superseded(record, chains)
     if _is_ended(state, body, chains) or (options.only is not None and record["id"] not in options.only):
         return ""
     if not isinstance(record.get("content"), str) or not record["content"]:
@@ -99,7 +99,7 @@ def _why_not(state: State, record: JsonObject, chains: SuccessorChains, options:
         moment = instants.parse_nanoseconds(chunks.creation_time_of(record))
     except (ValueError, KeyError, TypeError):
         return "it has no time that a bundle can hold"
-    status = memory_records.status_of(body)
+    status = memory_records.read_record_status(body)
     if status != "active" and not options.include_history:
         return f"{status}; --include-history takes it along"
     if options.scope == DNA_ONLY and not _is_protected(record):

@@ -54,7 +54,7 @@ def of_record(producer: str, record_id: str) -> str:
     return mint_urn(producer, record_id)
 
 
-def record_of(text: str, producer: str) -> str | None:
+def parse_record_urn(text: str, producer: str) -> str | None:
     """Return the record id in a name that `of_record` made, or None."""
     found = parse_urn(text)
     if found is None or found.producer != producer or _UUID.fullmatch(found.local) is None:
@@ -65,7 +65,7 @@ def record_of(text: str, producer: str) -> str | None:
 def record_id(text: str, created_at: str, *, own: str = "") -> str:
     """Return the id of the record that a chunk becomes: the one in its name (`own` is our namespace), else one derived
     from its name and creation time."""
-    return record_of(text, own) or ids.derive_id(instants.parse_milliseconds(created_at), f"aimem\0{text}")
+    return parse_record_urn(text, own) or ids.derive_id(instants.parse_milliseconds(created_at), f"aimem\0{text}")
 
 
 def of_entity(producer: str, kind: str, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, parse_local_key
 from lifeboat_vault.errors import KeySourceRefused
 
 SCHEME = "env"
@@ -29,7 +29,7 @@ def _read(variable: str) -> bytes | None:
     text = os.environ.get(variable)
     if not text:
         return None
-    key = key_of(text)
+    key = parse_local_key(text)
     if key is None:
         raise KeySourceRefused(f"the variable {variable} does not hold {KEY_BYTES} bytes as hexadecimal or base64")
     return key

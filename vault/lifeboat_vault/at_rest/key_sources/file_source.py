@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from lifeboat_alf.seams.file_operations import NotRegular, SystemFiles
-from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, parse_local_key
 from lifeboat_vault.errors import KeyRevoked, KeySourceRefused
 
 SCHEME = "file"
@@ -71,7 +71,7 @@ def _read(path: Path) -> bytes | None:
         raise KeyRevoked(f"{path} cannot be read: {error.strerror or error}") from None
     with os.fdopen(descriptor, "rb") as stream:
         _refuse_open_to_others(path, os.fstat(descriptor))
-        key = key_of(stream.read(_LONGEST).decode("ascii", "replace"))
+        key = parse_local_key(stream.read(_LONGEST).decode("ascii", "replace"))
     if key is None:
         raise KeySourceRefused(f"{path} does not hold {KEY_BYTES} bytes as hexadecimal or base64")
     return key

@@ -15,7 +15,7 @@ from lifeboat_keys import child_processes
 from lifeboat_keys.pairs.strict_base64 import to_base64
 from lifeboat_keys.stores import keyring_store
 from lifeboat_keys.stores.key_environment import KeyEnvironment
-from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.at_rest.key_sources.local_key import KEY_BYTES, LocalKey, parse_local_key
 from lifeboat_vault.errors import KeyRevoked, KeySourceRefused
 
 SCHEME = "keyring"
@@ -34,7 +34,7 @@ class KeyringKind:
             answer = _asked("keep", where, to_base64(os.urandom(KEY_BYTES)))
         except KeyRevoked as error:
             raise KeySourceRefused(error.message) from None
-        if answer["secret"] is None or key_of(answer["secret"]) is None:
+        if answer["secret"] is None or parse_local_key(answer["secret"]) is None:
             raise KeySourceRefused(f"the keyring does not keep a key under the name {where}")
 
 
@@ -42,7 +42,7 @@ def _read(name: str) -> bytes | None:
     secret = _asked("read", name, None)["secret"]
     if secret is None:
         return None
-    key = key_of(secret)
+    key = parse_local_key(secret)
     if key is None:
         raise KeySourceRefused(f"what the keyring holds under the name {name} is no key")
     return key

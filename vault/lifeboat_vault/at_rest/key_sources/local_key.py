@@ -68,7 +68,7 @@ def _mark(key: bytes) -> bytes:
     return hashlib.blake2b(b"", key=key, digest_size=_MARK, person=b"lifeboat mark").digest()
 
 
-def key_of(text: str) -> bytes | None:
+def parse_local_key(text: str) -> bytes | None:
     """Return 32 bytes written as hexadecimal or base64 (also base64url, with or without padding); None for anything
     else."""
     text = text.strip()

@@ -97,7 +97,7 @@ def _redact(machine: TrialMachine, remote: Remote, redaction: Redaction) -> Remo
 def _expect_receipt(state: RemoteRedaction, redaction: Redaction) -> None:
     expect_that(state.applies_at is None, "it waits, although whoever may send it may remove the whole agent")
     expect_that(state.receipt is not None, "there is no receipt")
-    receipt = vault_receipts.from_json(state.receipt)
+    receipt = vault_receipts.decode_vault_receipt(state.receipt)
     found = (receipt.agent_id, receipt.redaction_id, receipt.redaction_digest)
     expect_equal(found, (redaction.agent_id, redaction.id, redaction.digest.hex()), "what the receipt is about")
     expect_equal(receipt.remaining, 0, "what is left")
@@ -186,7 +186,7 @@ def a_purge_is_listed_and_the_same_again_changes_nothing(trial: RemoteTrial) -> 
     _redact(machine, trial.remote, redaction)
     state = trial.another().redact(machine.agent_id, redaction.to_json())
     _expect_receipt(state, redaction)
-    listed = [redactions.from_json(each) for each in trial.remote.redactions(machine.agent_id)]
+    listed = [redactions.decode_redaction(each) for each in trial.remote.redactions(machine.agent_id)]
     expect_equal([each.digest for each in listed], [redaction.digest], "the purges there")
 
 
@@ -306,10 +306,10 @@ def an_agent_that_was_purged_whole_is_taken_no_more(trial: RemoteTrial) -> None:
     _expect_receipt(remote.redact(machine.agent_id, redaction.to_json()), redaction)
     for what, work in _everything(machine, trial.another()).items():
         error = expect_refused(AgentErased, work, what)
-        found = redactions.from_json(error.redaction)
+        found = redactions.decode_redaction(error.redaction)
         expect_equal(found.digest, redaction.digest, f"{what}: the purge that it names")
     _expect_receipt(remote.redact(machine.agent_id, redaction.to_json()), redaction)
-    listed = [redactions.from_json(each).digest for each in remote.redactions(machine.agent_id)]
+    listed = [redactions.decode_redaction(each).digest for each in remote.redactions(machine.agent_id)]
     expect_equal(listed, [redaction.digest], "the purges there")
     expect_that(machine.agent_id not in [each.id for each in remote.agents()], "the agent is listed")
 
