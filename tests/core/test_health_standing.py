@@ -48,7 +48,7 @@ def paused(**fields: Any) -> Agent:
 def test_the_daemon_can_judge_without_anything_heavy() -> None:
     program = (
         "import sys, lifeboat_core.health.agent_status, lifeboat_daemon.notices.notice_rules\n"
-        "import lifeboat_core.health.due_checks, lifeboat_core.health.awake_time\n"
+        "import lifeboat_core.health.due_checks, lifeboat_core.health.sleep_ledger\n"
         "import lifeboat_daemon.notices.metrics_file\n"
         "print(*sorted(name for name in sys.modules if name.split('.')[0] in {'lifeboat_vault', 'lifeboat_keys',"
         " 'lifeboat_endpoint', 'lifeboat_formats', 'lifeboat_adapters',"

@@ -58,10 +58,10 @@ async def type_in(pilot: Pilot[None], field: str, text: str) -> None:
 
 
 async def confirm(pilot: Pilot[None], phrase: str) -> None:
-    """Type the phrase and press the button of the dialog."""
+    """Type the phrase and confirm it."""
     await type_in(pilot, "#phrase", phrase)
     pilot.app.screen.query_one("#phrase", Input).focus()
-    await press(pilot, "enter", "enter")
+    await press(pilot, "enter")
 
 
 # What is shown ------------------------------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ async def test_of_a_text_that_can_be_guessed_the_preview_says_what_comes_back_an
         assert "A print is kept of what can be guessed" in text_of(pilot)
         await press(pilot, "ctrl+n")
         await fill(pilot, "phrase", "purge 4")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter")
         assert asked(made, *PURGE)[0][0] == (*PURGE, "--text-stdin", "--keep-print")
 
 
@@ -254,7 +254,7 @@ async def test_cancel_has_the_focus_and_nothing_but_the_words_lets_it_happen() -
         await press(pilot, "D", "ctrl+n")
         assert "type  purge 4  first" in notes(pilot)[-1]
         await fill(pilot, "phrase", "purge 5")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter")
         assert asked(made, *PURGE) == []
 
 
@@ -278,7 +278,7 @@ async def test_of_a_whole_agent_its_name_is_typed() -> None:
         assert "All of ada would be destroyed" in text_of(pilot)
         await press(pilot, "ctrl+n")
         await fill(pilot, "phrase", "purge ada")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter")
         assert asked(made, *PURGE) == [((*PURGE, "--all"), "")]
         assert "ada is gone from this machine" in text_of(pilot)
 
@@ -287,7 +287,7 @@ async def test_a_dashboard_that_only_looks_shows_all_but_destroys_nothing() -> N
     made = link()
     async with run(made, readonly=True) as pilot:
         await confirm(pilot)
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter")
         await press(pilot, "ctrl+n")
         assert asked(made, *PURGE) == [] and "only looks" in notes(pilot)[-1]
 
@@ -378,7 +378,7 @@ async def test_x_cuts_what_lies_in_live_files_once_its_word_is_typed() -> None:
         await press(pilot, "x")
         assert "MEMORY.md: 1 place" in text_of(pilot)
         await fill(pilot, "phrase", "cut")
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter")
         assert asked(made, *kept)[-1][0] == (*kept, "--yes") and "1 live file cut." in notes(pilot)
 
 
@@ -509,7 +509,7 @@ async def test_what_is_looked_for_stands_nowhere_that_can_be_seen() -> None:
         await fill(pilot, "token-0", TOKEN)
         await fill(pilot, "phrase", "purge 4")
         look()
-        await press(pilot, "enter", "enter")
+        await press(pilot, "enter")
         look()
         everything = "".join(pictures) + repr([words for words, _ in made.asked]) + pilot.app.clipboard
         assert CANARY not in everything and TOKEN not in everything

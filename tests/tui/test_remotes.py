@@ -83,7 +83,7 @@ async def fill(pilot: Pilot[None], **fields: str) -> None:
 async def confirm(pilot: Pilot[None], phrase: str) -> None:
     await fill(pilot, phrase=phrase)
     pilot.app.screen.query_one("#phrase", Input).focus()
-    await press(pilot, "enter", "enter")
+    await press(pilot, "enter")
 
 
 # What is shown ------------------------------------------------------------------------------------------------------

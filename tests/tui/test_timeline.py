@@ -409,7 +409,7 @@ async def test_damage_that_is_found_is_an_error() -> None:
     async with _shown(link) as pilot:
         await press(pilot, "v")
         last = list(pilot.app._notifications)[-1]
-        assert last.severity == "error" and "1 differences" in last.message
+        assert last.severity == "error" and "1 difference was found" in last.message
 
 
 class _Slow(RecordedLink):

@@ -217,10 +217,10 @@ def test_a_server_that_is_silent_is_not_waited_for_without_end(
 def test_a_thread_waits_for_a_connection_only_so_long(
     database: SharedDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_pools, "WAIT_SECONDS", 0.3)
     with database.pools(connections=1) as pools:
         first, second = vault(pools, "first"), vault(pools, "second")
-        with first.transaction(), pytest.raises(errors.VaultBusy):
+        with monkeypatch.context() as patch, first.transaction(), pytest.raises(errors.VaultBusy):
+            patch.setattr(connection_pools, "WAIT_SECONDS", 0.3)
             second.row("select 1")
         assert second.row("select 1") == (1,)
 
