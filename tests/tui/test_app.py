@@ -78,6 +78,16 @@ async def test_q_closes_the_dashboard() -> None:
         assert pilot.app._exit
 
 
+@pytest.mark.parametrize("way", ["go", "open"])
+async def test_no_screen_is_opened_once_the_dashboard_closes(way: str) -> None:
+    async with dashboard() as pilot:
+        before = pilot.app.screen
+        pilot.app.exit()
+        getattr(pilot.app, way)("activity")
+        await pilot.pause()
+        assert pilot.app.screen is before
+
+
 async def test_the_palette_has_everything_that_can_be_done_and_says_what_cannot() -> None:
     async with dashboard() as pilot:
         await press(pilot, "g")

@@ -274,6 +274,8 @@ class LifeboatApp(App[None]):
         """Go to a screen by its name, and close everything that was open above the first screen."""
         from lifeboat_tui.screens import screen_registry
 
+        if self._exit:  # A key behind `q`: a screen that begins now would find nothing that it is made of.
+            return
         while len(self.screen_stack) > 2:
             self.pop_screen()
         self.switch_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
@@ -282,6 +284,8 @@ class LifeboatApp(App[None]):
         """Open a screen by its name above the current one; escape returns to the current one."""
         from lifeboat_tui.screens import screen_registry
 
+        if self._exit:
+            return
         self.push_screen(screen_registry.make_screen(name, agent_id or self.agent_id))
 
     do_go_dashboard = partialmethod(go, "dashboard")
