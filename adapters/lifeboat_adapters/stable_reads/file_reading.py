@@ -87,6 +87,7 @@ def _read_once(files: FileOperations, path: StrPath, limit: int) -> tuple[bytes,
 
 
 def stat_key_of(found: os.stat_result) -> StatKey:
+    """Return what changes when a file is written."""
     return StatKey(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
 
 

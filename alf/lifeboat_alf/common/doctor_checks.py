@@ -1,4 +1,4 @@
-"""Run doctor checks and report what they find, with cause and fix.
+"""Run doctor checks and report what they find, with cause and fix. `lifeboat doctor` and `endpoint doctor` share this.
 
 To add a check, add a module with `TITLE` and `check(...) -> Iterator[DoctorFinding]` to a doctor's folder; it is
 discovered automatically. A check that fails becomes a finding, so one broken check never stops the doctor.

@@ -1,4 +1,5 @@
-"""Undo textual rewriting: escapes, entities, quoted-printable, broken lines."""
+"""Undo textual rewriting, so that a purge finds a text that was rewritten: escapes, entities, quoted-printable, broken
+lines."""
 
 from __future__ import annotations
 

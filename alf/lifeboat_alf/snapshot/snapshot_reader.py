@@ -312,6 +312,7 @@ class SnapshotReader:
         return self._lines.record(record_id)
 
     def gone(self) -> Iterator[GoneRecord]:
+        """Yield the places of purged records."""
         return iter(self._purged.gone)
 
     @property

@@ -30,7 +30,8 @@ def make_row_name(path: str, name: str) -> str:
 
 
 def list_row_names(adapter: Adapter, path: str, values: JsonObject) -> tuple[str, ...]:
-    """Return what identifies a row in its file: its names for the runtime, its first value without databases."""
+    """Return what identifies a row in its file: the names by which the runtime knows it, or its first value for an
+    adapter without databases."""
     databases = adapter.databases
     return (str(next(iter(values.values()), "")),) if databases is None else databases.row_names(path, values)
 

@@ -1,4 +1,4 @@
-"""`lifeboat agents list` and `agents discover`."""
+"""The JSON of `lifeboat agents list` and `agents discover`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat diff`."""
+"""The JSON of `lifeboat diff`."""
 
 from __future__ import annotations
 

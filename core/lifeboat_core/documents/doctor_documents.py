@@ -1,4 +1,4 @@
-"""`lifeboat doctor`, and the report that `doctor --bundle` writes."""
+"""The JSON of `lifeboat doctor`, and the report that `doctor --bundle` writes."""
 
 from __future__ import annotations
 

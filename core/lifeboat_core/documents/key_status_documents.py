@@ -1,4 +1,4 @@
-"""`lifeboat keys`."""
+"""The JSON of `lifeboat keys`."""
 
 from __future__ import annotations
 

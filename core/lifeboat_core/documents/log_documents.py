@@ -1,4 +1,4 @@
-"""`lifeboat log`."""
+"""The JSON of `lifeboat log`."""
 
 from __future__ import annotations
 

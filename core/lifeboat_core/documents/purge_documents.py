@@ -1,4 +1,4 @@
-"""`lifeboat purge`: what would go, and what went."""
+"""The JSON of `lifeboat purge`: what would go, and what went."""
 
 from __future__ import annotations
 

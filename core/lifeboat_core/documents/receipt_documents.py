@@ -1,4 +1,4 @@
-"""`lifeboat receipts`: the proof of purges."""
+"""The JSON of `lifeboat receipts`: the proof of purges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat records list`, `records show`, and what `records forget`, `restore`, `pin` and `unpin` say."""
+"""The JSON of `lifeboat records list`, `records show`, and what `records forget`, `restore`, `pin` and `unpin` say."""
 
 from __future__ import annotations
 

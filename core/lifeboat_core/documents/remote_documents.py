@@ -1,4 +1,4 @@
-"""`lifeboat remote`, `agents list --remote` and `agents adopt --dry-run`."""
+"""The JSON of `lifeboat remote`, `agents list --remote` and `agents adopt --dry-run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat restore`, `undo` and `alf import`."""
+"""The JSON of `lifeboat restore`, `undo` and `alf import`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat search --history`."""
+"""The JSON of `lifeboat search --history`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat daemon log`."""
+"""The JSON of `lifeboat daemon log`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat config`."""
+"""The JSON of `lifeboat config`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat setup`."""
+"""The JSON of `lifeboat setup`."""
 
 from __future__ import annotations
 

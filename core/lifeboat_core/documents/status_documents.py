@@ -1,4 +1,4 @@
-"""`lifeboat status`."""
+"""The JSON of `lifeboat status`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lifeboat sync`, and the capture in the documents of other commands."""
+"""The JSON of `lifeboat sync`, and the capture in the documents of other commands."""
 
 from __future__ import annotations
 

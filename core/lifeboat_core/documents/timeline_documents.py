@@ -1,4 +1,4 @@
-"""`lifeboat timeline`."""
+"""The JSON of `lifeboat timeline`."""
 
 from __future__ import annotations
 

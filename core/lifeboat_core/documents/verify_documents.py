@@ -1,4 +1,4 @@
-"""`lifeboat verify`."""
+"""The JSON of `lifeboat verify`."""
 
 from __future__ import annotations
 

@@ -108,12 +108,14 @@ class VaultState:
 
 
 def entry_from_row(row: Row) -> Entry:
+    """Convert a stored row that begins like those of `vault_statements.ENTRIES_BEGUN`."""
     path, meta, leaf, salt, size, sha256 = row[:6]
     digest = None if sha256 is None else sha256.hex()
     return Entry(path, json_of(meta), Leaf(leaf, salt or b""), size, digest)
 
 
 def object_id_from_row(entry_row: Row) -> int:
+    """Return the id of the stored bytes of an entry."""
     return int(entry_row[6])
 
 
@@ -123,6 +125,7 @@ def has_stored_bytes(entry_row: Row) -> bool:
 
 
 def record_from_row(row: Row, objects: ObjectReader) -> Record:
+    """Convert a stored row of a record, and decode its line."""
     record_id, partition, position, leaf, salt = row[:5]
     line = objects.decode(StoredObject(*row[5:]))
     return Record(record_id, partition, position, Leaf(leaf, salt or b""), line)

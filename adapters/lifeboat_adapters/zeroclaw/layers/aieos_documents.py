@@ -1,4 +1,7 @@
-"""Read ZeroClaw's captured configuration and AIEOS document for derivations."""
+"""Read ZeroClaw's captured configuration and AIEOS document for derivations.
+
+AIEOS is the JSON form in which ZeroClaw can keep an agent's identity, in place of Markdown files.
+"""
 
 from __future__ import annotations
 

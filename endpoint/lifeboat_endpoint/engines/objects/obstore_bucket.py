@@ -1,4 +1,4 @@
-"""A bucket that uses the library `obstore`. No other module imports it.
+"""A bucket of S3, Google Cloud Storage or Azure through the library `obstore`. No other module imports it.
 
 Every setting that decides where bytes go is passed explicitly. Otherwise the library would read it from the
 environment, where an `AWS_ENDPOINT_URL` would override the checked address.

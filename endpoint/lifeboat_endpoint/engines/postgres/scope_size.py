@@ -1,4 +1,4 @@
-"""Size of a scope, and consistency of its rows."""
+"""Bytes used by one scope (a vault, a tenant, the endpoint itself), and references of its rows that lead nowhere."""
 
 from __future__ import annotations
 
@@ -58,6 +58,7 @@ def measure_size(metadata: MetadataStore, kind: str) -> int:
 
 
 def find_scope_problems(metadata: MetadataStore, kind: str) -> list[str]:
+    """Return a sentence for each kind of reference that leads nowhere."""
     found = []
     for table, column, other, key in _NAMES.get(kind, ()):
         row = metadata.row(
