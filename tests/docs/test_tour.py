@@ -44,7 +44,7 @@ def _make_workspace(folder: Path) -> None:
 
 
 def _comparable(text: str, home: Path) -> list[str]:
-    text = text.replace(str(home), "/home/ada")
+    text = text.replace(str(home), "/srv/ada")
     for pattern, name in _VARYING:
         text = re.sub(pattern, name, text)
     return text.splitlines()
