@@ -13,6 +13,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli.terminal import command_again
 from lifeboat_cli.terminal.lazy_group import ListedCommand, SectionedGroup
 from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.errors import DiskFull, UnexpectedError
 from lifeboat_core.system_refusals import convert_system_error
 from lifeboat_core.texts import misplaced_words
@@ -113,6 +114,7 @@ class ProgramGroup(SectionedGroup):
 @click.option(
     "--json", "as_json", is_flag=True, is_eager=True, help="One JSON document on standard output; also after a command."
 )
+@pager_option
 @click.pass_context
 def program(context: click.Context, as_json: bool) -> None:
     """Keeps AI agents alive: every change captured, every moment restorable, byte for byte.

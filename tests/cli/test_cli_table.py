@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from lifeboat_cli.terminal.text_table import format_table, wrap_sentence
+from lifeboat_cli.terminal.text_table import TableFit, format_table, shorten_cell, wrap_sentence
 from lifeboat_core.texts.human_text import NO_BREAK
+from lifeboat_core.texts.safe_text import END_OF_ISOLATE, ISOLATE
 
 COLUMNS = ("agent", "workspace", "why")
 ROW = ("Juniper", "/data/ada/.openclaw/workspaces/the-long-one/skills", "4 secrets cut out and sealed")
@@ -18,44 +19,70 @@ def test_without_a_terminal_every_row_is_one_line() -> None:
     assert format_table(COLUMNS, [ROW, ROW], None)[1:] == ["  ".join(ROW)] * 2
 
 
-def test_a_path_is_broken_between_its_parts_and_a_sentence_between_its_words() -> None:
-    lines = format_table(COLUMNS, [ROW], 64)
-    assert max(map(cell_len, lines)) <= 64
-    pieces = {piece for line in lines[1:] for piece in line.split()}
-    assert {"secrets", "sealed", "4", "skills"} <= pieces and not any(piece.endswith("workspac") for piece in pieces)
+def test_on_a_narrow_terminal_every_row_is_one_line_and_a_path_keeps_its_end() -> None:
+    lines = format_table(COLUMNS, [ROW, ROW], 64, TableFit(shorten=("workspace",)))
+    assert len(lines) == 3 and max(map(cell_len, lines)) == 64
+    assert lines[1].startswith("Juniper  …") and "skills  4 secrets cut out and sealed" in lines[1]
 
 
-def test_a_file_name_that_is_too_long_is_broken_between_its_own_parts() -> None:
-    name = "big-photo-of-the-workshop-with-a-very-long-name-indeed-and-more.jpg"
-    lines = format_table(("path", "why"), [(name, "4 memories, 2 secrets cut out and sealed")], 60)
-    assert max(map(cell_len, lines)) <= 60
-    assert "".join(line[: line.find("  ")] if "  " in line else line for line in lines[1:]).startswith("big-photo-of-")
+def test_the_named_columns_are_shortened_first_and_down_to_their_least_width() -> None:
+    row = ("Juniper", "https://nas.example.com:8443/agents", "0123456789abcdef")
+    columns = ("agent", "address", "id")
+    assert format_table(columns, [row], 50, TableFit(shorten=("address",)))[1] == (
+        "Juniper  https://nas.example.co…  0123456789abcdef"
+    )
+    fit = TableFit(shorten=("address",), least={"id": 16})
+    assert format_table(columns, [row], 37, fit)[1] == "Juniper  https://n…  0123456789abcdef"
 
 
-def test_many_columns_fit_as_well_and_a_date_keeps_its_parts() -> None:
+def test_columns_that_are_empty_or_may_be_left_out_are_left_out_if_the_rest_does_not_fit() -> None:
+    columns, row = ("time", "label", "id"), ("2026-11-22", "", "0123456789abcdef")
+    assert format_table(columns, [row], 30, TableFit(drop=("time",))) == [
+        "time        id",
+        "2026-11-22  0123456789abcdef",
+    ]
+    fit = TableFit(drop=("time",), least={"id": 16})
+    assert format_table(columns, [row], 20, fit) == ["id", "0123456789abcdef"]
+    assert format_table(columns, [row], 40, fit)[0].split() == list(columns)
+
+
+def test_a_column_of_sentences_is_wrapped_and_loses_no_word() -> None:
+    columns, row = (
+        ("time", "details"),
+        (f"2026-11-20{NO_BREAK}19:40", "12 memories created, 3 updated; 4 files written"),
+    )
+    lines = format_table(columns, [row], 44, TableFit(wrap="details"))
+    assert lines[1].startswith("2026-11-20 19:40  ") and max(map(cell_len, lines)) <= 44
+    assert " ".join(line[18:] for line in lines[1:]) == row[1]
+
+
+def test_a_date_keeps_its_time() -> None:
     columns = ("agent", "runtime", "sequence", "of", "written by", "size", "here", "id")
     row = ("Ada", "openclaw", "2", f"2026-11-22{NO_BREAK}13:52", "laptop-2", "649.3 KB", "no", "01a20386-0c4a")
     lines = format_table(columns, [row], 80)
-    assert max(map(cell_len, lines)) <= 80
-    assert "2026-11-22  " in lines[1] and " 13:52 " in lines[2]
+    assert len(lines) == 2 and max(map(cell_len, lines)) <= 80
+    assert " 2026-11-22 13:52 " in lines[1]
 
 
-def test_what_holds_together_is_not_torn_apart() -> None:
-    time = f"2026-11-20{NO_BREAK}19:40"
-    lines = format_table(("time", "changes"), [(time, "12 memories created, 3 updated; 4 files written")], 40)
-    assert lines[1].startswith("2026-11-20 19:40  ") and max(map(cell_len, lines)) <= 40
-
-
-def test_wide_letters_count_twice() -> None:
+def test_wide_letters_count_twice_and_none_is_cut_in_half() -> None:
     lines = format_table(("name", "x"), [("記憶" * 20, "y")], 50)
-    assert max(map(cell_len, lines)) <= 50
+    assert lines[1] == "記憶" * 11 + "記…  y" and cell_len(lines[1]) <= 50
 
 
-@given(st.lists(st.lists(st.text("ab /-_.記", max_size=90), min_size=3, max_size=3), min_size=1, max_size=3))
-def test_no_table_of_three_columns_is_wider_than_the_terminal_and_none_loses_a_letter(rows: list[list[str]]) -> None:
-    lines = format_table(("a", "b", "c"), rows, 60)
-    assert max(map(cell_len, lines)) <= 60
-    assert sorted("".join(lines[1:]).replace(" ", "")) == sorted("".join("".join(row) for row in rows).replace(" ", ""))
+def test_a_name_written_from_right_to_left_stays_isolated() -> None:
+    name = f"{ISOLATE}{'א' * 30}{END_OF_ISOLATE}"
+    cut = shorten_cell(name, 10)
+    assert cut.startswith(ISOLATE) and cut.endswith("…" + END_OF_ISOLATE)
+
+
+@given(
+    st.lists(st.lists(st.text("ab /-_.記~", max_size=90), min_size=3, max_size=3), min_size=1, max_size=3),
+    st.integers(9, 90),
+)
+def test_no_table_is_wider_than_the_terminal_and_each_row_is_one_line(rows: list[list[str]], width: int) -> None:
+    lines = format_table(("a", "b", "c"), rows, width)
+    assert max(map(cell_len, lines)) <= width
+    assert len(lines) == len(rows) + 1
 
 
 @pytest.mark.parametrize("width", [None, 30])

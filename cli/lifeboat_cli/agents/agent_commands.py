@@ -21,6 +21,8 @@ from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmati
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import AGENT, DURATION, REMOTE, RUNTIME
+from lifeboat_cli.terminal.pager import pager_option
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import manage_agents as registry
 from lifeboat_core.agents import offers
 from lifeboat_core.agents.agent import Agent
@@ -98,7 +100,8 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
 
     def text() -> None:
         if rows:
-            session.output.table(("agent", "runtime", "workspace", "protected"), rows)
+            fit = TableFit(shorten=("workspace", "runtime"))
+            session.output.table(("agent", "runtime", "workspace", "protected"), rows, fit)
         elif not documents:
             session.output.line("No agent was found. Name its workspace: lifeboat agents add FOLDER")
         for one in shown:
@@ -280,7 +283,7 @@ def list_agents(session: CommandSession, remote: str | None) -> None:
         if not rows:
             session.output.line("No agent is protected yet: lifeboat agents discover")
             return
-        session.output.table(columns, rows)
+        session.output.table(columns, rows, TableFit(shorten=("workspace", "runtime"), least={"id": 13}))
 
     session.output.document(Everyone(tuple(documents)), text)
 
@@ -304,6 +307,7 @@ def _until(timestamp: str) -> str:
 @agents.command(epilog=format_examples("lifeboat agents show Juniper --left-out"))
 @click.argument("agent", type=AGENT)
 @click.option("--left-out", is_flag=True, help="Only what is not kept, or not as it is now.")
+@pager_option
 @session_command
 def show(session: CommandSession, agent: str, left_out: bool) -> None:
     """Each file of an agent: kept or not, how, and why."""
@@ -318,7 +322,8 @@ def show(session: CommandSession, agent: str, left_out: bool) -> None:
         if not rows:
             session.output.line("Everything in the workspace is kept." if left_out else "Nothing is kept yet.")
             return
-        session.output.table(("kept", "size", "path", "why"), rows)
+        with session.output.pager():
+            session.output.table(("kept", "size", "path", "why"), rows, TableFit(shorten=("path",), wrap="why"))
 
     session.output.document(document, text)
 

@@ -17,6 +17,7 @@ from lifeboat_cli.terminal.command_session import (
 )
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, REMOTE
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents.agent import Agent, find_agent
 from lifeboat_core.capture.sync_json import is_whole
 from lifeboat_core.documents.remote_documents import Away, There
@@ -186,7 +187,8 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
             session.output.line(f"{config.name} has no agent yet.")
             return
         columns = ("agent", "runtime", "sequence", "of", "written by", "size", "here", "id")
-        session.output.table(columns, rows)
+        fit = TableFit(shorten=("written by", "runtime"), drop=("size", "of", "runtime"), least={"id": 13})
+        session.output.table(columns, rows, fit)
         session.output.note(f"{count_text(len(rows), 'agent')} at {config.name}")
         for one in there:
             if one.held is not None:

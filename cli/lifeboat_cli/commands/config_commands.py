@@ -11,6 +11,8 @@ from lifeboat_cli.terminal.command_session import CommandSession, session_comman
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import AGENT, SETTING
+from lifeboat_cli.terminal.pager import pager_option
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import home_lock
@@ -58,6 +60,7 @@ def _agent(session: CommandSession, name: str | None) -> Agent | None:
 
 @config.command("list")
 @click.argument("agent", required=False, type=AGENT)
+@pager_option
 @session_command
 def list_settings(session: CommandSession, agent: str | None) -> None:
     """Every setting; with AGENT, as they hold for this agent."""
@@ -69,7 +72,12 @@ def list_settings(session: CommandSession, agent: str | None) -> None:
     values = loaded.all(found.settings if found else None)
     rows = [(value.name, _written(value), value.source, value.effect) for value in values]
     document = Settings(tuple(_document(value) for value in values), problem)
-    session.output.document(document, lambda: session.output.table(("setting", "value", "source", "effect"), rows))
+
+    def text() -> None:
+        with session.output.pager():
+            session.output.table(("setting", "value", "source", "effect"), rows, TableFit(shorten=("value", "source")))
+
+    session.output.document(document, text)
 
 
 @config.command("get")

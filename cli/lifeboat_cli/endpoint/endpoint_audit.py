@@ -17,6 +17,7 @@ from lifeboat_cli.terminal.command_session import is_json_wanted
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import COUNT
 from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import count_text, time_text
 from lifeboat_core.texts.safe_text import json_text
 
@@ -73,7 +74,7 @@ class _AuditCommand(click.Command):
     ),
 )
 @click.option("--tenant", help="Only what concerns this tenant.")
-@click.option("--limit", type=COUNT, default=100, show_default=True, help="The newest so many.")
+@click.option("-n", "--limit", type=COUNT, default=100, show_default=True, help="Show only this many, the newest.")
 @click.option("--check", is_flag=True, help="Only whether the chain is whole; exit status 1 when it is not.")
 @click.option("--export", metavar="FILE", help="Write all rows to a file, or what is new in it; - for the output.")
 @click.option(
@@ -148,7 +149,8 @@ def _listed(session: EndpointSession, tenant: str | None, limit: int) -> int:
 
     def text() -> None:
         columns = ("number", "time", "what", "subject", "tenant", "token", "details")
-        session.output.table(columns, (_row(one, names) for one in documents))
+        fit = TableFit(shorten=("token", "subject", "tenant", "details"), drop=("token",), least={"time": 16})
+        session.output.table(columns, (_row(one, names) for one in documents), fit)
 
     session.output.document({"rows": documents}, text)
     return 0

@@ -9,6 +9,7 @@ import click
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import count_text, time_text
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
         if not documents:
             session.output.line("No purge waits here.")
             return
-        session.output.table(("id", "tenant", "agent", "what", "why", "applies"), map(_row, documents))
+        fit = TableFit(shorten=("agent", "tenant", "what", "why"), drop=("agent",), least={"id": 36, "applies": 16})
+        session.output.table(("id", "tenant", "agent", "what", "why", "applies"), map(_row, documents), fit)
 
     session.output.document({"purges": documents}, text)
 

@@ -11,6 +11,7 @@ from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import SIZE
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import quote_argument, size_text, time_text
 
 if TYPE_CHECKING:
@@ -132,7 +133,11 @@ def list_command(session: EndpointSession) -> None:
         if not documents:
             session.output.verbatim(f"There is no tenant yet: {session.command('tenant add NAME')}")
             return
-        session.output.table(("tenant", "agents", "size", "quota", "tokens", "key", "since"), map(_row, documents))
+        session.output.table(
+            ("tenant", "agents", "size", "quota", "tokens", "key", "since"),
+            map(_row, documents),
+            TableFit(shorten=("key",)),
+        )
 
     session.output.document({"tenants": documents}, text)
 

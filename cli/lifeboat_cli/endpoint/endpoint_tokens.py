@@ -12,6 +12,7 @@ from lifeboat_cli.endpoint.endpoint_join_line import make_join_line, print_join_
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, select_tenants
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import DURATION
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import time_text
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
         if not documents:
             session.output.verbatim(f"There is no token yet: {session.command('token add TENANT')}")
             return
-        session.output.table(("id", "name", "tenant", "scopes", "state", "last used"), map(_row, documents))
+        fit = TableFit(shorten=("tenant", "name", "scopes"), drop=("last used", "tenant"))
+        session.output.table(("id", "name", "tenant", "scopes", "state", "last used"), map(_row, documents), fit)
 
     session.output.document({"tokens": documents}, text)
 

@@ -16,6 +16,7 @@ import click
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.texts.human_text import time_text
 from lifeboat_daemon.units import systemd_notify
 
@@ -142,7 +143,9 @@ def list_command(session: EndpointSession, only_dead: bool) -> None:
         if not documents:
             session.output.line("Nothing was given up." if only_dead else "Nothing is to be done.")
             return
-        session.output.table(("id", "what", "tenant", "agent", "state", "tries", "since", "due", "error"), _rows())
+        columns = ("id", "what", "tenant", "agent", "state", "tries", "since", "due", "error")
+        fit = TableFit(shorten=("tenant", "agent", "what"), drop=("since", "tries", "agent"), wrap="error")
+        session.output.table(columns, _rows(), fit)
 
     def _rows() -> list[tuple[object, ...]]:
         return [

@@ -10,6 +10,8 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, COUNT, MOMENT, SIZE, TEXT
+from lifeboat_cli.terminal.pager import pager_option
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, quote_argument, size_text, time_text
 
@@ -21,19 +23,21 @@ _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 _LIMIT = 20
 """The default number of search results."""
 _COLUMNS = ("sequence", "time", "kind", "changes", "size", "verified in", "label, pins")
+_FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",), least={"changes": 24})
 
 
 @click.command(
     epilog=format_examples(
-        "lifeboat timeline Juniper --limit 10",
+        "lifeboat timeline Juniper -n 10",
         "lifeboat timeline Juniper --since 2026-11-20 --until 2026-11-21T18:00",
     )
 )
 @click.argument("agent", type=AGENT)
-@click.option("--limit", type=COUNT, help="Only so many, the newest.")
+@click.option("-n", "--limit", type=COUNT, help="Show only this many, the newest.")
 @click.option("--since", metavar="TIME", help="Only those from this time on.")
 @click.option("--until", metavar="TIME", help="Only those up to this time.")
 @click.option("--days", type=click.IntRange(1, 3660), help="With --json: changes by day, for so many days.")
+@pager_option
 @session_command
 def timeline(
     session: CommandSession, agent: str, limit: int | None, since: str | None, until: str | None, days: int | None
@@ -45,7 +49,8 @@ def timeline(
     document = history.make_timeline(session.context, found, history.TimelineRequest(since, until, limit, days))
 
     def text() -> None:
-        session.output.table(_COLUMNS, map(_row, document["entries"]))
+        with session.output.pager():
+            session.output.table(_COLUMNS, map(_row, document["entries"]), _FIT)
         for one in document["set_aside"]:
             session.output.line(f"A history that gave way is only on this machine, until {time_text(one['until'])}:")
             session.output.verbatim(f"  lifeboat restore {quote_argument(found.name)} --from {one['from']} --dry-run")
@@ -125,6 +130,7 @@ def describe_changes(counts: JsonObject) -> str:
     help="Only these files and their memories, with every changed line.",
 )
 @click.option("--limit", type=SIZE, default="4MB", show_default=True, help="Leave out what would be more than this.")
+@pager_option
 @session_command
 def diff(
     session: CommandSession,
@@ -143,8 +149,9 @@ def diff(
     document = differences.compare_sequences(session.context, found, first, second, narrow)
 
     def text() -> None:
-        for line in differences.format_differences(document, names_only=names_only):
-            session.output.verbatim(line)
+        with session.output.pager():
+            for line in differences.format_differences(document, names_only=names_only):
+                session.output.verbatim(line)
 
     session.output.document(document, text)
 
@@ -166,7 +173,8 @@ def diff(
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
 @click.option("--history", "in_history", is_flag=True, help="Also what is not there any more, and lines of files.")
 @click.option("--for-agent", is_flag=True, help="As data that another agent may read: wrapped, escaped, bounded.")
-@click.option("--limit", type=COUNT, help="At most so many; 20, with --for-agent 10 and never more than 100.")
+@click.option("-n", "--limit", type=COUNT, help="Show at most this many (default: 20; --for-agent: 10, at most 100).")
+@pager_option
 @session_command
 def search(
     session: CommandSession,
@@ -203,9 +211,10 @@ def search(
     hits = index.search_memories(session.context, found, " ".join(words), filters, limit=limit or _LIMIT)
 
     def text() -> None:
-        for hit in hits:
-            session.output.line(f"{hit.origin_file or 'no file'}  {hit.id}", style="bold")
-            session.output.line(f"  {hit.snippet}")
+        with session.output.pager():
+            for hit in hits:
+                session.output.line(f"{hit.origin_file or 'no file'}  {hit.id}", style="bold")
+                session.output.line(f"  {hit.snippet}")
         session.output.note(f"{count_text(len(hits), 'memory')} found")
 
     session.output.document({"agent": found.id, "hits": [hit.to_json() for hit in hits]}, text)
@@ -237,12 +246,13 @@ def _search_history(
     document = history_search.search_history(session.context, found, words, filters, limit=limit)
 
     def text() -> None:
-        for hit in document["hits"]:
-            place = hit["id"] if hit["path"] is None else f"line {hit['line']}"
-            until = "now" if hit["present"] else f"sequence {hit['last']}"
-            origin = hit["origin_file"] or "no file"
-            session.output.line(f"{origin}  {place}  from sequence {hit['first']} until {until}", style="bold")
-            session.output.line(f"  {hit['snippet']}")
+        with session.output.pager():
+            for hit in document["hits"]:
+                place = hit["id"] if hit["path"] is None else f"line {hit['line']}"
+                until = "now" if hit["present"] else f"sequence {hit['last']}"
+                origin = hit["origin_file"] or "no file"
+                session.output.line(f"{origin}  {place}  from sequence {hit['first']} until {until}", style="bold")
+                session.output.line(f"  {hit['snippet']}")
         session.output.note(f"{len(document['hits'])} of {count_text(document['total'], 'place')} shown")
         if document["unread"]:
             unread = count_text(document["unread"], "old version of a file", "old versions of files")

@@ -7,23 +7,29 @@ import click
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, COUNT
+from lifeboat_cli.terminal.pager import pager_option
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.texts.human_text import NO_BREAK, time_text
+
+_COLUMNS = ("time", "agent", "what", "details")
+_FIT = TableFit(shorten=("agent", "details"))
 
 
 @click.command(
     short_help="What was done with the agents, and when.",
     epilog=format_examples(
         "lifeboat log",
-        "lifeboat log Juniper --limit 10",
+        "lifeboat log Juniper -n 10",
         "lifeboat log --kind restore --kind undo",
         "lifeboat log --follow",
     ),
 )
 @click.argument("agent", required=False, type=AGENT)
-@click.option("--limit", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option("-n", "--limit", type=COUNT, default=50, show_default=True, help="Show only this many, the newest.")
 @click.option("--kind", "kinds", multiple=True, help="Only what is of this kind; may be given several times.")
 @click.option("--follow", is_flag=True, help="What is done from now on, until Ctrl-C; with --json one document a line.")
+@pager_option
 @session_command
 def log(session: CommandSession, agent: str | None, limit: int, kinds: tuple[str, ...], follow: bool) -> None:
     """What was done, newest first: captures, restores, imports, undo, keys, purges, thinning, what was held."""
@@ -41,7 +47,8 @@ def log(session: CommandSession, agent: str | None, limit: int, kinds: tuple[str
         if not rows:
             session.output.line("Nothing of this kind was done yet." if kinds else "Nothing was done yet.")
             return
-        session.output.table(("time", "agent", "what", "details"), rows)
+        with session.output.pager():
+            session.output.table(_COLUMNS, rows, _FIT)
 
     session.output.document({"entries": [each.to_json() for each in told]}, text)
 

@@ -10,6 +10,8 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, COUNT, TEXT
+from lifeboat_cli.terminal.pager import pager_option
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
@@ -17,6 +19,9 @@ from lifeboat_core.memories import edit_records as memories
 from lifeboat_core.texts.human_text import NO_BREAK, count_text, path_text, time_text, when_text
 from lifeboat_vault.vault import SequenceRow
 
+_COLUMNS = ("since", "type", "status", "file", "id", "memory")
+_UUID = 36
+_FIT = TableFit(shorten=("type", "file"), drop=("since", "status"), least={"id": _UUID, "memory": 24})
 Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
 
 
@@ -28,7 +33,7 @@ def records() -> None:
 @records.command(
     "list",
     epilog=format_examples(
-        "lifeboat records list Juniper --limit 20",
+        "lifeboat records list Juniper -n 20",
         "lifeboat records list Juniper --type preference --words tea",
         "lifeboat records list Juniper --status deleted",
     ),
@@ -40,8 +45,9 @@ def records() -> None:
 @click.option("--tag", type=TEXT, help="Only memories with this tag.")
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
 @click.option("--words", type=TEXT, default="", help="Only memories that hold these words; the last may be unfinished.")
-@click.option("--limit", type=COUNT, help="Only so many, the newest.")
+@click.option("-n", "--limit", type=COUNT, help="Show only this many, the newest.")
 @click.option("--after", type=TEXT, metavar="ID", help="Go on after this memory, which ended the page before.")
+@pager_option
 @session_command
 def list_records(
     session: CommandSession,
@@ -66,7 +72,8 @@ def list_records(
     )
 
     def text() -> None:
-        session.output.table(("since", "type", "status", "file", "id", "memory"), map(_row, page["records"]))
+        with session.output.pager():
+            session.output.table(_COLUMNS, map(_row, page["records"]), _FIT)
         session.output.note(f"{page['shown']} of {count_text(page['total'], 'memory')}")
         if page["next"] is not None:
             session.output.note(f"There are more: the same command with --after {page['next']}")

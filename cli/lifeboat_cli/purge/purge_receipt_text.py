@@ -10,6 +10,7 @@ from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.redaction.redactions import WHOLE_AGENT
 from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import purged_agent_files
@@ -114,9 +115,8 @@ def print_receipt(
     for line in _here_lines(receipt.here):
         output.line(line)
     if receipt.vaults:
-        output.table(
-            ("vault", "kind", "stands"), ((each.name, each.kind, describe_vault_note(each)) for each in receipt.vaults)
-        )
+        rows = ((each.name, each.kind, describe_vault_note(each)) for each in receipt.vaults)
+        output.table(("vault", "kind", "stands"), rows, TableFit(shorten=("vault",), wrap="stands"))
     for each in receipt.unreachable:
         output.line(f"Not reached: {each.name} ({each.what}): {each.why}")
     _say_verdict(output, found, said={each.name for each in receipt.vaults if each.state != DONE})
@@ -124,7 +124,8 @@ def print_receipt(
 
 def print_receipt_findings(output: CommandOutput, found: Sequence[ReceiptFinding]) -> None:
     """Print everything that was checked, and the verdict."""
-    output.table(("looked at", "", "found"), ((each.subject, str(each.level), each.message) for each in found))
+    rows = ((each.subject, str(each.level), each.message) for each in found)
+    output.table(("looked at", "", "found"), rows, TableFit(shorten=("looked at",), wrap="found"))
     _say_verdict(output, found, said={each.subject for each in found})
 
 

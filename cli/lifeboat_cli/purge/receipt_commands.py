@@ -18,6 +18,8 @@ from lifeboat_cli.terminal.command_session import CommandSession, can_ask, is_js
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT, REMOTE, NameOption
 from lifeboat_cli.terminal.output import CommandOutput
+from lifeboat_cli.terminal.pager import pager_option
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.errors import BadSetting, DaemonError, ExchangeError
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.lifeboat_home import Home
@@ -60,6 +62,7 @@ def purge_receipts() -> None:
 
 @purge_receipts.command("list", epilog=format_examples("lifeboat receipts list", "lifeboat receipts list Juniper"))
 @click.argument("agent", type=AGENT, required=False)
+@pager_option
 @session_command
 def list_receipts(session: CommandSession, agent: str | None) -> None:
     """Every purge, and where it is not done yet."""
@@ -76,7 +79,9 @@ def list_receipts(session: CommandSession, agent: str | None) -> None:
             session.output.line("Nothing was purged.")
             return
         columns = ("receipt", "agent", "asked for", "what", "stands")
-        session.output.table(columns, (texts.make_receipt_row(each, names) for each in found))
+        fit = TableFit(shorten=("agent", "what", "stands"), least={"stands": 20, "asked for": 16})
+        with session.output.pager():
+            session.output.table(columns, (texts.make_receipt_row(each, names) for each in found), fit)
 
     listed = [texts.summarize_receipt(each, names) for each in found]
     broken = [{"id": receipt_id, "message": why} for receipt_id, why in damaged]

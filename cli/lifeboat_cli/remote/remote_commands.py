@@ -16,6 +16,7 @@ from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmati
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
+from lifeboat_cli.terminal.text_table import TableFit
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.documents.remote_documents import AgentThere, Met, Removed, SecondCopies, SecondCopy, Token
 from lifeboat_core.errors import BadSetting
@@ -169,7 +170,8 @@ def list_remotes(session: CommandSession) -> None:
             session.output.verbatim("lifeboat remote add NAME URL")
             return
         rows = [row for one in found for row in _rows(session.context, one)]
-        session.output.table(("second copy", "address", "agent", "state", "sequence", "verified"), rows)
+        columns = ("second copy", "address", "agent", "state", "sequence", "verified")
+        session.output.table(columns, rows, TableFit(shorten=("address", "agent")))
         for one in found:
             if one.problem:
                 session.output.warn(one.problem)

@@ -84,7 +84,7 @@ def _show_remotes(session: CommandSession, shown: list[AgentStatus]) -> None:
         for remote in one.remotes
     ]
     if rows:
-        session.output.table(("agent", "second copy", "state", "sequence", "last verified"), rows)
+        session.output.table(("agent", "remote", "state", "sequence", "last verified"), rows)
 
 
 def _show_key(session: CommandSession, seen: StatusView) -> None:

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.terminal.pager import is_pager_wanted, show_in_pager
 from lifeboat_cli.terminal.progress_bar import show_progress_bar
-from lifeboat_cli.terminal.text_table import format_table, wrap_sentence
+from lifeboat_cli.terminal.text_table import TableFit, format_table, wrap_sentence
 from lifeboat_core.errors import ReaderGone
 from lifeboat_core.processes.progress import ProgressSteps, StepProgress, Tell, ThrottledProgress
 from lifeboat_core.texts import readable_json
@@ -70,13 +71,28 @@ class CommandOutput:
         itself, or names other than results of `name_text`."""
         self.console.print(Text(block_text(text)))
 
-    def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-        """Print columns without borders, as wide as the terminal. Without a terminal, each row is one line."""
+    def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]], fit: TableFit | None = None) -> None:
+        """Print columns without borders. On a terminal, cells are shortened so that each row is one line; `fit` says
+        which. Without a terminal, the table has its natural width."""
         cells = [[cell_text(cell) for cell in row] for row in rows]
-        header, *lines = format_table(columns, cells, _width(self.console))
+        header, *lines = format_table(columns, cells, _width(self.console), fit)
         self.console.print(Text(header, style="bold"))
         for line in lines:
             self.console.print(Text(line))
+
+    @contextmanager
+    def pager(self) -> Iterator[None]:
+        """Show a long result in the user's pager: on a terminal only, and never as JSON. What was printed before an
+        error is shown, too."""
+        if not self.is_terminal or self.as_json or not is_pager_wanted():
+            yield
+            return
+        captured = self.console.capture()
+        try:
+            with captured:
+                yield
+        finally:
+            show_in_pager(captured.get(), self.console)
 
     def note(self, text: object) -> None:
         """Print a remark for people on standard error, in every mode."""
