@@ -55,7 +55,7 @@ def fill(disk: Path, left: int) -> Path:
 def rounds(ada: Replicated, disk: Path) -> list[str]:
     """Pushes on ever other brims, each followed by one with room; what was said of the first ones.
 
-    A state goes first and its large files follow (docs/replication-protocol.md, "What travels apart"), so they may be
+    A state goes first and its large files follow (docs/replication-protocol.md, "Large artifacts"), so they may be
     missing until then.
     """
     said = []

@@ -99,9 +99,9 @@ TURNED = frozenset((inner, "rot13") for inner in _SPELLED)
 IN_ENTITIES = frozenset((inner, "html entities") for inner in _COMPRESSED)
 WITHOUT_MARK = frozenset((inner, outer) for inner in _COMPRESSED for outer in ("utf-16 le", "utf-16 be"))
 NOT_FOUND = {
-    "anything encoded, and then turned by 13 letters": TURNED,
-    "something compressed, each byte of it an HTML entity": IN_ENTITIES,
-    "something compressed, each byte of it a character of UTF-16, without a byte order mark": WITHOUT_MARK,
+    "rot13 of encoded text": TURNED,
+    "HTML entities for every byte of compressed data": IN_ENTITIES,
+    "UTF-16 characters for every byte of compressed data, without a byte order mark": WITHOUT_MARK,
 }
 """The pairs in which a secret is not found, with a description."""
 
