@@ -3,7 +3,7 @@
     python -m benchmarks.scaling [--write]
 
 Everything follows from `scaling_figures.json` and seeds: a test holds the page against what is printed here. `--write`
-writes the page anew. `python -m benchmarks.scaling_measure` takes the figures.
+rewrites the page. `python -m benchmarks.scaling_measure` takes the figures.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def _pushes(known: Figures) -> str:
         ]
         for name, one in known.shapes.items()
     ]
-    head = "push, delta, processor: API, processor: database, median and p99, statements"
-    rest = "transactions and those that write, WAL, pages touched, dead rows"
+    head = "push, delta, CPU: API, CPU: database, median and p99, statements"
+    rest = "transactions; writing ones, WAL, pages touched, dead rows"
     return table([*head.split(", "), *rest.split(", ")], lines)
 
 
@@ -88,7 +88,7 @@ def _rows(known: Figures) -> str:
         [f"`{name}`", _bytes(known.row_bytes[name]), *(f"{every[habit.name][name]:,.0f}" for habit in HABITS)]
         for name in next(iter(every.values()))
     ]
-    lines.append(["rows that every agent has", _bytes(known.agent_bytes), "", "", ""])
+    lines.append(["fixed rows per agent", _bytes(known.agent_bytes), "", "", ""])
     lines.append(["all rows", "", *(_bytes(model.row_bytes(habit, known)) for habit in HABITS)])
     lines.append(["bodies in rows", "", *(_bytes(model.body_bytes(habit, known)) for habit in HABITS)])
     lines.append(["bodies in objects", "", *(_bytes(model.object_bytes(habit)) for habit in HABITS)])
@@ -99,7 +99,7 @@ def _costs(known: Figures, prices: Prices, peak: float) -> str:
     every = [model.monthly(habit, known, prices, peak) for habit in HABITS]
     lines = [[name, *(_usd(one[name]) for one in every)] for name in every[0]]
     lines.append(["**all**", *(f"**{_usd(sum(one.values()))}**" for one in every)])
-    return table(["USD a month, for one agent", *(habit.name for habit in HABITS)], lines)
+    return table(["USD per agent and month", *(habit.name for habit in HABITS)], lines)
 
 
 def _fleets(known: Figures, prices: Prices, peak: float) -> str:
@@ -118,13 +118,13 @@ def _fleets(known: Figures, prices: Prices, peak: float) -> str:
                 f"{each * agents:,.0f}",
             ]
         )
-    head = "agents; pushes a second: mean, peak; database after a year, one copy; cores: API, database; databases"
-    return table([*head.split("; "), "USD a month"], lines)
+    head = "agents; pushes/s: mean, peak; database after a year, one copy; cores: API, database; databases"
+    return table([*head.split("; "), "USD per month"], lines)
 
 
 def _walls(known: Figures, peak: float) -> str:
     lines = [[wall.name, _agents(wall.agents), f"{wall.why}", wall.answer] for wall in model.walls(known, peak)]
-    return table(["what", "agents", "limit", "what helps"], lines)
+    return table(["limit of", "agents", "assumed limit", "solution"], lines)
 
 
 def _day(arrivals: Sequence[days.Arrival], there: days.Cell, busiest: float) -> str:
@@ -136,7 +136,7 @@ def _day(arrivals: Sequence[days.Arrival], there: days.Cell, busiest: float) -> 
     return table(["agents", *_FARED], lines)
 
 
-_FARED = ["pushes/s in the busiest minute", "a process is busy then", "median", "p99", "under way at once"]
+_FARED = ["pushes/s, busiest minute", "process load", "median", "p99", "concurrent pushes"]
 
 
 def _fared(found: days.Seen) -> list[str]:
@@ -146,7 +146,7 @@ def _fared(found: days.Seen) -> list[str]:
 
 def _outages(arrivals: Sequence[days.Arrival], there: days.Cell) -> str:
     lines = []
-    for chance, said in ((0.0, "none"), (0.25, "a quarter, as it is"), (1.0, "as much again")):
+    for chance, said in ((0.0, "none"), (0.25, "a quarter (current)"), (1.0, "the whole pause")):
         found = days.outage(arrivals, there, _BEGIN, _END, chance)
         lines.append(
             [
@@ -160,13 +160,13 @@ def _outages(arrivals: Sequence[days.Arrival], there: days.Cell) -> str:
             ]
         )
     head = [
-        "added to a pause by chance",
-        "agents that wait",
-        "requests in vain",
+        "random extra pause",
+        "waiting agents",
+        "failed requests",
         "pushes/s: busiest second, busiest minute",
-        "half, 99 %, all are back after",
+        "half, 99 %, all back after",
         "p99 in the first hour",
-        "under way at once",
+        "concurrent pushes",
     ]
     return table(head, lines)
 
@@ -177,7 +177,7 @@ def _herds(agents: int, there: days.Cell) -> str:
         found = days.herd(agents, there, within)
         said = "at once" if within < 1 else f"within {within:.0f} s"
         lines.append([said, _seconds(found.median), _seconds(found.p99), f"{found.deepest:,}"])
-    return table([f"{agents:,} agents push once", "median", "p99", "under way at once"], lines)
+    return table([f"{agents:,} agents push once", "median", "p99", "concurrent pushes"], lines)
 
 
 def _assumed(prices: Prices) -> str:
@@ -185,11 +185,11 @@ def _assumed(prices: Prices) -> str:
         [h.name, f"{MIX[h.name] * 100:.0f} %", str(h.pushes), str(h.hours), str(h.files), f"{h.large:g}"]
         for h in HABITS
     ]
-    first = table(["habit", "of a fleet", "pushes a day", "hours awake", "files", "bodies of 500 KB a day"], habits)
+    first = table(["habit", "share", "pushes a day", "hours awake", "files", "bodies of 500 KB a day"], habits)
     money = [[name.replace("_", " "), f"{value:g}"] for name, value in vars(prices).items()]
     even = [[f"{days_} days", _bytes(model.break_even(prices, days_))] for days_ in (1, 7, 90, 365)]
-    second = table(["price or count", "assumed"], money)
-    third = table(["a body that is kept for", "costs as much in a row as in an object at"], even)
+    second = table(["price (USD) or count", "assumed"], money)
+    third = table(["body kept for", "equal cost in row and object at"], even)
     return "\n\n".join((first, second, third))
 
 
@@ -223,7 +223,7 @@ def _seconds(value: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The tables of docs/scaling.md.")
-    parser.add_argument("--write", action="store_true", help="write the page anew")
+    parser.add_argument("--write", action="store_true", help="rewrite the page")
     known = model.figures()
     if parser.parse_args().write:
         PAGE.write_text(page(PAGE.read_text(), sections(known)))
