@@ -69,7 +69,8 @@ def changelog(source: Path = ROOT) -> list[Section]:
     for part in re.split(r"^## ", (source / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         heading, _, text = part.partition("\n")
         name, _, day = heading.strip().partition(" - ")
-        points = [" ".join(point.split()) for point in re.split(r"^- ", text, flags=re.MULTILINE)[1:]]
+        without_groups = re.sub(r"^### .*$", "", text, flags=re.MULTILINE)
+        points = [" ".join(point.split()) for point in re.split(r"^- ", without_groups, flags=re.MULTILINE)[1:]]
         found.append(Section(name, day or None, tuple(points)))
     return found
 

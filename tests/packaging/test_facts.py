@@ -65,7 +65,8 @@ def test_what_hinders_a_release_is_named(tmp_path: Path, monkeypatch: pytest.Mon
 def test_points_of_the_changelog_are_read_whole(tmp_path: Path) -> None:
     tree = _tree(
         tmp_path / "x",
-        "# Changelog\n\n## 0.2.0 - 2026-11-22\n\n- One\n  line.\n- Two.\n\n## 0.1.0 - 2026-10-01\n\n- Old.\n",
+        "# Changelog\n\n## 0.2.0 - 2026-11-22\n\n### Added\n\n- One\n  line.\n\n### Fixed\n\n- Two.\n\n"
+        "## 0.1.0 - 2026-10-01\n\n- Old.\n",
     )
     assert facts.changelog(tree) == [
         facts.Section("0.2.0", "2026-11-22", ("One line.", "Two.")),
