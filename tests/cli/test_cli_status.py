@@ -17,7 +17,8 @@ from rich.console import Console
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_cli import program
-from lifeboat_cli.status import status_watch
+from lifeboat_cli.status import status_text, status_watch
+from lifeboat_cli.status.status_view import view_status
 from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents import agent as agents
@@ -261,3 +262,48 @@ def test_what_a_watch_shows_is_what_status_says(ada: Protected) -> None:
     with Watching(ada) as watching:
         watching.wait(lambda: len(watching.lines) == 1)
     assert watching.ended() and "ada: paused" in watching.lines[0]
+
+
+# How safe -------------------------------------------------------------------------------------------------------
+
+
+def _said(ada: Protected, *, terminal: bool = True) -> str:
+    output = CommandOutput(as_json=False)
+    made = io.StringIO()
+    output.console = Console(file=made, force_terminal=terminal, width=100, soft_wrap=True, color_system="standard")
+    session = CommandSession(ada.context, output)
+    status_text.print_status_view(session, view_status(session, None))
+    return made.getvalue()
+
+
+def test_the_first_line_is_yellow_and_each_gap_has_a_command_while_not_everything_is_safe(ada: Protected) -> None:
+    said = _said(ada)
+    assert said.startswith("\x1b[1;33mnever verified, on this disk only: not fully safe\x1b[0m\n")
+    assert "Not safe yet: ada: the only copy is on this machine." in said
+    assert "What helps: lifeboat remote add NAME URL" in said
+    assert "What helps: lifeboat keys init" in said
+    safety = cli_client.run("status")["safety"]
+    assert safety["level"] == "incomplete"
+    assert [gap["code"] for gap in safety["gaps"]] == ["unverified", "only_here", "words_unproven"]
+
+
+def test_the_first_line_is_red_while_something_needs_the_user(ada: Protected) -> None:
+    ada.workspace.rename(ada.workspace.with_name("away"))
+    assert _said(ada).startswith("\x1b[1;31m")
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+def test_of_a_vault_that_cannot_be_opened_it_says_why_and_the_fix_and_claims_nothing(
+    ada: Protected, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    database = ada.context.home.vault_folder(ada.agent.id) / "vault.db"
+    database.unlink()
+    if damage == "damaged":
+        database.write_bytes(b"x" * 4096)
+    assert program.run_command(["status"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("the vault of ada could not be opened: error\n")
+    assert f"ada: the vault could not be opened: {database}" in said
+    assert "What helps: lifeboat " in said and "AGENT" not in said
+    assert "None" not in said and "never" not in said.splitlines()[2]
+    assert said.splitlines()[2].split() == ["ada", "error", "unknown", "unknown", "unknown"]

@@ -44,13 +44,15 @@ def judged(*remotes: RemoteFacts, agent: Agent = ADA, **fields: Any) -> AgentSta
         "last_captured_at": ago(hours=1),
         "last_verified_at": ago(minutes=5),
         "verified_in": "local",
+        "verified_sequence": 3,
     }
     facts = StatusFacts(**{**known, **fields}, remotes=remotes)
     return agent_status.judge_agent(facts, agent, KeyFacts(), NOW, AwakeTime())
 
 
 def verdict(*agents: AgentStatus) -> str:
-    return agent_status.summarize_agents(list(agents), KeyFacts(), [], clock_trusted=True, now=NOW).verdict
+    key = KeyFacts(proven_at=ago(days=9))
+    return agent_status.summarize_agents(list(agents), key, [], clock_trusted=True, now=NOW).verdict
 
 
 def test_of_a_second_copy_without_room_no_sync_is_promised() -> None:
@@ -89,16 +91,39 @@ def test_a_copy_that_was_never_read_back_is_none() -> None:
 def test_an_optional_copy_is_none_to_rely_on() -> None:
     found = judged(STICK)
     assert (found.state, found.verified_in) == ("ok", "local")
-    assert verdict(found).startswith("last verified 5 minutes ago, on this disk")
+    assert verdict(found) == "last verified 5 minutes ago, on this disk; at stick 2 hours ago: ok"
+
+
+def test_each_remote_of_an_agent_is_named_with_its_age_or_as_not_verified() -> None:
+    unread = of(STICK, name="nas", verified_at=None)
+    said = "last verified 5 minutes ago, on this disk; at stick 2 hours ago; not verified at nas: ok"
+    assert verdict(judged(STICK, unread)) == said
+
+
+def test_a_verdict_never_ends_with_ok_while_something_is_missing() -> None:
+    unproven = agent_status.summarize_agents([judged(SERVER)], KeyFacts(), [], clock_trusted=True, now=NOW)
+    assert unproven.verdict == "last verified 2 hours ago at home-server: not fully safe"
+    behind = judged(of(SERVER, verified_sequence=2), verified_sequence=2)
+    assert verdict(behind) == "last verified 2 hours ago at home-server: not fully safe"
+
+
+def test_a_vault_that_could_not_be_opened_is_named_and_nothing_is_said_of_its_copies() -> None:
+    shut = judged(sequence=None, unreadable="vault.db is missing", vault_opened=False, last_verified_at=None)
+    assert (shut.state, shut.reasons[0]) == ("error", "the vault could not be opened: vault.db is missing")
+    assert shut.fix == "lifeboat doctor"
+    assert verdict(shut) == "the vault of ada could not be opened: error"
+    assert verdict(shut, judged(SERVER)) == (
+        "the vault of ada could not be opened; last verified 2 hours ago at home-server: error"
+    )
 
 
 def test_without_a_remote_the_copy_is_on_this_disk_only() -> None:
-    assert verdict(judged()) == "last verified 5 minutes ago, on this disk only: ok"
+    assert verdict(judged()) == "last verified 5 minutes ago, on this disk only: not fully safe"
 
 
 def test_agents_without_a_second_copy_are_counted() -> None:
     said = verdict(judged(SERVER), judged(), judged())
-    assert said == "last verified 2 hours ago at home-server, 2 agents on this disk only: ok"
+    assert said == "last verified 2 hours ago at home-server, 2 agents on this disk only: not fully safe"
 
 
 def test_a_copy_verified_in_the_future_is_not_believed() -> None:

@@ -23,6 +23,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core import documents
 from lifeboat_core.documents.status_documents import Agent, Status
+from lifeboat_core.health.safety_level import SafetyLevel, does_state_need_user
 from lifeboat_core.texts.misplaced_words import holds_recovery_words
 from lifeboat_tui.bidi_isolation import make_isolating_driver
 from lifeboat_tui.cell_text import format_local_time, format_short_age, make_plain, make_plain_lines
@@ -204,14 +205,18 @@ class LifeboatApp(App[None]):
         if self.status is None:
             return "", ""
         agents = self.status.agents
-        need = [one for one in agents if one.state in ("error", "held", "fenced", "needs_key", "overdue")]
+        need = [one for one in agents if does_state_need_user(one.state)]
         if need:
             return f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} needs you", "text-error"
         if self.status.problems:
             return f"{self.glyphs.sign('error')} {self.status.problems[0]}", "text-error"
         if agents and self.link.connection.stage is LinkStage.DOWN:
             return f"{self.glyphs.sign('warning')} nothing is captured by itself", "text-warning"
-        return (f"{self.glyphs.sign('ok')} all well", "text-success") if agents else ("", "")
+        if not agents:
+            return "", ""
+        if self.status.safety.level != SafetyLevel.SAFE:
+            return f"{self.glyphs.sign('warning')} not fully safe", "text-warning"
+        return f"{self.glyphs.sign('ok')} all safe", "text-success"
 
     @property
     def connection_is_calm(self) -> bool:

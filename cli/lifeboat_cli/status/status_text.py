@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from lifeboat_alf.common import times
-from lifeboat_cli.keys.key_status_text import NEVER_PROVEN
 from lifeboat_cli.status.status_view import StatusView
 from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.agents import offers
-from lifeboat_core.health.agent_status import FOR_PEOPLE, OK, AgentStatus
+from lifeboat_core.health.agent_status import FOR_PEOPLE, OK, AgentStatus, Status
+from lifeboat_core.health.safety_level import SafetyLevel
 from lifeboat_core.purge.outstanding_purges import describe_outstanding_purges
-from lifeboat_core.texts.human_text import NO_BREAK, age_text, quote_argument, time_text
+from lifeboat_core.texts.human_text import NO_BREAK, age_text, time_text
 
+STYLES = {
+    SafetyLevel.SAFE: "bold green",
+    SafetyLevel.INCOMPLETE: "bold yellow",
+    SafetyLevel.PROBLEM: "bold red",
+    SafetyLevel.NONE: "bold",
+}
+"""The style of the first line."""
 _MOST_OFFERS = 3
 
 
@@ -30,7 +37,7 @@ def list_problems(seen: StatusView) -> list[str]:
 def print_agent_statuses(session: CommandSession, seen: StatusView) -> None:
     """Print the status without the general problems."""
     output, found = session.output, seen.status
-    output.line(found.verdict, style="bold")
+    output.line(found.verdict, style=STYLES[found.safety.level])
     if found.agents:
         _show_table(session, found.agents)
     else:
@@ -42,6 +49,7 @@ def print_agent_statuses(session: CommandSession, seen: StatusView) -> None:
     if seen.purges:
         output.line(describe_outstanding_purges(seen.purges))
     if found.agents:
+        _show_gaps(session, found)
         _show_key(session, seen)
         _show_service(session, seen)
 
@@ -52,9 +60,9 @@ def _show_table(session: CommandSession, shown: list[AgentStatus]) -> None:
         (
             one.name,
             FOR_PEOPLE.get(one.state, one.state),
-            describe_age(session, one.last_verified_at),
-            describe_age(session, one.last_captured_at),
-            one.sequence,
+            describe_age(session, one.last_verified_at) if one.vault_opened else "unknown",
+            describe_age(session, one.last_captured_at) if one.vault_opened else "unknown",
+            _sequence_text(one),
         )
         for one in shown
     ]
@@ -65,9 +73,21 @@ def _show_table(session: CommandSession, shown: list[AgentStatus]) -> None:
         if one.fix:
             output.verbatim(f"What helps: {one.fix}")
     _show_remotes(session, shown)
-    never = next((one for one in shown if one.last_verified_at is None), None)
-    if never is not None and not any(one.fix for one in shown):
-        output.verbatim(f"Try the copy out: lifeboat verify {quote_argument(never.name)}")
+
+
+def _sequence_text(one: AgentStatus) -> str:
+    if one.sequence is None:
+        return "none" if one.vault_opened else "unknown"
+    return str(one.sequence)
+
+
+def _show_gaps(session: CommandSession, found: Status) -> None:
+    """Print what is missing for `safe`, unless an agent's reason gave the same command already."""
+    said = {agent.fix for agent in found.agents}
+    for gap in found.safety.gaps:
+        if gap.fix not in said:
+            session.output.line(f"Not safe yet: {gap.text}", style="yellow")
+            session.output.verbatim(f"What helps: {gap.fix}")
 
 
 def _show_remotes(session: CommandSession, shown: list[AgentStatus]) -> None:
@@ -91,8 +111,6 @@ def _show_key(session: CommandSession, seen: StatusView) -> None:
     key = seen.status.key
     if key.state == OK or not seen.status.agents:  # Otherwise it is a reason of every agent.
         session.output.line(key.note or f"key: {key.state}")
-    if key.key_id is not None and key.proven_at is None:
-        session.output.line(NEVER_PROVEN)
 
 
 def _show_service(session: CommandSession, seen: StatusView) -> None:

@@ -183,9 +183,11 @@ class _StatusLines:
         self._session.output.console.file.flush()
 
     def _line(self, one: AgentStatus) -> str:
+        reason = f": {one.reasons[0]}" if one.reasons else ""
+        if not one.vault_opened:
+            return f"{one.name}: {FOR_PEOPLE.get(one.state, one.state)}{reason}"
         verified = "never verified"
         if one.last_verified_at is not None:
             verified = f"last verified {status_text.describe_age(self._session, one.last_verified_at)}"
         sequence = "nothing captured" if one.sequence is None else f"sequence {one.sequence}"
-        reason = f": {one.reasons[0]}" if one.reasons else ""
         return f"{one.name}: {FOR_PEOPLE.get(one.state, one.state)}, {verified}, {sequence}{reason}"

@@ -98,6 +98,11 @@ class Agent(msgspec.Struct, frozen=True):
     """files and databases in which lies what was purged: it is left out of every capture"""
     purged_again: tuple[str, ...] = ()
     """those in which a purged value came back in other words and was captured, with `purge.again` set to `notice`"""
+    vault_opened: bool = True
+    vault_fix: str | None = None
+    """false if its vault could not be opened: most other fields are unknown then; a command that helps, or null"""
+    verified_sequence: int | None = None
+    """newest sequence that was verified, on this machine or on a remote, or null"""
     vault_bytes: int = 0
     """what its vault takes on disk"""
     remotes: tuple[Remote, ...] = ()
@@ -112,6 +117,24 @@ class Agent(msgspec.Struct, frozen=True):
     def queue(self) -> int:
         """How many sequences wait at the remote that lags most."""
         return max((remote.pending for remote in self.remotes), default=0)
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """What is missing for `safe`."""
+
+    code: str = ""
+    text: str = ""
+    fix: str = ""
+    """`uncaptured`, `unverified`, `only_here` or `words_unproven`; a sentence; the command that helps"""
+
+
+class Safety(msgspec.Struct, frozen=True):
+    """How safe everything is."""
+
+    level: str = "none"
+    """`safe` (green): the newest sequence of every agent is verified and on a remote, the recovery words are proven,
+    every state is `ok` or `syncing`; `incomplete`; `problem`: something needs you; `none`: no agent"""
+    gaps: tuple[Gap, ...] = ()
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -169,6 +192,7 @@ class Status(msgspec.Struct, frozen=True):
     state: str = "ok"
     """the worst state of all, see [Health](health.md): `ok`, `syncing`, `waiting`, `paused`, `overdue`, `needs_key`,
     `fenced`, `held` or `error`"""
+    safety: Safety = Safety()
     agents: tuple[Agent, ...] = ()
     key: Key = Key()
     problems: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ judged here repeatedly as time passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -17,6 +17,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.health import remote_health
 from lifeboat_core.health.remote_health import RemoteFacts
+from lifeboat_core.health.safety_level import SafetyFacts, SafetyJudgement, SafetyLevel, judge_safety
 from lifeboat_core.health.state_words import ERROR as ERROR
 from lifeboat_core.health.state_words import FENCED as FENCED
 from lifeboat_core.health.state_words import FOR_PEOPLE as FOR_PEOPLE
@@ -73,10 +74,12 @@ class StatusFacts(msgspec.Struct, frozen=True):
     of them could not be read; `pending_kinds` counts them by the code of the reason. `absent` says what of the
     workspace the last capture missed. `held` is the decision of the guard; `missing`: the workspace is not the captured
     one; `is_gone`: its folder does not exist; `no_room`: why large files are not captured; `failed`: why the last
-    capture failed; `damaged`: what a verification found (see `status_gathering.DAMAGED`); `remotes`: its second copies;
-    `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files that
-    contain what was purged, `purged_again` of those in which a purged value was captured in other words, `gaps` of
-    those that a restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
+    capture failed; `damaged`: the damage a verification found (see `status_gathering.DAMAGED`); `remotes`: its remotes;
+    `unreadable`: why facts are missing. If the vault could not be opened, `vault_opened` is False and `vault_fix` is
+    the command that helps. `verified_sequence` is the newest verified sequence in this vault, `vault_bytes` the vault's
+    size. `kept_out` are names of files that contain purged text, `purged_again` of those in which a purged value was
+    captured in other words, `gaps` of those that a restore left without their credentials. `shut` are labels of
+    credentials whose key this home has lost.
     """
 
     sequence: int | None = None
@@ -105,6 +108,9 @@ class StatusFacts(msgspec.Struct, frozen=True):
     shut: tuple[str, ...] = ()
     remotes: tuple[RemoteFacts, ...] = ()
     unreadable: str | None = None
+    vault_opened: bool = True
+    vault_fix: str | None = None
+    verified_sequence: int | None = None
     vault_bytes: int = 0
 
     def to_json(self) -> JsonObject:
@@ -167,6 +173,9 @@ class AgentStatus:
     not_looked_into: int = 0
     kept_out: tuple[str, ...] = ()
     purged_again: tuple[str, ...] = ()
+    vault_opened: bool = True
+    vault_fix: str | None = None
+    verified_sequence: int | None = None
     vault_bytes: int = 0
     remotes: tuple[RemoteFacts, ...] = ()
     at_work: bool = False
@@ -186,6 +195,8 @@ class AgentStatus:
     def fix(self) -> str | None:
         """The command that helps, None if nothing is wrong or no command helps."""
         name = quote_argument(self.name)
+        if not self.vault_opened:
+            return (self.vault_fix or "lifeboat doctor").replace("AGENT", name)
         if self.state == ERROR:
             if self.damaged is not None:
                 return f"lifeboat verify {name} --whole"
@@ -238,16 +249,24 @@ class Status:
     clock_trusted: bool
 
     @property
+    def safety(self) -> SafetyJudgement:
+        """How safe everything is: what decides the colour."""
+        is_reported = self.key.state != OK  # by the state of every agent
+        proven = self.key.proven_at is not None or is_reported
+        return judge_safety([_safety_facts(agent) for agent in self.agents], self.problems, words_proven=proven)
+
+    @property
     def needs_the_user(self) -> bool:
         """Whether `status --check` fails. What is over a limit or cannot be read is in no copy until the user acts."""
         stays_out = any(agent.over_limit or agent.unread for agent in self.agents)
-        return self.state in NEEDS_THE_USER or bool(self.problems) or stays_out
+        return self.safety.level is SafetyLevel.PROBLEM or stays_out
 
     def to_json(self) -> JsonObject:
         """Return the document without `daemon`, which the caller adds."""
         return {
             "verdict": self.verdict,
             "state": self.state,
+            "safety": msgspec.to_builtins(self.safety),
             "agents": [agent.to_json() for agent in self.agents],
             "key": self.key.to_json(),
             "problems": self.problems,
@@ -309,6 +328,9 @@ def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, 
         not_looked_into=seen.not_looked_into,
         kept_out=seen.kept_out,
         purged_again=seen.purged_again,
+        vault_opened=seen.vault_opened,
+        vault_fix=seen.vault_fix,
+        verified_sequence=_newest_verified(seen),
         vault_bytes=seen.vault_bytes,
         remotes=seen.remotes,
     )
@@ -360,12 +382,18 @@ def _verified(seen: StatusFacts) -> tuple[str | None, str | None]:
     return (seen.last_verified_at, seen.verified_in) if best is None else (best.verified_at, best.name)
 
 
+def _newest_verified(seen: StatusFacts) -> int | None:
+    """Return the newest sequence that was verified in any copy."""
+    numbers = [seen.verified_sequence, *(one.verified_sequence for one in seen.remotes)]
+    return max((number for number in numbers if number is not None), default=None)
+
+
 def _credible(facts: StatusFacts, now: datetime) -> StatusFacts:
     """Return the facts without verifications in the future: they were made under a wrong clock."""
     if facts.last_whole_at is not None and _is_ahead(facts.last_whole_at, now):
         facts = msgspec.structs.replace(facts, last_whole_at=None)
     if facts.last_verified_at is not None and _is_ahead(facts.last_verified_at, now):
-        facts = msgspec.structs.replace(facts, last_verified_at=None, verified_in=None)
+        facts = msgspec.structs.replace(facts, last_verified_at=None, verified_in=None, verified_sequence=None)
     if facts.remotes:
         remotes = tuple(remote_health.drop_future_verification(one, now + UNVERIFIED_FOR) for one in facts.remotes)
         facts = msgspec.structs.replace(facts, remotes=remotes)
@@ -382,7 +410,7 @@ def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awa
     damage = (seen.damaged or {}).get("first")
     checks = (
         (agent.problem is not None, ERROR, "agent_unusable", str(agent.problem)),
-        (seen.unreadable is not None, ERROR, "facts_unreadable", str(seen.unreadable)),
+        (seen.unreadable is not None, ERROR, "facts_unreadable", _unreadable_words(seen)),
         (is_gone, ERROR, "folder_gone", f"{agent.workspace} is not there; nothing is captured until it is back"),
         (seen.missing and not is_gone, ERROR, "folder_missing", _MISSING_WORDS),
         (seen.damaged is not None, ERROR, "damaged", f"the copy does not hold: {damage}"),
@@ -403,6 +431,10 @@ def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awa
     if not agent.watched:  # nothing of it is sent unasked
         elsewhere = [each for each in elsewhere if each.state != WAITING]
     return found + elsewhere
+
+
+def _unreadable_words(seen: StatusFacts) -> str:
+    return str(seen.unreadable) if seen.vault_opened else f"the vault could not be opened: {seen.unreadable}"
 
 
 def _paused_words(agent: Agent) -> str:
@@ -489,29 +521,64 @@ def summarize_agents(
 ) -> Status:
     """Return the status of all agents. `problems` are other problems; with one, the state is `error`."""
     state = ERROR if problems else find_worst_state(agent.state for agent in agents)
-    return Status(state, make_verdict(state, agents, now), agents, key, problems, clock_trusted)
+    made = Status(state, "", agents, key, problems, clock_trusted)
+    return replace(made, verdict=make_verdict(state, made.safety.level, agents, now))
 
 
-def make_verdict(state: str, agents: list[AgentStatus], now: datetime) -> str:
-    """Return one sentence: the age of the oldest last verified copy, then where the copies are."""
+def _safety_facts(agent: AgentStatus) -> SafetyFacts:
+    return SafetyFacts(
+        agent.name, agent.state, agent.sequence, agent.verified_sequence, agent.remotes, agent.vault_opened
+    )
+
+
+def make_verdict(state: str, level: SafetyLevel, agents: list[AgentStatus], now: datetime) -> str:
+    """Return one sentence: the age of the oldest last verified copy, then where the copies are. Agents whose vault
+    could not be opened are named instead: nothing is known of their copies."""
     if not agents:
         return "no agent is protected yet"
+    known = [agent for agent in agents if agent.vault_opened]
+    parts = [_verified_words(known, now)] if known else []
+    if closed := [agent.name for agent in agents if not agent.vault_opened]:
+        vaults = "the vault" if len(closed) == 1 else "the vaults"
+        parts.insert(0, f"{vaults} of {join_names(_shortened(closed))} could not be opened")
+    word = "not fully safe" if state == OK and level is not SafetyLevel.SAFE else FOR_PEOPLE.get(state, state)
+    return f"{'; '.join(parts)}: {word}"
+
+
+def _shortened(names: list[str]) -> list[str]:
+    return names if len(names) <= MOST_NAMED else [*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"]
+
+
+def _verified_words(agents: list[AgentStatus], now: datetime) -> str:
     moments = [agent.last_verified_at for agent in agents]
     if None in moments:
-        first = "never verified"
-    else:
-        oldest = min(times.parse_time(str(moment)) for moment in moments)
-        first = f"last verified {age_text((now - oldest).total_seconds())} ago"
-    return f"{first}{_whereabouts(agents)}: {FOR_PEOPLE.get(state, state)}"
+        return f"never verified{_whereabouts(agents, now)}"
+    return f"last verified {_oldest_age(moments, now)} ago{_whereabouts(agents, now)}"
 
 
-def _whereabouts(agents: list[AgentStatus]) -> str:
+def _oldest_age(moments: Iterable[str | None], now: datetime) -> str:
+    oldest = min(times.parse_time(str(moment)) for moment in moments)
+    return age_text((now - oldest).total_seconds())
+
+
+def _whereabouts(agents: list[AgentStatus], now: datetime) -> str:
     """Say which copies were verified, as a continuation of `last verified 2 hours ago`."""
     places = sorted({str(one.verified_in) for one in agents if one.verified_in not in (None, LOCAL)})
     at = f" at {join_names(places)}" if places else ""
     here = [one for one in agents if one.verified_in in (None, LOCAL)]
     if not here:
         return at
-    others = sorted({name for one in here for name in remote_health.list_names_with_state(one.remotes)})
-    where = f"on this disk; not verified at {join_names(others)}" if others else "on this disk only"
+    remotes = [remote for one in here for remote in one.remotes if remote.sequence is not None]
+    where = "; ".join(["on this disk", *_elsewhere(remotes, now)]) if remotes else "on this disk only"
     return f"{at}, {count_text(len(here), 'agent')} {where}" if places else f", {where}"
+
+
+def _elsewhere(remotes: list[RemoteFacts], now: datetime) -> Iterator[str]:
+    """Yield where copies were verified besides this disk, with the age, and where none was."""
+    unverified = {one.name for one in remotes if one.verified_at is None}
+    verified = [one for one in remotes if one.name not in unverified]
+    if verified:
+        names = join_names(sorted({one.name for one in verified}))
+        yield f"at {names} {_oldest_age([one.verified_at for one in verified], now)} ago"
+    if unverified:
+        yield f"not verified at {join_names(sorted(unverified))}"

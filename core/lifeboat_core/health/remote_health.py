@@ -107,11 +107,6 @@ def find_best_copy(remotes: Iterable[RemoteFacts]) -> RemoteFacts | None:
     return max(read, key=lambda one: times.parse_time(str(one.verified_at)), default=None)
 
 
-def list_names_with_state(remotes: Iterable[RemoteFacts]) -> list[str]:
-    """Return the names of the remotes with any state."""
-    return [one.name for one in remotes if one.sequence is not None]
-
-
 def drop_future_verification(remote: RemoteFacts, latest: datetime) -> RemoteFacts:
     """Return a remote without a verification later than `latest`: it was made under a wrong clock."""
     if remote.verified_at is None or times.parse_time(remote.verified_at) <= latest:

@@ -145,7 +145,8 @@ def gather_facts(context: Context, agent: Agent) -> StatusFacts:
         with convert_system_errors(), context.vault(agent.id) as vault:
             return _of_vault(context, agent, vault, is_gone)
     except LifeboatError as error:
-        return StatusFacts(is_gone=is_gone, unreadable=error.message)
+        fix = None if isinstance(error, VaultDamaged) else error.fix  # a verification could not open it either
+        return StatusFacts(is_gone=is_gone, unreadable=error.message, vault_opened=False, vault_fix=fix)
 
 
 def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> StatusFacts:
@@ -161,6 +162,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> St
         last_verified_at=verified.get("time"),
         last_whole_at=whole.get("time"),
         verified_in=LOCAL if verified else None,
+        verified_sequence=verified.get("sequence"),
         failed=captured.get(FAILED),
         damaged=vault.get(DAMAGED),
         pending=left.count,

@@ -25,12 +25,12 @@ from lifeboat_core.health.agent_status import (
     FENCED,
     HELD,
     NEEDS_KEY,
-    NEEDS_THE_USER,
     OK,
     OVERDUE,
     AgentStatus,
     Status,
 )
+from lifeboat_core.health.safety_level import does_state_need_user
 from lifeboat_core.texts.human_text import age_text, count_text, quote_argument
 
 LASTS = 60.0
@@ -62,7 +62,7 @@ class UserNotice(msgspec.Struct, frozen=True):
     @property
     def is_urgent(self) -> bool:
         """Whether it is about something that needs the user."""
-        return self.kind in NEEDS_THE_USER or self.kind == AGE
+        return does_state_need_user(self.kind) or self.kind == AGE
 
     def to_json(self) -> JsonObject:
         found: JsonObject = msgspec.to_builtins(self)
@@ -135,7 +135,7 @@ class _NoticeSubject(NamedTuple):
 
 def _alarm(state: str) -> str:
     """Return the state if it needs the user, otherwise `ok`: being busy, waiting or paused is not reported."""
-    return state if state in NEEDS_THE_USER else OK
+    return state if does_state_need_user(state) else OK
 
 
 def _trouble(agent: AgentStatus) -> str:

@@ -11,7 +11,8 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.health import due_checks
-from lifeboat_core.health.agent_status import NEEDS_THE_USER, AgentStatus
+from lifeboat_core.health.agent_status import AgentStatus
+from lifeboat_core.health.safety_level import SafetyLevel
 from lifeboat_daemon.notices import notice_rules
 from lifeboat_daemon.notices.metrics_file import DaemonMetrics, write_metrics
 from lifeboat_daemon.notices.notice_rules import HOME, NoticeState, UserNotice
@@ -144,8 +145,8 @@ class NoticeSender:
         if self._fleet.config.get("ping.url").value and self._statuses.is_known:
             self._parts.notes.pinged = self._parts.context.now()
             self._parts.remember()
-            state = self._statuses.everything().state
-            self._parts.spawn(self._ping(ok=state not in NEEDS_THE_USER))
+            level = self._statuses.everything().safety.level
+            self._parts.spawn(self._ping(ok=level is not SafetyLevel.PROBLEM))
 
     async def _ping(self, *, ok: bool) -> None:
         await self._beside("ping", {"ok": ok})
