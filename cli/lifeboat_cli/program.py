@@ -10,6 +10,7 @@ import sys
 import click
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli import INTERRUPTED
 from lifeboat_cli.terminal import command_again
 from lifeboat_cli.terminal.lazy_group import ListedCommand, SectionedGroup
 from lifeboat_cli.terminal.output import CommandOutput
@@ -82,7 +83,6 @@ SECTIONS = {
     },
 }
 """The commands in the order people should read them."""
-INTERRUPTED = 130
 
 
 class ProgramGroup(SectionedGroup):
@@ -140,11 +140,11 @@ def _show_version(context: click.Context) -> None:
     context.exit()
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run a command and end the process with its exit status. Core dumps are disabled, because a crash must not write
+def run_program(arguments: list[str]) -> int:
+    """Run a command of this process and return its exit status. Core dumps are disabled, because a crash must not write
     the key into a file."""
     disable_core_dumps()
-    sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
+    return run_command(arguments)
 
 
 def run_command(arguments: list[str]) -> int:
@@ -193,7 +193,7 @@ def _ended(output: CommandOutput, arguments: list[str]) -> int:
         _say_usage(output, error)
         return 2
     except (click.Abort, KeyboardInterrupt):
-        output.note("Stopped. Nothing is half done.")
+        output.note("Stopped. No change was left incomplete.")
         return INTERRUPTED
     except BrokenPipeError:
         _silence()

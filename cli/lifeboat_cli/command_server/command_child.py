@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli import INTERRUPTED
 from lifeboat_core.errors import BadRequest, UnexpectedError
 from lifeboat_core.processes.progress import StepProgress
 from lifeboat_daemon.control import command_messages, error_documents
 from lifeboat_daemon.control.command_messages import CommandEnded, CommandRunFailed, CommandTold, RunCommand
 from lifeboat_keys.hardening import disable_core_dumps
 
-_INTERRUPTED = 130
 _MOST_NOTES = 1024 * 1024
 _WHOLE = 4096
 """Bytes (PIPE_BUF). A write of this size goes into a pipe completely or not at all, so it never blocks."""
@@ -106,7 +106,7 @@ def _outcome(job: ChildCommand) -> tuple[CommandEnded | CommandRunFailed, int]:
         _no_longer()
     except KeyboardInterrupt:
         # The signal came before the command began, or after it had finished.
-        status = _INTERRUPTED if status is None else status
+        status = INTERRUPTED if status is None else status
     except LifeboatError as error:
         return CommandRunFailed(job.run.number, error_documents.describe_error(error)), error.exit_status
     except Exception as error:  # LIFEBOAT_DEBUG prints the traceback. The text of the error may contain anything.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.purging.file_purge import REASONS
+from lifeboat_cli import INTERRUPTED
 from lifeboat_cli.purge import purge_text
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from lifeboat_core.purge.purge_run import Owners
     from lifeboat_core.purge.purge_search import PurgeMatches, PurgeRequest
 
-INTERRUPTED = 130
-"""The exit status after Ctrl-C."""
 _LARGEST = 1 << 20
 """Bytes of the text to find."""
 

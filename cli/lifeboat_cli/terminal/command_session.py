@@ -14,6 +14,7 @@ import click
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli import INTERRUPTED
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents.locks import LockPatience
 from lifeboat_core.errors import HomeError, RestoreError
@@ -23,8 +24,6 @@ from lifeboat_core.home.lifeboat_home import Home
 from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.safe_text import line_text
 
-INTERRUPTED = 130
-"""The exit status after Ctrl-C."""
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
