@@ -67,7 +67,7 @@ class CredentialRefusal(ReasonCode):
     SET_BY_ANOTHER = "set_by_another", "what it turns into is set by something else in the same file"
     RETIRED = "retired", "the release of {runtime} that this installation is for does not know it"
     OF_INSTALLATION = "of_installation", "it belongs to the installation that wrote it"
-    ANOTHER_FOLDER = "another_folder", "it names a folder of the other machine"
+    ANOTHER_FOLDER = "another_folder", "it names a folder of the original installation"
     OF_MACHINE = "of_machine", "each machine gets a hook of its own from Lifeboat: lifeboat agents hook"
     OF_ANOTHER_AGENT = "of_another_agent", "another agent here has this name"
     IN_COMMON = "in_common", "other agents here use what it would change"

@@ -111,9 +111,11 @@ def test_verify_takes_a_time_like_every_other_command(ada: str) -> None:
 def test_an_undo_says_that_it_took_back_and_no_sequence(ada: str, workspace: Path, capsys: Said) -> None:
     (workspace / "MEMORY.md").write_text("# Other\n")
     said = say(capsys, "restore", ada, "--at", "0", "--path", "MEMORY.md", "--yes")
-    assert said.startswith("What fits MEMORY.md of sequence 0 of ") and "Memories:" not in said
+    assert said.startswith("The files that match MEMORY.md in sequence 0 of ")
+    assert "1 file and 2 memories restored.\n" in said
+    assert "not asked for" not in said and "things" not in said and "other machine" not in said
     said = say(capsys, "undo", ada)
-    assert "is taken back in" in said and "Sequence" not in said
+    assert "is undone." in said and "1 file restored.\n" in said and "Sequence" not in said
     assert (workspace / "MEMORY.md").read_text() == "# Other\n"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_cli.restore.restore_counts_text import counts_line, detail_lines
+from lifeboat_cli.restore.restore_counts_text import detail_lines
 from support.adapters import openclaw_workspaces
 from support.cli.cli_client import run
 
@@ -24,9 +24,11 @@ def report(*groups: tuple[str, str, str, list[str]]) -> JsonObject:
     }
 
 
-def test_the_counts_stand_in_one_line() -> None:
-    made = report(("memory", "accepted", "", ["x"] * 1190), ("file", "omitted", "too old", ["a", "b"]))
-    assert counts_line(made) == "1,192 things: 1,190 accepted, 2 omitted."
+def test_what_was_not_asked_for_needs_no_line_where_one_path_was() -> None:
+    group = report(("row", "omitted", "it was not asked for", ["a"]))
+    group["fates"][0]["code"] = "not_asked"
+    assert list(detail_lines(group, is_limited=True)) == []
+    assert len(list(detail_lines(group))) == 1
 
 
 def test_what_arrived_as_it_is_needs_no_words() -> None:
@@ -54,7 +56,7 @@ def test_a_reason_that_was_said_already_is_not_said_again() -> None:
 
 def test_many_reasons_are_cut_short_for_people() -> None:
     lines = list(detail_lines(report(*(("file", "omitted", f"reason {number}", ["a"]) for number in range(20)))))
-    assert lines[-1] == "8 more kinds of them: --json says all"
+    assert lines[-1] == "8 more kinds; --json lists all"
 
 
 def test_a_dry_run_tells_what_the_restore_tells(isolated_home: Path, tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
         machine = terminal.wait_for(r"message|(\S+) wrote Juniper")[1]
         _say(terminal, "Type the name of that machine", "somebody")
         _say(terminal, "Type the name of that machine", machine)
-        terminal.wait_for("lives here from now on")
+        terminal.wait_for("is the writer of Juniper")
         _say(terminal, "captured by itself", "n")
         assert terminal.ended() == 0
         assert not set(words) <= set(re.findall("[a-z]+", terminal.left))

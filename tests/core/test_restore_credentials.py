@@ -133,7 +133,7 @@ def test_what_is_bound_to_its_machine_stays_there_and_what_to_do_is_said(
     report = _imported(second, archive)
     assert "token" not in second.config()["gateway"]["auth"]
     gateway = next(each for each in report["credential_details"] if each["service"] == "openclaw-gateway")
-    assert "bound to the machine" in gateway["reason"]
+    assert "bound to the other machine" in gateway["reason"]
     assert gateway["reissue"] == "the runtime makes a new one"
     zai = next(each for each in report["credential_details"] if each["service"] == "zai")
     assert "signed out" in zai["reissue"]
@@ -174,7 +174,8 @@ def test_without_the_state_dir_files_of_the_runtime_are_listed_as_left_out(
     first: Machine, archive: Path, tmp_path: Path
 ) -> None:
     second = second_machine(tmp_path / "second", first)
-    report = _imported(second, archive, state_dir=None)
+    alone = second.home / "juniper"
+    report = exchange.import_archive(second.context, archive, alone, RestoreOptions(with_credentials=True)).to_json()
     reasons = {each["name"]: each["reason"] for each in report["skipped"]}
     assert "runtime's own folder" in reasons["openclaw.json"]
     assert not (second.state / "openclaw.json").exists()
@@ -296,7 +297,26 @@ def test_a_file_that_stays_out_whole_is_said_once(
     report = _imported(second_machine(tmp_path / "second", first), tmp_path / "new.alf")
     print_restore_report(CommandOutput(as_json=False), report)
     said = [line for line in "".join(capsys.readouterr()).splitlines() if "whatsapp/home/creds.json" in line]
-    assert len(said) == 1 and "bound" in said[0]
+    summary, *lines = said
+    assert "left out: credentials/whatsapp/home/creds.json (bound to the other machine)" in summary
+    assert len(lines) == 1 and "bound" in lines[0]
+
+
+def test_a_workspace_in_a_state_directory_needs_no_option_for_it(first: Machine, archive: Path, tmp_path: Path) -> None:
+    second = second_machine(tmp_path / "second", first)
+    assert (second.workspace.parent, second.state.name) == (second.state, ".openclaw")
+    report = _imported(second, archive, state_dir=None)
+    assert ENV_KEY in (second.state / ".env").read_text()
+    assert second.profiles()["openai:default"]["key"] == API_KEY
+    assert report["lacking"] == []
+
+
+def test_a_restore_is_summed_up_in_one_sentence(first: Machine, archive: Path, tmp_path: Path) -> None:
+    report = _imported(second_machine(tmp_path / "second", first), archive)
+    counts = report["files"], report["records"]["restored"], report["credentials"]["injected"]
+    files = sum(counts[0][name] for name in ("created", "overwritten", "same"))
+    told = f"{files} files and {counts[2]} credentials restored; 1 left out: gateway token (bound to the other machine)"
+    assert counts[1] == 0 and report["summary"] == told
 
 
 def test_what_stood_in_a_comment_does_not_come_into_a_configuration_that_is_there(
@@ -371,9 +391,36 @@ def _restored(machine: Machine, **options: Any) -> RestoreReport:
     return restore_agent(machine.context, _agent(machine), chosen)
 
 
-def test_without_asking_for_credentials_no_store_is_touched(first: Machine) -> None:
+def test_in_place_credentials_are_put_back_unless_the_user_says_otherwise(first: Machine) -> None:
     (first.state / ".env").unlink()
     report = restore_agent(first.context, _agent(first), RestoreOptions(yes=True, reindex=False))
+    assert ENV_KEY in (first.state / ".env").read_text()
+    assert report.with_credentials and report.credentials["skipped"] == 0
+    assert "other machine" not in json.dumps(report.to_json())
+
+
+def test_a_copy_elsewhere_gets_no_credentials_unless_the_user_asks(first: Machine) -> None:
+    report = restore_agent(first.context, _agent(first), RestoreOptions(to=first.home / "copy", reindex=False))
+    assert not report.with_credentials
+    assert report.credentials["injected"] == 0
+
+
+def test_in_place_without_the_key_credentials_are_left_out_and_nothing_is_asked(first: Machine) -> None:
+    (first.state / ".env").unlink()
+    (first.workspace / "SOUL.md").unlink()
+    shutil.rmtree(first.context.home.keys_folder)
+    for name in ("LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE"):
+        assert name not in first.context.environment
+    report = restore_agent(first.context, _agent(first), RestoreOptions(yes=True, reindex=False, accept_unsigned=True))
+    assert (first.workspace / "SOUL.md").exists()
+    assert not report.with_credentials and not (first.state / ".env").exists()
+
+
+def test_without_credentials_no_store_is_touched(first: Machine) -> None:
+    (first.state / ".env").unlink()
+    report = restore_agent(
+        first.context, _agent(first), RestoreOptions(yes=True, reindex=False, with_credentials=False)
+    )
     assert not (first.state / ".env").exists()
     assert report.credential_details == []
     assert report.credentials["injected"] == 0

@@ -11,6 +11,7 @@ import pytest
 from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, RestoreAction, decide_files
 from lifeboat_core.restore.folder_tree import FoundOnDisk
 from lifeboat_core.restore.restore_journal import SeenPath
+from lifeboat_core.restore.restore_options import decide_credentials
 from lifeboat_core.restore.wanted_contents import WantedFile
 
 ROOT = Path("/w/ada")
@@ -145,3 +146,23 @@ def test_a_file_of_the_runtimes_home_is_never_replaced(there: bytes | str) -> No
 
 def test_an_entry_of_an_unknown_kind_is_skipped() -> None:
     assert decided([wanted("pipe", type="fifo")], {})["pipe"].action == RestoreAction.SKIP
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_own_workspace", "is_signed", "is_key_usable", "expected"),
+    [
+        (None, True, True, True, True),
+        (None, False, True, True, False),
+        (None, True, False, True, False),
+        (None, True, True, False, False),
+        (False, True, True, True, False),
+        (True, False, True, False, True),
+    ],
+)
+def test_credentials_go_back_in_place_by_default(
+    asked: bool | None, is_own_workspace: bool, is_signed: bool, is_key_usable: bool, expected: bool
+) -> None:
+    decided = decide_credentials(
+        asked, is_own_workspace=is_own_workspace, is_signed=is_signed, is_key_usable=is_key_usable
+    )
+    assert decided is expected

@@ -347,15 +347,15 @@ def test_another_agents_workspace_is_refused(ada: Harbour, tmp_path: Path) -> No
         restore_agent(ada.context, ada.agent, options(to=target / "memory"))
 
 
-def test_secrets_come_back_only_with_the_key_and_the_wish(ada: Harbour) -> None:
+def test_secrets_stay_out_where_the_user_says_so_and_come_back_otherwise(ada: Harbour) -> None:
     state_dir = ada.workspace.parent
     originals = {name: (state_dir / name).read_bytes() for name in ("openclaw.json", ".env")}
     (state_dir / ".env").unlink()
     newest = ada.head
-    without = restore_agent(ada.context, ada.agent, options(newest))
+    without = restore_agent(ada.context, ada.agent, options(newest, with_credentials=False))
     assert not (state_dir / ".env").exists()
     assert ".env" in [each["name"] for each in without.skipped]
-    report = restore_agent(ada.context, ada.agent, options(newest, with_credentials=True))
+    report = restore_agent(ada.context, ada.agent, options(newest))
     assert {name: (state_dir / name).read_bytes() for name in originals} == originals
     assert report.credentials["injected"] > 0
     assert find_files_holding(ada.context.home.folder, FAKE_KEY.encode()) == []

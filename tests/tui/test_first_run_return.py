@@ -18,7 +18,6 @@ from lifeboat_vault.errors import RemoteDenied
 from support.tui.first_run_home import (
     AWAY,
     BACK,
-    INTO,
     PLAN,
     RESTORE,
     RESTORED,
@@ -343,11 +342,11 @@ async def test_a_restore_that_fails_keeps_the_preview() -> None:
         (3, "lifeboat agents list --remote stick"),
         (
             4,
-            f"lifeboat restore {AWAY} --from stick --to {BACK} {' '.join(INTO)} --with-credentials --dry-run",
+            f"lifeboat restore {AWAY} --from stick --to {BACK} --with-credentials --dry-run",
         ),
         (
             5,
-            f"lifeboat restore {AWAY} --from stick --to {BACK} {' '.join(INTO)} --with-credentials --adopt",
+            f"lifeboat restore {AWAY} --from stick --to {BACK} --with-credentials --adopt",
         ),
     ],
 )

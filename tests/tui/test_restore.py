@@ -112,7 +112,7 @@ async def _to_what(pilot: Pilot[None], option: str) -> None:
 @pytest.mark.parametrize(
     ("option", "word"),
     [
-        ("with_credentials", "--with-credentials"),
+        ("with_credentials", "--without-credentials"),
         ("with_cron", "--with-cron"),
         ("with_sessions", "--with-sessions"),
         ("finish", "--finish"),
@@ -219,8 +219,17 @@ async def test_credentials_are_included_and_left_out_with_one_key() -> None:
         assert [command[3:] for command in commands(link, *DRY)] == [
             ("--at", "12"),
             ("--at", "12", "--with-credentials"),
-            ("--at", "12"),
+            ("--at", "12", "--without-credentials"),
         ]
+
+
+async def test_the_preview_says_whether_credentials_go_back_without_a_decision() -> None:
+    link = machine()
+    link.answers(DRY, PLAN | {"with_credentials": True})
+    async with wizard(link, at="12") as pilot:
+        assert "put back (i leaves them out)" in " ".join(text_of(pilot).split())
+        await press(pilot, "i")
+        assert commands(link, *DRY)[-1][3:] == ("--at", "12", "--without-credentials")
 
 
 async def test_warnings_missing_things_and_hazards_are_said_before() -> None:

@@ -95,6 +95,7 @@ class OpenClawPlacement(PlacementSupport):
     """Places an agent in a state directory of OpenClaw."""
 
     install_into = staticmethod(openclaw_installation.openclaw_install_into)
+    home_around = staticmethod(openclaw_folders.choose_openclaw_state_folder)
     home_name = staticmethod(openclaw_installation.openclaw_home_name)
     merge_home = staticmethod(openclaw_installation.merge_openclaw_file)
     next_steps = staticmethod(openclaw_next_steps.list_openclaw_next_steps)

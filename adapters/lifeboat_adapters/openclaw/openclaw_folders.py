@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from lifeboat_adapters.openclaw import openclaw_paths
@@ -74,6 +75,13 @@ def state_folder_around(workspace: Path, user_home: Path) -> OpenClawStateFolder
     if not (folder / openclaw_paths.CONFIG).is_file() and not (folder / STATE_DATABASE).is_file():
         return None
     return OpenClawStateFolder(folder, folder / openclaw_paths.CONFIG, user_home)
+
+
+def choose_openclaw_state_folder(workspace: Path) -> Path | None:
+    """Return the state directory that a restore creates for a workspace: its parent if that has the name of a state
+    directory, such as `.openclaw` in `/srv/ada/.openclaw/workspace`. Other workspaces have none."""
+    folder = workspace.parent
+    return folder if any(fnmatchcase(folder.name, name) for name in FOLDERS) else None
 
 
 def state_folders_near(workspace: Path) -> list[OpenClawStateFolder]:

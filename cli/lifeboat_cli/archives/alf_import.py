@@ -33,7 +33,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     epilog=format_examples(
         "lifeboat alf import juniper.alf --to ~/juniper --dry-run",
         "lifeboat alf import juniper.alf --delta changes.alf-delta --to ~/juniper",
-        "lifeboat alf import juniper.alf --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
+        "lifeboat alf import juniper.alf --to ~/.openclaw/workspace --with-credentials",
     ),
 )
 @click.argument("file", type=FILE)

@@ -18,7 +18,8 @@ from lifeboat_cli.terminal.option_types import AGENT, MOMENT, REMOTE, RUNTIME
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
-from lifeboat_core.texts.human_text import count_text, quote_argument
+from lifeboat_core.restore.restore_summary import summarize_restore
+from lifeboat_core.texts.human_text import count_text, join_names, quote_argument
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
@@ -28,65 +29,93 @@ if TYPE_CHECKING:
 
 def add_row_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for optional rows of the runtime's databases."""
-    cron = click.option("--with-cron", is_flag=True, help="Put scheduled jobs back: on two machines they run twice.")
-    sessions = click.option("--with-sessions", is_flag=True, help="Put the transcripts of sessions back.")
+    cron = click.option("--with-cron", is_flag=True, help="Restore scheduled jobs. On two machines they run twice.")
+    sessions = click.option("--with-sessions", is_flag=True, help="Restore the transcripts of sessions.")
     return cron(sessions(command))
 
 
 def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option for the unsigned state that was looked at, for scripts."""
-    said = "With --accept-unsigned: the code of the state that was shown, instead of an answer on a terminal."
+    said = "With --accept-unsigned, in scripts: the code that the preview shows."
     return click.option("--seen", metavar="CODE", help=said)(command)
 
 
 @click.command(
-    short_help="Bring an agent back, as it is or as it was.",
+    short_help="Restore an agent, in place or into another directory.",
     epilog=format_examples(
         "lifeboat restore Juniper --dry-run",
         "lifeboat restore Juniper --at 3 --path MEMORY.md",
         "lifeboat restore Juniper --at 2026-11-20T18:00 --to ~/juniper-as-it-was",
-        "lifeboat restore Juniper --with-credentials",
-        "lifeboat restore Juniper --to ~/.openclaw/workspace --state-dir ~/.openclaw --with-credentials",
+        "lifeboat restore Juniper --without-credentials",
+        "lifeboat restore Juniper --to ~/.openclaw/workspace --with-credentials",
         "lifeboat restore Juniper --runtime zeroclaw --to ~/.zeroclaw/agents/juniper/workspace --adopt",
         "lifeboat restore Juniper --from home-server --to ~/.openclaw/workspace --with-credentials --adopt",
     ),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), help="Another folder; else in place.")
-@click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence, or a time (the last sequence until then).")
-@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Not from this machine, but from a second copy.")
-@click.option("--runtime", type=RUNTIME, help="Write for this runtime instead of the agent's own.")
-@click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
-@click.option("--with-credentials", is_flag=True, help="Put all secrets back; else those of files in place only.")
-@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Restore into this directory (default: in place).",
+)
+@click.option(
+    "--at",
+    type=MOMENT,
+    metavar="SEQ|TIME",
+    help="Restore this sequence, or the last one before this time (default: the newest).",
+)
+@click.option(
+    "--from", "remote", type=REMOTE, metavar="REMOTE", help="Restore from this remote instead of from this machine."
+)
+@click.option("--runtime", type=RUNTIME, help="Write for this runtime (default: the agent's own).")
+@click.option("--path", "paths", metavar="GLOB", multiple=True, help="Restore only matching files (repeatable).")
+@click.option(
+    "--with-credentials/--without-credentials",
+    default=None,
+    help="Put credentials back or leave them out (default: put them back in place if your key is unlocked).",
+)
+@click.option(
+    "--state-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="State directory of the runtime (default: the one around the workspace).",
+)
 @add_row_options
-@click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
-@click.option("--take-over", metavar="MACHINE", help="With --from and --adopt: from this machine, which wrote lately.")
-@click.option("--finish", is_flag=True, help="Run the runtime's own further steps too.")
-@click.option("--no-reindex", is_flag=True, help="Leave the runtime's search index alone.")
-@click.option("--accept-unsigned", is_flag=True, help="Restore a state that nobody signed, once you have seen it.")
+@click.option("--adopt", is_flag=True, help="With --to: this directory becomes the agent's workspace.")
+@click.option(
+    "--take-over",
+    metavar="MACHINE",
+    help="With --from and --adopt: confirm the name of the machine that wrote within 24 hours.",
+)
+@click.option("--finish", is_flag=True, help="Also run the commands of the runtime that complete the restore.")
+@click.option("--no-reindex", is_flag=True, help="Do not rebuild the search index of the runtime.")
+@click.option("--accept-unsigned", is_flag=True, help="Restore an unsigned state after showing what could run.")
 @add_seen_option
-@click.option("--dry-run", is_flag=True, help="Show the plan with its differences; write nothing.")
-@click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and the differences; write nothing.")
+@click.option("--yes", is_flag=True, help="Write into a directory that is not empty without asking.")
 @session_command
 def restore(session: CommandSession, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> int:
-    """Bring an agent back: as it is now or as it was, in place or into another folder.
+    """Restore an agent in place or into another directory, from this machine or from a remote.
 
-    With --from it comes from a second copy, also on a machine that never had it; nobody else's role changes, unless
-    --adopt says that the agent lives here from now on. `--from aside` is a history that gave way on this machine.
-    Exit 1 when something could not be restored because the copy of it is damaged (the rest is restored), or when
-    another program moved a restored file away meanwhile.
+    In place, credentials are put back if your key is unlocked; elsewhere only with --with-credentials. A workspace such
+    as ~/.openclaw/workspace implies its state directory.
+
+    With --from, this machine need not have the agent. The original machine stays the writer unless you pass --adopt.
+    `--from aside` restores from a history that another machine displaced here.
+
+    Exit status 1: something was left out because its copy is damaged, a file lacks its credentials, or another program
+    moved a restored file during the restore.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_core.restore import RestoreOptions, carry_out_plan, open_plan
 
     if flags["adopt"] and target is None:
-        raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
+        raise click.UsageError("--adopt needs --to, the new workspace of the agent")
     remote, take_over, seen = flags.pop("remote"), flags.pop("take_over"), flags.pop("seen")
     if seen is not None and not flags["accept_unsigned"]:
-        raise click.UsageError("--seen goes with --accept-unsigned")
+        raise click.UsageError("--seen needs --accept-unsigned")
     if take_over is not None and not (remote and flags["adopt"]):
-        raise click.UsageError("--take-over goes with --from and --adopt")
+        raise click.UsageError("--take-over needs --from and --adopt")
     if flags["with_credentials"]:
         session = passphrase_input.with_unlocked_session(session)
     globs, reindex = tuple(flags.pop("paths")), not flags.pop("no_reindex")
@@ -140,7 +169,8 @@ def _print_plan(session: CommandSession, plan: Any) -> None:
 
     for line in describe_plan(plan):
         session.output.line(line)
-    session.output.line(restore_counts_text.counts_line(full_receipt.make_receipt(plan, plan.fates).to_json()))
+    document = plan.to_json() | full_receipt.make_receipt(plan, plan.fates).to_json()
+    session.output.line(f"{summarize_restore(document, is_dry_run=True)}.")
     for line in describe_diffs(plan, secret_hiding.hide_in_files(session.context, plan)):
         session.output.block(line)
 
@@ -150,18 +180,9 @@ def print_restore_report(
 ) -> None:
     """Print what a restore did, or would do, for people. `globs`: it was limited to these files."""
     output.line(_headline(report, globs, is_dry_run=is_dry_run), style="bold")
-    files = report["files"]
-    said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none to write"
-    output.line(f"Files: {said}.")
+    output.line(f"{summarize_restore(report, is_dry_run=is_dry_run)}.")
     if report["lacking"]:
         output.line(f"Partial: {count_text(len(report['lacking']), 'file')} without credentials.")
-    is_whole = report["kind"] != "undo" and not globs
-    if is_whole:
-        output.line(f"Memories: {report['records']['restored']}.")
-    if report["kind"] != "undo" and (report["credentials"]["injected"] or report.get("credential_details")):
-        output.line(_credentials(report))
-    if report["objects"]:
-        output.line(restore_counts_text.counts_line(report))
     for warning in report["warnings"]:
         output.warn(warning)
     for each in report.get("credential_details", []) if is_dry_run else []:
@@ -169,12 +190,14 @@ def print_restore_report(
             output.line(f"  {each['label']} -> {each['where']}")
     for line in _left_out(report):
         output.warn(line)
-    for line in restore_counts_text.detail_lines(report):
+    for line in restore_counts_text.detail_lines(report, is_limited=bool(globs)):
         output.line(f"  {line}")
     for missing in report.get("capabilities_missing", []):
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
     if report.get("adopted"):
-        output.line(f"{report['name']} lives here from now on: a machine that wrote it before sends nothing more.")
+        output.line(
+            f"This machine is the writer of {report['name']} now: the machine that wrote it before pushes nothing more."
+        )
     for title, command in _next(report):
         output.line(f"{title}:")
         output.verbatim(f"  {command}")
@@ -182,39 +205,35 @@ def print_restore_report(
 
 def _headline(report: JsonObject, globs: tuple[str, ...], *, is_dry_run: bool) -> str:
     if report["kind"] == "undo":
-        return f"The last restore of {report['name']} is taken back in {report['to']}."
-    what = f"What fits {' '.join(globs)} of sequence" if globs else "Sequence"
-    lost = f", without {count_text(len(report['left_out']), 'file')} of it" if report.get("left_out") else ""
-    state = "would be" if is_dry_run else "is"
-    return f"{what} {report['sequence']} of {report['name']} {state} in {report['to']}{lost}."
-
-
-def _credentials(report: JsonObject) -> str:
-    counts = report["credentials"]
-    left = f", {counts['skipped']} left out" if counts["skipped"] else ""
-    return f"Credentials: {counts['injected']} in their places{left}."
+        return f"The last restore of {report['name']} into {report['to']} is undone."
+    what = f"The files that match {' '.join(globs)} in sequence" if globs else "Sequence"
+    lost = f", without {count_text(len(report['left_out']), 'file')}" if report.get("left_out") else ""
+    state = "would be restored" if is_dry_run else "are restored" if globs else "is restored"
+    return f"{what} {report['sequence']} of {report['name']} {state} to {report['to']}{lost}."
 
 
 def _left_out(report: JsonObject) -> Iterator[str]:
-    """Print the credentials that are left out and why, those that need an action of the user, and what lacks them."""
-    from lifeboat_core.restore.left_out_reasons import ADVISING
+    """Yield what the user has to do about credentials, and what lacks them. The summary names what was left out: those
+    beyond the ones that it names follow here."""
+    from lifeboat_core.restore.left_out_reasons import ADVISING, LeftOutCode, ReissueCode
+    from lifeboat_core.restore.restore_summary import MOST_NAMED, list_left_out, strip_kind
 
     if report["kind"] == "undo":
         return
-    files = {(item["name"], item["reason"]) for item in report["skipped"]}
-    said = {(item["name"], item["reason"]) for item in report["skipped"] if item.get("warning") == "named"}
+    warned = {item["name"] for item in report["skipped"] if item.get("warning") == "named"}
+    for thing in list_left_out(report)[MOST_NAMED:]:
+        if thing.name not in warned:
+            yield f"{thing.name}: {thing.reason}"
     for each in report.get("credential_details", []):
-        whole = (each["label"].partition(": ")[0], each["reason"])
-        if whole in files:  # The whole file is left out, which is said once.
-            if whole not in said:
-                said.add(whole)
-                yield f"{whole[0]}: {whole[1]}"
+        is_settled = each["reissue_code"] in (None, ReissueCode.MADE_ANEW) or strip_kind(each["label"]) in warned
+        if each["reason_code"] == LeftOutCode.NOT_ASKED or is_settled:
             continue
-        needed = f"; {each['reissue']}" if each["reissue"] and each.get("reason_code") not in ADVISING else ""
-        if each["reason"] or needed:
-            yield f"{each['label']}: {each['reason'] or 'it is in its place'}{needed}"
+        if each["reason_code"] in ADVISING:
+            yield f"{each['label']}: {each['reason']}"
+        else:
+            yield f"{each['label']}: {each['reissue']}"
     for each in report.get("capabilities_without", []):
-        yield f"{each['name']} stays without {', '.join(each['credentials'])}"
+        yield f"{each['name']} lacks {join_names(each['credentials'])}"
 
 
 def _next(report: JsonObject) -> Iterator[tuple[str, str]]:
@@ -236,24 +255,26 @@ def _next(report: JsonObject) -> Iterator[tuple[str, str]]:
             f"lifeboat restore {name} --at {report['sequence']}{where} --with-credentials",
         )
     if any(each["code"] == "damaged" for each in report.get("left_out", [])):
-        yield "Read the damaged bytes again, from the workspace or a remote", f"lifeboat verify {name} --whole"
+        yield "Repair the damaged files from the workspace or a remote", f"lifeboat verify {name} --whole"
     for step in report["next"]:
         yield step["title"], step["command"]
     if report["undo"]:
-        yield "Take it back", f"lifeboat undo {name}"
+        yield "Undo it", f"lifeboat undo {name}"
 
 
 @click.command(epilog=format_examples("lifeboat undo Juniper"))
 @click.argument("agent", required=False, type=AGENT)
-@click.option("--force", is_flag=True, help="Also when files changed since the restore.")
+@click.option("--force", is_flag=True, help="Undo it even if files changed since the restore.")
 @session_command
 def undo(session: CommandSession, agent: str | None, force: bool) -> int:
-    """Take the last restore of the last seven days back. It ends with 1 when the capture that follows left something
-    out, or something that was put back was moved away meanwhile."""
+    """Undo the last restore of the past seven days.
+
+    Exit status 1: the capture that follows left something out, or another program moved a file during the undo.
+    """
     from lifeboat_core.restore import undo_restore as take_back
 
     found = agents.find_agent(session.context, agent) if agent else None
-    with session.output.progress("Taking the last restore back") as tell:
+    with session.output.progress("Undoing the last restore") as tell:
         report = take_back(session.context, found, force=force, tell=tell).to_json()
     session.output.document(report, lambda: print_restore_report(session.output, report))
     return 1 if report["not_captured"] or report["moved_away"] else 0

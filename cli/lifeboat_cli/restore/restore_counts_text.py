@@ -1,4 +1,4 @@
-"""Describe the receipt of a restore or an import: one line with the counts, then what was not accepted unchanged."""
+"""Describe what a restore or an import did not write unchanged, from its receipt."""
 
 from __future__ import annotations
 
@@ -10,26 +10,33 @@ from lifeboat_core.texts.human_text import count_text, path_text
 _ARRIVED = ("accepted", "deduplicated")
 _STAY_OUT = ("unresolved", "omitted", "rejected")
 _WITHOUT_NAMES = ("memory", "credential", "identity", "principal")
+_UNREMARKABLE = frozenset({"computed_again", "merged"})
+"""Codes of what the runtime makes itself, and of what is complete in another form."""
+_NOT_ASKED = "not_asked"
+_KEPT_IN_ARCHIVE, _NEVER_IN_RUNTIME = "kept_in_archive", ("document", "row", "vector")
 _MOST_NAMES, _MOST_GROUPS = 3, 12
 
 
-def counts_line(report: JsonObject) -> str:
-    """Return a line like `1,204 things: 1,190 accepted, 9 transformed, 3 omitted, 2 unresolved`."""
-    counts = ", ".join(f"{count:,} {outcome}" for outcome, count in report["outcomes"].items() if count)
-    return f"{count_text(report['objects'], 'thing')}: {counts}."
-
-
-def detail_lines(report: JsonObject) -> Iterator[str]:
-    """Yield what was not accepted unchanged, except what a warning or a line about a credential already says."""
-    groups = [each for each in report["fates"] if each["outcome"] not in _ARRIVED and not _is_told(each, report)]
+def detail_lines(report: JsonObject, *, is_limited: bool = False) -> Iterator[str]:
+    """Yield what was not accepted unchanged, except what a warning or a line about a credential already says.
+    `is_limited`: the user asked for some files only, so nothing is said of the others."""
+    groups = [
+        each
+        for each in report["fates"]
+        if each["outcome"] not in _ARRIVED
+        and not (is_limited and each["code"] == _NOT_ASKED)
+        and not _is_told(each, report)
+    ]
     for group in groups[:_MOST_GROUPS]:
         yield _group_line(group)
     if len(groups) > _MOST_GROUPS:
-        yield f"{len(groups) - _MOST_GROUPS} more kinds of them: --json says all"
+        yield f"{len(groups) - _MOST_GROUPS} more kinds; --json lists all"
 
 
 def _is_told(group: JsonObject, report: JsonObject) -> bool:
     if group["kind"] == "credential" and group["outcome"] in _STAY_OUT and report.get("credential_details"):
+        return True
+    if group["code"] in _UNREMARKABLE or (group["code"] == _KEPT_IN_ARCHIVE and group["kind"] in _NEVER_IN_RUNTIME):
         return True
     told = {each["code"] for each in report["skipped"] if each.get("warning")}
     return group["code"] in told | {each["code"] for each in report["left_out"]}

@@ -13,7 +13,7 @@ from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_core.errors import BadSetting, MovedElsewhere
 from lifeboat_core.machine.typed_folders import parse_whole_path
 from lifeboat_core.remotes import remote_registry
-from lifeboat_core.texts.human_text import count_text, make_state_folder_option, size_text, time_text
+from lifeboat_core.texts.human_text import count_text, size_text, time_text
 
 
 def bring_back(session: CommandSession) -> None:
@@ -102,7 +102,7 @@ def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]
     names = runtimes.list_runtimes()
     runtime = asking.ask_text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
     target = _folder(session, agent["folders"].get(runtime, ""))
-    words = [agent["id"], "--from", remote, "--to", target, *make_state_folder_option(runtime, target)]
+    words = [agent["id"], "--from", remote, "--to", target]
     words += [] if runtime == agent["runtime"] else ["--runtime", runtime]
     return [*words, "--with-credentials"]
 

@@ -128,6 +128,8 @@ class Plan(msgspec.Struct, frozen=True):
     (`deduplicated`)"""
     fates: tuple[Fate, ...] = ()
     """as of a restore"""
+    with_credentials: bool = False
+    """whether credentials would be put back"""
     seen: str | None = None
     """of a state that nobody signed: its code for `--seen`, else null"""
 
@@ -201,6 +203,10 @@ class Done(msgspec.Struct, frozen=True):
     agent: str = ""
     time: str = ""
     """the agent, what was restored, and when it was captured"""
+    summary: str = ""
+    """the counts and what was left out, as one sentence for people"""
+    with_credentials: bool = False
+    """whether credentials were put back"""
     to: str = ""
     runtime: str = ""
     """where, for which runtime"""

@@ -32,8 +32,8 @@ class LeftOutCode(ReasonCode):
     NOT_ASKED = "not_asked", "the file that it stands in was not asked for"
     NOWHERE = "not_in_a_file", "no file of the state holds it"
     NO_VALUE = "no_value", "it stands in a comment or a name, and values alone are merged"
-    BOUND_CHANNEL = "bound_channel", "bound to the machine it was captured on; link the channel again"
-    BOUND_GATEWAY = "bound_gateway", "bound to the machine it was captured on; the runtime makes a new one"
+    BOUND_CHANNEL = "bound_channel", "bound to the other machine; link the channel again"
+    BOUND_GATEWAY = "bound_gateway", "bound to the other machine; the runtime makes a new one"
     NO_AGENT_KEY = "no_agent_key", "this home has no key that opens it"
     FOREIGN_SEALING = "foreign_sealing", "it was not sealed by this program"
     FOREIGN_PAYLOAD = "foreign_payload", "what is sealed in it is not for this program"
@@ -49,7 +49,7 @@ class ReissueCode(ReasonCode):
 
     ROTATES = (
         "rotates",
-        "its tokens change with use: the machine it was captured on may be signed out, sign in there again",
+        "its tokens change with use, so the original agent may be signed out: sign in there again",
     )
     SIGN_IN = "sign_in", "sign in again"
     LINK_AGAIN = "link_again", "link the channel again"

@@ -16,13 +16,13 @@ class RestoreOptions:
     the agent's own workspace. `path_globs` limits the restore to matching files, links and folders, by
     workspace-relative name. `runtime` is the runtime to write for, by default that of the state; `state_dir` its state
     directory, None for the one around the target; `rows` selects optional rows of its databases (scheduled jobs,
-    sessions). `yes` is the consent to write into a folder that is not empty, `accept_unsigned` the consent to an
-    unsigned state."""
+    sessions). `with_credentials` is None where the user did not decide: see `decide_credentials`. `yes` is the consent
+    to write into a folder that is not empty, `accept_unsigned` the consent to an unsigned state."""
 
     at: int | str | None = None
     to: Path | None = None
     path_globs: tuple[str, ...] = ()
-    with_credentials: bool = False
+    with_credentials: bool | None = None
     adopt: bool = False
     finish: bool = False
     accept_unsigned: bool = False
@@ -36,6 +36,17 @@ class RestoreOptions:
     def wants(self, name: str) -> bool:
         """Return whether the user asked for a file of this name."""
         return not self.path_globs or is_selected_by(name, self.path_globs)
+
+
+def decide_credentials(asked: bool | None, *, is_own_workspace: bool, is_signed: bool, is_key_usable: bool) -> bool:
+    """Return whether a restore puts credentials back.
+
+    `asked` is the user's decision, None for none. Then credentials are put back into the agent's own workspace only,
+    from a signed state, if the key can be used without asking for a passphrase.
+    """
+    if asked is not None:
+        return asked
+    return is_own_workspace and is_signed and is_key_usable
 
 
 def is_selected_by(name: str, globs: Iterable[str]) -> bool:

@@ -44,7 +44,7 @@ from lifeboat_core.restore.left_out_reasons import LeftOutCode
 from lifeboat_core.restore.plan_warnings import MOST_NAMES, group_by_reason, select_warned_items
 from lifeboat_core.restore.refused_names import find_top_level_heads, reason_against
 from lifeboat_core.restore.removed_files import find_captured_since, find_deleted_since
-from lifeboat_core.restore.restore_options import RestoreOptions
+from lifeboat_core.restore.restore_options import RestoreOptions, decide_credentials
 from lifeboat_core.restore.state_dir_plan import CUT_OUT, PlanningContext, StateDirPlan, plan_state_dir
 from lifeboat_core.restore.target_installation import find_target_installation
 from lifeboat_core.restore.wanted_contents import WantedContents, WantedFile, read_wanted_body
@@ -71,9 +71,8 @@ class RestorePlan:
     is missing or empty. `hazards` are listed for unsigned states only. `deliveries` are run after all files are in
     place. `fates` say what becomes of each credential, if credentials are asked for, and `stands` where in the state
     each one is. `databases` are those among the items; `server` is what is put into a server afterwards. `filler` opens
-    credentials if they are asked for, `file_filler` also those of files in the agent's own workspace if the key is
-    available. `running` names a runtime that uses what would be written; `makes_home` says that the state directory is
-    named or created.
+    credentials if they are put back. `options` have the decision about that. `running` names a runtime that uses what
+    would be written; `makes_home` says that the state directory is named or created.
     """
 
     id: str
@@ -91,7 +90,6 @@ class RestorePlan:
     is_fresh: bool
     installation: Installation | None
     filler: CredentialFiller | None
-    file_filler: CredentialFiller | None
     items: list[PlanItem]
     deliveries: list[CredentialDelivery]
     stands: Stands
@@ -162,6 +160,7 @@ class RestorePlan:
                 for write in self.databases
             ],
             "warnings": self.warnings,
+            "with_credentials": self.filler is not None,
             "running": self.running or None,
         }
 
@@ -215,17 +214,26 @@ def plan_restore(
     place = _place(context, state, target_folder, options)
     deleted = find_deleted_since(place.context, place.agent, state, place.adapter)
     contents = _contents(state, verdict, place, deleted)
-    filler = (
-        CredentialFiller.open(place.context, state)
-        if options.with_credentials and verdict is SignatureVerdict.SIGNED
-        else None
-    )
-    file_filler = filler or (
-        _filler_at_hand(place.context, state) if verdict is SignatureVerdict.SIGNED and place.own else None
-    )
+    options, filler = _with_filler(place, state, verdict, options)
     around = _around(place, state, contents, filler, options)
-    found = _outcome(around, place, file_filler, deleted, newest)
-    return _plan(place, state, verdict, around, found, file_filler)
+    found = _outcome(around, place, deleted, newest)
+    return _plan(place, state, verdict, around, found)
+
+
+def _with_filler(
+    place: _RestorePlace, state: State, verdict: SignatureVerdict, options: RestoreOptions
+) -> tuple[RestoreOptions, CredentialFiller | None]:
+    """Return the options with the decision about credentials, and what fills them in, None to leave them out."""
+    is_signed, is_own = verdict is SignatureVerdict.SIGNED, place.own is not None
+    filler = None
+    if is_signed and options.with_credentials:
+        filler = CredentialFiller.open(place.context, state)
+    elif is_signed and is_own and options.with_credentials is None:
+        filler = _filler_at_hand(place.context, state)
+    wanted = decide_credentials(
+        options.with_credentials, is_own_workspace=is_own, is_signed=is_signed, is_key_usable=filler is not None
+    )
+    return replace(options, with_credentials=wanted), filler if wanted else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +299,6 @@ def _contents(state: ProvenState, verdict: SignatureVerdict, place: _RestorePlac
 def _outcome(
     around: PlanningContext,
     place: _RestorePlace,
-    file_filler: CredentialFiller | None,
     deleted: set[str],
     newest: State | None,
 ) -> _PlanDecisions:
@@ -302,7 +309,7 @@ def _outcome(
     if place.own is not None:
         goes = find_captured_since(context, place.own, place.adapter, contents)
     removable = sorted(name for name in goes if options.wants(name) and not place.is_fresh)
-    rules = _rules(place, around.state, file_filler, options)
+    rules = _rules(place, around.state, around.filler, options)
     items = _workspace_items(contents, place.adapter, options, removable, rules)
     items = workspace_databases.add_database_logs(context, items, rules)
     translated = foreign_credentials.translate_credentials(around)
@@ -430,7 +437,6 @@ def _plan(
     verdict: SignatureVerdict,
     around: PlanningContext,
     found: _PlanDecisions,
-    file_filler: CredentialFiller | None,
 ) -> RestorePlan:
     written = [item.name for item in found.items if item.root == place.folder and item.action == RestoreAction.CREATE]
     running = find_running_runtime(place.adapter, around.installation, found.items, place.folder, found.stored.writes)
@@ -450,7 +456,6 @@ def _plan(
         is_fresh=place.is_fresh,
         installation=around.installation,
         filler=around.filler,
-        file_filler=file_filler,
         items=found.items,
         deliveries=found.deliveries,
         stands=found.stands,

@@ -19,6 +19,7 @@ from lifeboat_core.restore.database_plan import is_table
 from lifeboat_core.restore.file_decisions import PlanItem, RestoreAction
 from lifeboat_core.restore.plan_warnings import DAMAGED_RECORD
 from lifeboat_core.restore.restore_plan import RestorePlan
+from lifeboat_core.restore.restore_summary import summarize_restore
 from lifeboat_core.restore.state_things import MEMORY, ROW
 from lifeboat_core.restore.wanted_contents import DAMAGED
 from lifeboat_core.state.state_documents import load_credentials
@@ -38,7 +39,8 @@ class RestoreReport:
     write them. `left_out` is what the state cannot provide, `lacking` every file that lacks credentials: either makes
     the restore a partial one. `without_credentials` names files of the runtime that are written although their
     credentials were cut out. `gaps` are archive paths of files with placeholders. `objects` is the number of things in
-    the archive, `outcomes` counts them by outcome, `fates` lists them with equal ones merged."""
+    the archive, `outcomes` counts them by outcome, `fates` lists them with equal ones merged. `with_credentials` says
+    whether credentials were put back."""
 
     agent: str
     name: str
@@ -77,9 +79,11 @@ class RestoreReport:
     objects: int = 0
     outcomes: dict[str, int] = field(default_factory=dict)
     fates: list[JsonObject] = field(default_factory=list)
+    with_credentials: bool = False
 
     def to_json(self) -> JsonObject:
-        return asdict(self)
+        document = asdict(self)
+        return {**document, "summary": summarize_restore(document)}
 
     @classmethod
     def from_json(cls, document: JsonObject) -> RestoreReport:
@@ -112,6 +116,7 @@ def draft_report(plan: RestorePlan, time: str, **fields: Any) -> RestoreReport:
         lacking=[make_printable(item.name) for item in plan.lacking()],
         without_credentials=[make_printable(name) for name in plan.without_credentials],
         gaps=list_gaps(plan),
+        with_credentials=plan.filler is not None,
         **_receipt(plan, plan.fates),
         **fields,
     )

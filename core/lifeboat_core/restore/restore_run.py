@@ -189,7 +189,7 @@ def _write_stage(context: Context, plan: RestorePlan, assembled: AssembledJourna
     files = journal_moves.open_without_links(context.files, journal)
     planned = len(assembled.files) + (0 if assembled.tree is None else len(assembled.tree[1]))
     tell_of = count_units(tell, "Writing files", planned)
-    stage = FileStager(files, plan.state, plan.file_filler, tell_of, lambda: make_scratch_folder(context, "database"))
+    stage = FileStager(files, plan.state, plan.filler, tell_of, lambda: make_scratch_folder(context, "database"))
     if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
         files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:

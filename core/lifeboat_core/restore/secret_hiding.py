@@ -21,7 +21,7 @@ HideFile = Callable[[str, bytes], bytes | None]
 
 def hide_in_output(context: Context, plan: RestorePlan) -> HideText:
     """Return a function that masks every secret that this restore opened, or that is known of the agent."""
-    values = plan.file_filler.values() if plan.file_filler is not None else []
+    values = plan.filler.values() if plan.filler is not None else []
     find = _known(context, plan)
     return lambda text: mask_secrets_in_text(text, values, find)
 

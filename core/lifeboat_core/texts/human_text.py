@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import times
@@ -99,14 +98,6 @@ def quote_argument(name: str) -> str:
     if name.isprintable():
         return shlex.quote(name)
     return f"$'{''.join(map(_spelled_out, name))}'"
-
-
-def make_state_folder_option(runtime: str, workspace: str) -> tuple[str, ...]:
-    """Return the option of `restore` that names OpenClaw's own folder around a workspace: on a new machine the folder
-    does not exist yet, and without it neither settings nor credentials would be restored."""
-    around = Path(workspace).parent
-    is_usual = runtime == "openclaw" and (around.name == ".openclaw" or around.name.startswith(".openclaw-"))
-    return ("--state-dir", str(around)) if is_usual else ()
 
 
 def _spelled_out(character: str) -> str:

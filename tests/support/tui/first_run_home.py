@@ -23,7 +23,6 @@ ADA = "/srv/ada/.openclaw/workspace"
 ROVER = "/srv/ada/.openclaw/workspace-rover"
 AWAY = "01a204cc-ca69-75e0-896f-6ebb69a19237"
 BACK = "/home/mira/.openclaw/workspace"
-INTO = ("--state-dir", "/home/mira/.openclaw")
 RESTORE = (
     "restore",
     AWAY,
@@ -31,8 +30,6 @@ RESTORE = (
     "stick",
     "--to",
     BACK,
-    "--state-dir",
-    "/home/mira/.openclaw",
     "--with-credentials",
 )
 

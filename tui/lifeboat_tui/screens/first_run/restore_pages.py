@@ -12,7 +12,7 @@ from textual.widgets import Input, RadioSet, Static
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.documents.remote_documents import Away, There
 from lifeboat_core.documents.restore_documents import Done, Files, Plan
-from lifeboat_core.texts.human_text import make_state_folder_option, quote_argument, time_text
+from lifeboat_core.texts.human_text import quote_argument, time_text
 from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_tui.cell_text import format_short_age, format_size, make_plain
 from lifeboat_tui.link import Tell
@@ -110,8 +110,7 @@ class RestoreTargetPage(FirstRunPage):
         runtime = self._runtime()
         other = () if runtime == agent.runtime else ("--runtime", runtime)
         folder = parse_folder(self.value("folder"))
-        around = make_state_folder_option(runtime, folder)
-        return (agent.id, "--from", self.known.remote, "--to", folder, *around, *other, "--with-credentials")
+        return (agent.id, "--from", self.known.remote, "--to", folder, *other, "--with-credentials")
 
     def _runtime(self) -> str:
         button = self.query_one(RadioSet).pressed_button

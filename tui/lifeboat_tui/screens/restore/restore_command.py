@@ -15,7 +15,8 @@ from lifeboat_core.texts.human_text import quote_argument
 class RestoreChoices:
     """Choices for a restore. `at` is a sequence or a time, None for the newest sequence; `remote` is the source, None
     for this machine; `to` is the directory, None for in place; `runtime` is None for the agent's own. `seen` is the
-    code of the unsigned state that the user accepted, None before that. The other fields correspond to the options of
+    code of the unsigned state that the user accepted, None before that. `with_credentials` is None until the user
+    decides: then `lifeboat restore` decides, and the preview says how. The other fields correspond to the options of
     `lifeboat restore` with the same names."""
 
     agent: str
@@ -25,7 +26,7 @@ class RestoreChoices:
     runtime: str | None = None
     state_dir: str | None = None
     paths: tuple[str, ...] = ()
-    with_credentials: bool = False
+    with_credentials: bool | None = None
     with_cron: bool = False
     with_sessions: bool = False
     adopt: bool = False
@@ -65,7 +66,8 @@ def _options(wanted: RestoreChoices) -> Iterator[str]:
     for path in wanted.paths:
         yield from ("--path", path)
     switches = {
-        "--with-credentials": wanted.with_credentials,
+        "--with-credentials": wanted.with_credentials is True,
+        "--without-credentials": wanted.with_credentials is False,
         "--with-cron": wanted.with_cron,
         "--with-sessions": wanted.with_sessions,
         "--adopt": wanted.is_adopted,

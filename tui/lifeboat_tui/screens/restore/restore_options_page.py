@@ -41,7 +41,7 @@ HELPS = {
 }
 """Help text of each option."""
 ONLY_ELSEWHERE = "only where it goes into another folder"
-SWITCHES = ("with_credentials", "with_cron", "with_sessions", "adopt", "finish")
+SWITCHES = ("with_cron", "with_sessions", "adopt", "finish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class RestoreOptionsPage(RestoreStepPage):
         yield RestoreOption("runtime", "Runtime", runtime)
         files = "everything" if not wanted.paths else f"only {' '.join(wanted.paths)}"
         yield RestoreOption("paths", "Files", files)
-        yield _switch("with_credentials", "Credentials", wanted.with_credentials)
+        yield RestoreOption("with_credentials", "Credentials", self._credentials())
         yield _switch("with_cron", "Scheduled jobs", wanted.with_cron)
         yield _switch("with_sessions", "Sessions", wanted.with_sessions)
         refused = ONLY_ELSEWHERE if wanted.to is None else ""
@@ -123,6 +123,11 @@ class RestoreOptionsPage(RestoreStepPage):
         state_dir = wanted.state_dir or "the one around the folder"
         yield RestoreOption("state_dir", "Runtime's folder", state_dir)
         yield _switch("finish", "Last steps", wanted.finish)
+
+    def _credentials(self) -> str:
+        if self.wanted.with_credentials is None:
+            return "included if your key is unlocked" if self.wanted.in_place else "no"
+        return "included" if self.wanted.with_credentials else "no"
 
     def _whose(self) -> str:
         if self.wanted.to is None:
@@ -150,6 +155,8 @@ class RestoreOptionsPage(RestoreStepPage):
             return
         if option.refused:
             self.wizard.tell_user(f"{option.name}: {option.refused}", severity="warning")
+        elif key == "with_credentials":
+            self.switch_credentials(None)
         elif key in SWITCHES:
             self.switch(key)
         elif key == "to":
@@ -160,6 +167,14 @@ class RestoreOptionsPage(RestoreStepPage):
             await self._choose_files()
         else:
             await self._type_state_dir()
+        self.show()
+
+    def switch_credentials(self, plan: Plan | None) -> None:
+        """Include the credentials or leave them out, the opposite of what the preview shows or the default is."""
+        included = self.wanted.with_credentials
+        if included is None:
+            included = self.wanted.in_place if plan is None else plan.with_credentials
+        self.wizard.wanted = replace(self.wanted, with_credentials=not included)
         self.show()
 
     def switch(self, name: str) -> None:

@@ -70,15 +70,15 @@ def describe_restore_plan(plan: Plan, wanted: RestoreChoices, verified: tuple[st
     yield f"To     {plan.to} ({where}), {plan.runtime}"
     only = f"only {' '.join(wanted.paths)}: " if wanted.paths else ""
     yield f"Files  {only}{format_file_counts(plan.files)}. What is not listed is left alone."
-    yield f"Credentials  {_credentials_head(plan, wanted)}"
+    yield f"Credentials  {_credentials_head(plan)}"
 
 
 def _place(name: str) -> str:
     return "on this machine" if name == "local" else f"in {name}"
 
 
-def _credentials_head(plan: Plan, wanted: RestoreChoices) -> str:
-    if not wanted.with_credentials:
+def _credentials_head(plan: Plan) -> str:
+    if not plan.with_credentials:
         return "not included (i includes them)"
     back = sum(each.outcome == "injected" for each in plan.credentials)
     left = len(plan.credentials) - back

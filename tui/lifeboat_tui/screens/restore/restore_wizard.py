@@ -275,7 +275,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         self.attempt(self.point.choose_source())
 
     def do_credentials(self) -> None:
-        self.what.switch("with_credentials")
+        self.what.switch_credentials(self.preview.plan if self.step == PREVIEW else None)
         if self.step == PREVIEW:
             self.go(PREVIEW)
 
@@ -321,7 +321,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         if not await self.answer(question):
             return False
         seen = None if plan is None else plan.seen
-        self.wanted = replace(self.wanted, accept_unsigned=True, with_credentials=False, seen=seen)
+        self.wanted = replace(self.wanted, accept_unsigned=True, with_credentials=None, seen=seen)
         return True
 
     # Running the restore ----------------------------------------------------------------------------------------
