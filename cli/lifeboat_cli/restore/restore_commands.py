@@ -192,7 +192,7 @@ def print_restore_report(
         output.warn(line)
     for line in restore_counts_text.detail_lines(report, is_limited=bool(globs)):
         output.line(f"  {line}")
-    for missing in report.get("capabilities_missing", []):
+    for missing in report.get("capabilities_missing", []) if not globs else []:
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
     if report.get("adopted"):
         output.line(

@@ -60,7 +60,7 @@ class Credential(msgspec.Struct, frozen=True):
     label: str = ""
     service: str | None = None
     type: str | None = None
-    """with `--with-credentials`: each credential of the state"""
+    """if credentials are put back: each credential of the state"""
     outcome: str = ""
     where: str | None = None
     reason: str | None = None
@@ -168,7 +168,7 @@ class Without(msgspec.Struct, frozen=True):
 
     name: str = ""
     credentials: tuple[str, ...] = ()
-    """with `--with-credentials`: capabilities that stay without a credential they need"""
+    """if credentials are put back: capabilities that lack one"""
 
 
 class LeftOut(msgspec.Struct, frozen=True):
