@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import sqlite3
 import sys
 
 import click
@@ -16,7 +15,7 @@ from lifeboat_cli.terminal.lazy_group import ListedCommand, SectionedGroup
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.errors import DiskFull, UnexpectedError
-from lifeboat_core.system_refusals import convert_system_error
+from lifeboat_core.system_refusals import convert_error
 from lifeboat_core.texts import misplaced_words
 from lifeboat_core.texts.safe_text import block_text, json_text
 from lifeboat_keys.hardening import disable_core_dumps
@@ -204,16 +203,12 @@ def _ended(output: CommandOutput, arguments: list[str]) -> int:
 
 
 def _say(output: CommandOutput, error: Exception) -> int:
-    if isinstance(error, LifeboatError):
-        known = error
-    elif isinstance(error, click.ClickException):
-        known = UnexpectedError(error.format_message())
-    elif os.environ.get("LIFEBOAT_DEBUG"):
+    if isinstance(error, click.ClickException):
+        known: LifeboatError = UnexpectedError(error.format_message())
+    elif os.environ.get("LIFEBOAT_DEBUG") and not isinstance(error, LifeboatError):
         raise error
-    elif isinstance(error, OSError | sqlite3.Error):
-        known = convert_system_error(error)
     else:
-        known = UnexpectedError(f"{type(error).__name__}: {error} (LIFEBOAT_DEBUG=1 shows where)")
+        known = convert_error(error)
     try:
         output.error(known)
     except OSError:

@@ -111,7 +111,7 @@ def test_wrong_usage_is_json_too() -> None:
     assert cli_client.run("nonsense", expect=2)["error"]["code"] == "usage"
 
 
-def test_an_error_nobody_foresaw_is_said_without_a_trace(
+def test_an_internal_error_is_reported_with_its_place_and_without_its_text_or_a_trace(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:
@@ -120,7 +120,8 @@ def test_an_error_nobody_foresaw_is_said_without_a_trace(
     monkeypatch.setattr("lifeboat_core.health.status_gathering.list_agents", broken)
     assert program.run_command(["status"]) == 1
     said = capsys.readouterr().err
-    assert "RuntimeError: the unforeseen" in said and "Traceback" not in said
+    assert "RuntimeError in lifeboat_core.health.status_gathering, line " in said
+    assert "the unforeseen" not in said and "Traceback" not in said
 
 
 def test_a_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from lifeboat_cli.terminal.command_session import CommandSession, session_comman
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import COUNT
+from lifeboat_cli.terminal.pager import pager_option
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_core.texts.human_text import age_text, size_text
 
@@ -116,7 +117,7 @@ def reload(session: CommandSession) -> int:
         "lifeboat daemon log", "lifeboat daemon log --level warning", "lifeboat daemon log --follow"
     ),
 )
-@click.option("--lines", type=COUNT, default=50, show_default=True, help="At most so many, the newest.")
+@click.option("-n", "--lines", type=COUNT, default=50, show_default=True, help="Show only this many, the newest.")
 @click.option(
     "--level",
     type=click.Choice(("debug", "info", "warning", "error")),
@@ -124,6 +125,7 @@ def reload(session: CommandSession) -> int:
     help="Only what is at least as grave as this.",
 )
 @click.option("--follow", is_flag=True, help="Then what comes, until Ctrl-C; with --json one document a line.")
+@pager_option
 @session_command
 def log(session: CommandSession, lines: int, level: str, follow: bool) -> None:
     """What the daemon did, oldest first: kinds, numbers and times, no names of files and no content."""
@@ -131,11 +133,18 @@ def log(session: CommandSession, lines: int, level: str, follow: bool) -> None:
 
     found = event_log_reader.read_last_events(session.context.home, lines, level=level)
     if not follow:
-        session.output.document({"events": found}, lambda: _print_events(session, found))
+        session.output.document({"events": found}, lambda: _print_page(session, found))
         return
     _print_events(session, found)
     coming = event_log_reader.follow_events(session.context.home)
     _print_events(session, (event for event in coming if event_log_reader.is_at_least(event, level)))
+
+
+def _print_page(session: CommandSession, events: list[dict[str, object]]) -> None:
+    if not events:
+        session.output.note("The log has no such event.")
+    with session.output.pager():
+        _print_events(session, events)
 
 
 def _print_events(session: CommandSession, events: Iterable[dict[str, object]]) -> None:
