@@ -26,8 +26,13 @@ def make_join_line(endpoint: Endpoint, secret: str) -> str | None:
     return None if not isinstance(address, dict) else format_join_line(JoinLine(address["url"], secret, address["pin"]))
 
 
-def print_join_line(session: EndpointSession, joined: str | None) -> None:
-    """Print the command for the machine that joins."""
-    if joined is not None:
-        session.output.line("On the machine of the agents:")
-        session.output.verbatim(f"  lifeboat remote add endpoint '{joined}'")
+def print_join_line(session: EndpointSession, joined: str | None, *, until_used: bool = False) -> None:
+    """Print the command for the machine that joins, and apart from it the join line that the command asks for: a
+    token on a command line would stay in the history of the shell."""
+    if joined is None:
+        return
+    how_often = "printed again at every start until it is first used" if until_used else "not printed again"
+    session.output.line("On the machine with your agents, run this command and paste the join line when it asks:")
+    session.output.verbatim("  lifeboat remote add endpoint")
+    session.output.line(f"The join line (keep it secret; {how_often}):")
+    session.output.verbatim(f"  {joined}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lifeboat_alf.common.json_types import JsonObject
-from lifeboat_cli.endpoint.endpoint_join_line import save_server_address
+from lifeboat_cli.endpoint.endpoint_join_line import print_join_line, save_server_address
 from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_daemon.units import systemd_notify
@@ -32,12 +32,13 @@ FILE = click.Path(path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class _NewToken:
-    """A token that was created for this start, and whether the endpoint was created too."""
+class _JoinToken:
+    """A token whose join line this start prints. `is_repeated`: it is the first token, which nobody has used yet."""
 
     tenant: str
     secret: str
-    made_endpoint: bool
+    made_endpoint: bool = False
+    is_repeated: bool = False
 
 
 @click.command(
@@ -49,19 +50,29 @@ class _NewToken:
         "lifeboat endpoint serve --plain-http --listen 127.0.0.1:8080 --data /srv/lifeboat",
     ),
 )
-@click.option("--listen", metavar="HOST:PORT", help=f"Else {_LISTEN}, or {_LISTEN_PLAIN} with --plain-http.")
-@click.option("--plain-http", is_flag=True, help="Without TLS, for programs of this machine only.")
-@click.option("--public-url", metavar="URL", help="How clients reach it, where this machine cannot know.")
-@click.option("--name", "names", multiple=True, metavar="HOST", help="The certificate is for this one too. Repeatable.")
-@click.option("--certificate", type=FILE, metavar="FILE", help="A certificate of yours (PEM), with its chain.")
-@click.option("--key", type=FILE, metavar="FILE", help="The key of that certificate (PEM, PKCS#8).")
-@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes answer.")
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    help=f"Listen on this address.  [default: {_LISTEN}, with --plain-http {_LISTEN_PLAIN}]",
+)
+@click.option("--plain-http", is_flag=True, help="Serve without TLS, to programs on this machine only.")
+@click.option("--public-url", metavar="URL", help="Public URL of this endpoint, if it differs from --listen.")
+@click.option(
+    "--name", "names", multiple=True, metavar="HOST", help="Also add this host to the certificate. Repeatable."
+)
+@click.option(
+    "--certificate", type=FILE, metavar="FILE", help="Certificate with its chain (PEM).  [default: the endpoint's own]"
+)
+@click.option("--key", type=FILE, metavar="FILE", help="Private key of that certificate (PEM, PKCS#8).")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of server processes."
+)
 @click.option(
     "--drain",
     type=click.FloatRange(0, 3600),
     default=0.0,
     metavar="SECONDS",
-    help="On SIGTERM say for so long that it is not ready, before it takes nothing new.  [default: 0]",
+    help="On SIGTERM, report `not ready` for this long before refusing new requests.  [default: 0]",
 )
 @click.option(
     "--finish",
@@ -69,7 +80,7 @@ class _NewToken:
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="How long requests that were begun may then take.",
+    help="Time that running requests then get to finish.",
 )
 @click.option(
     "--max-connections",
@@ -77,7 +88,7 @@ class _NewToken:
     default=DEFAULT_TOTAL,
     show_default=True,
     metavar="N",
-    help="Open connections at most, in all processes.",
+    help="Maximum number of open connections, over all processes.",
 )
 @click.option(
     "--max-connections-per-address",
@@ -85,16 +96,16 @@ class _NewToken:
     default=DEFAULT_PER_ADDRESS,
     show_default=True,
     metavar="N",
-    help="Open connections of one client address at most, in all processes.",
+    help="Maximum number of open connections per client address, over all processes.",
 )
 @click.option(
     "--proxy",
     "proxies",
     multiple=True,
     metavar="ADDRESS",
-    help="Address or network of a load balancer, without a limit per address. Repeatable.",
+    help="Address or network of a load balancer, exempt from the limit per address. Repeatable.",
 )
-@click.option("--join", metavar="TENANT", help="Make a new token of the tenant, and show its join line.")
+@click.option("--join", metavar="TENANT", help="Create a token for this tenant and print its join line.")
 @endpoint_command
 def serve(
     session: EndpointSession,
@@ -112,10 +123,11 @@ def serve(
     proxies: tuple[str, ...],
     join: str | None,
 ) -> None:
-    """Serve the endpoint in DIR until Ctrl-C. Where DIR holds nothing, the endpoint is made, with a tenant `home`, and
-    the line is shown with which a machine joins it: lifeboat remote add NAME 'LINE'.
+    """Serve the endpoint in DIR until Ctrl-C. If DIR is empty, create an endpoint with the tenant `home`, and print the
+    join line that `lifeboat remote add NAME` asks for. Until the tenant is used for the first time, each start prints
+    that line again.
 
-    Without --certificate the endpoint has an authority of its own, which machines know by the pin in that line.
+    Without --certificate the endpoint signs its own certificate. Clients recognise it by the pin in the join line.
     """
     with _server_required():
         from lifeboat_endpoint.server import connections, server_names, serving
@@ -136,9 +148,10 @@ def serve(
             max_connections, max_connections_per_address, connections.parse_proxies(proxies)
         ),
     )
-    serving.check_options(wanted)
-    new = _token(session, join)
-    serving.serve_endpoint(wanted, lambda served: _say(session, served, new), _ServerWatchdog().feed)
+    # Bind first: a start that fails because the port is taken must leave no endpoint behind.
+    with serving.open_listener(wanted) as listener:
+        new = _token(session, join)
+        serving.serve_endpoint(wanted, listener, lambda served: _say(session, served, new), _ServerWatchdog().feed)
 
 
 class _ServerWatchdog:
@@ -167,14 +180,17 @@ def _server_required() -> Iterator[None]:
         raise
 
 
-def _token(session: EndpointSession, join: str | None) -> _NewToken | None:
+def _token(session: EndpointSession, join: str | None) -> _JoinToken | None:
     from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.tenancy import first_token
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-    from lifeboat_vault.errors import NoEndpoint, VaultBusy
+    from lifeboat_vault.errors import NoEndpoint, UnknownTenant, VaultBusy
 
     try:
         endpoint, is_new = Endpoint.open(session.data, role="api" if join is None else "worker"), False
     except NoEndpoint:
+        if join not in (None, FIRST_TENANT):
+            raise UnknownTenant(f"{session.data} holds no endpoint yet: start it with --join {FIRST_TENANT}") from None
         endpoint, is_new = Endpoint.create(session.data), True
     with endpoint:
         if join is None and endpoint.engine.shared:
@@ -184,22 +200,30 @@ def _token(session: EndpointSession, join: str | None) -> _NewToken | None:
             return None  # The role of a server may not create tokens there.
         named = _tenant(endpoint, join)
         if named is None:
-            return None
-        token_name = FIRST_TOKEN if not endpoint.control.tokens() else "joined"
+            unused = first_token.load_unused_first_token(endpoint)
+            return None if unused is None else _JoinToken(unused.tenant, unused.secret, is_repeated=True)
+        is_first = not endpoint.control.tokens()
+        token_name = FIRST_TOKEN if is_first else "joined"
         _, secret = endpoint.control.add_token(endpoint.control.tenant(named).id, token_name, DEVICE_SCOPES)
-        return _NewToken(named, secret, is_new)
+        if is_first and not endpoint.engine.shared:
+            first_token.save_first_token(endpoint, secret)
+        return _JoinToken(named, secret, is_new, is_repeated=is_first)
 
 
 def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
-    """Return the tenant that gets a token: the named one, or a first one if there is none yet."""
+    """Return the tenant that gets a token: the named one, or the first one while it has none."""
     if join is not None and join != FIRST_TENANT:
         return endpoint.control.tenant(join).name
-    if endpoint.control.tenants():
-        return None if join is None else endpoint.control.tenant(join).name
-    return endpoint.add_tenant(FIRST_TENANT).name
+    tenants = endpoint.control.tenants()
+    if not tenants:
+        return endpoint.add_tenant(FIRST_TENANT).name
+    if join is not None:
+        return endpoint.control.tenant(join).name
+    is_unfinished = [one.name for one in tenants] == [FIRST_TENANT] and not endpoint.control.tokens()
+    return FIRST_TENANT if is_unfinished else None
 
 
-def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None) -> None:
+def _say(session: EndpointSession, served: ServedEndpoint, new: _JoinToken | None) -> None:
     """Print the address, in a thread of its own, once the server answers. If the database is unreachable now, the
     address is stored at the next start."""
     from lifeboat_endpoint.endpoint import Endpoint
@@ -215,7 +239,7 @@ def _say(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None
         _print(session, served, new, told["join"])
 
 
-def describe_server(served: ServedEndpoint, new: _NewToken | None) -> JsonObject:
+def describe_server(served: ServedEndpoint, new: _JoinToken | None) -> JsonObject:
     """Return the document for scripts once the server answers."""
     from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
 
@@ -230,15 +254,14 @@ def describe_server(served: ServedEndpoint, new: _NewToken | None) -> JsonObject
     }
 
 
-def _print(session: EndpointSession, served: ServedEndpoint, new: _NewToken | None, joined: str | None) -> None:
+def _print(session: EndpointSession, served: ServedEndpoint, new: _JoinToken | None, joined: str | None) -> None:
     output = session.output
     if new is not None and new.made_endpoint:
-        output.line(f"There is an endpoint in {session.data} now, with the tenant {new.tenant}.")
+        output.line(f"Created an endpoint in {session.data} with the tenant {new.tenant}.")
     output.line(f"The endpoint answers at {served.url}.", style="bold")
     if served.pin:
         output.line(f"Its pin: {served.pin}")
-    if joined is not None:
-        output.line("To keep a second copy here, on the machine of your agents; the line is not shown again:")
-        output.verbatim(f"  lifeboat remote add endpoint '{joined}'")
+    if new is None:
+        output.verbatim(f"To connect a machine: {session.command('token add TENANT')}")
     else:
-        output.verbatim(f"A line to join with: {session.command('token add TENANT')}")
+        print_join_line(session, joined, until_used=new.is_repeated)

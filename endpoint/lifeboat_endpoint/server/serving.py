@@ -80,16 +80,18 @@ class ServedEndpoint:
 
 
 def serve_endpoint(
-    options: ServeOptions, started: Callable[[ServedEndpoint], None], is_well: Callable[[], None] = lambda: None
+    options: ServeOptions,
+    listener: socket.socket,
+    started: Callable[[ServedEndpoint], None],
+    is_well: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until a signal. `started` is called in a thread once all processes answer, `is_well` about twice a second
-    while all of them do.
+    """Serve on a socket of `open_listener` until a signal. `started` is called in a thread once all processes answer,
+    `is_well` about twice a second while all of them do.
 
-    Raises CannotServe, PortTaken before anything is served; SystemExit(1) when a process died.
+    Raises CannotServe before anything is served; SystemExit(1) when a process died.
     """
     server_log.to_standard_error()
-    check_options(options)
-    with _listener(options) as listener:
+    with listener:
         port = int(listener.getsockname()[1])
         public_url = _public_url(options, port)
         certificate = _certificate(options, public_url)
@@ -199,43 +201,74 @@ def _end_with_parent(finish: float) -> None:
 # Address and certificate ----------------------------------------------------------------------------------------------
 
 
-def check_options(options: ServeOptions) -> None:
-    """Check that the options fit together. Raises CannotServe."""
+def open_listener(options: ServeOptions) -> socket.socket:
+    """Return the socket on which all processes accept, after everything that can be checked without an endpoint.
+
+    Raises CannotServe, PortTaken. Nothing has been created then.
+    """
+    _check_options(options)
+    try:
+        return _bind(options, options.port)
+    except OSError as error:
+        raise _not_bound(options, error) from None
+
+
+def _check_options(options: ServeOptions) -> None:
+    """Check that the options fit together, and that the given certificate can be used. Raises CannotServe."""
     if options.plain and not server_names.is_loopback(options.host):
         raise CannotServe(
-            f"without TLS it listens on this machine only, not on {options.host}",
+            f"--plain-http sends everything unencrypted, so it listens on this machine only, not on {options.host}",
             fix="lifeboat endpoint serve --plain-http --listen 127.0.0.1:8080 --data DIR",
         )
     if options.plain and (options.certificate or options.key or options.names):
-        raise CannotServe("--plain-http goes with neither --certificate, --key nor --name")
+        raise CannotServe("--plain-http cannot be combined with --certificate, --key or --name")
     if (options.certificate is None) != (options.key is None):
-        raise CannotServe("--certificate and --key belong together")
+        raise CannotServe("--certificate and --key must be given together")
     if options.workers < 1:
-        raise CannotServe("at least one process answers")
+        raise CannotServe("--workers must be at least 1")
+    if options.public_url is not None:
+        server_names.check_url(options.public_url, plain=options.plain)
+    if options.certificate is not None and options.key is not None:
+        _given(options.certificate, options.key)
 
 
-def _listener(options: ServeOptions) -> socket.socket:
-    """Return the socket on which all processes accept. Raises CannotServe, PortTaken."""
+def _bind(options: ServeOptions, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     if os.name == "posix":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((options.host, options.port))
+        listener.bind((options.host, port))
         listener.listen(_BACKLOG)
-    except OSError as error:
+    except OSError:
         listener.close()
-        raise _not_bound(options, error) from None
+        raise
     return listener
 
 
 def _not_bound(options: ServeOptions, error: OSError) -> CannotServe:
     where = f"{options.host}:{options.port}"
     if isinstance(error, PermissionError):
-        return CannotServe(f"this user may not listen on {where}", fix="choose a port above 1023")
+        return CannotServe(f"this user may not listen on {where}", fix=_on_free_port(options, 8443))
     if error.errno == errno.EADDRINUSE:
-        return PortTaken(f"another program listens on {where}", fix="--listen with another port, or end that program")
-    return CannotServe(f"it cannot listen on {where}: {error.strerror or error}")
+        return PortTaken(f"another program listens on {where}", fix=_on_free_port(options, options.port + 1))
+    return CannotServe(f"cannot listen on {where}: {error.strerror or error}")
+
+
+def _on_free_port(options: ServeOptions, first: int) -> str:
+    """Return the command that serves on the first port from `first` on that is free now."""
+    port = next((each for each in range(first, min(first + 100, 65536)) if _is_free(options, each)), 0)
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    plain = " --plain-http" if options.plain else ""
+    return f"lifeboat endpoint serve{plain} --listen {host}:{port} --data DIR"
+
+
+def _is_free(options: ServeOptions, port: int) -> bool:
+    try:
+        _bind(options, port).close()
+    except OSError:
+        return False
+    return True
 
 
 def _public_url(options: ServeOptions, port: int) -> str:
@@ -337,8 +370,8 @@ __all__ = [
     "ConnectionBounds",
     "ServeOptions",
     "ServedEndpoint",
-    "check_options",
     "connections",
+    "open_listener",
     "serve_endpoint",
     "server_names",
 ]

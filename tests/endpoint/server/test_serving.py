@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import signal
 import socket
 import ssl
@@ -64,17 +66,45 @@ def test_one_command_makes_an_endpoint_and_the_line_to_join_with(tmp_path: Path)
         join = parse_join_line(running.join)
         with running.client() as client:
             assert client.get("/token").json()["tenant"] == "home"
-        told = running.restart()
+        running.stop()
+        told = running.start()
     assert (join.url, join.token, join.pin) == (running.url, running.token, running.pin)
     assert (told["url"], told["pin"], told["token"]) == (running.url, running.pin, None)
+
+
+def test_the_first_join_line_is_printed_again_until_it_is_used(tmp_path: Path) -> None:
+    with running_endpoint(tmp_path) as running:
+        for _ in range(2):
+            running.stop()
+            told = running.start()
+            assert (told["token"], told["tenant"], told["made_endpoint"]) == (running.token, "home", False)
+            assert told["join"] == running.join
+        with Endpoint.open(running.data) as found:
+            assert [one.name for one in found.control.tokens()] == ["first"]
+            assert running.token not in json.dumps(found.control.get("first_token"))
+        with running.client() as client:
+            assert client.get("/token").status_code == 200
+        running.stop()
+        assert running.start()["join"] is None
+    with Endpoint.open(running.data) as found:
+        assert found.control.get("first_token") is None
+
+
+def test_a_first_token_that_was_revoked_is_not_printed_again(tmp_path: Path) -> None:
+    with running_endpoint(tmp_path) as running:
+        running.stop()
+        with Endpoint.open(running.data) as found:
+            found.control.revoke_token(found.control.tokens()[0].id)
+        assert running.start()["join"] is None
 
 
 @pytest.mark.usefixtures("keys_elsewhere")
 def test_another_machine_joins_with_a_token_of_its_own(tmp_path: Path) -> None:
     session = EndpointSession(CommandOutput(as_json=True), tmp_path / "data")
-    first, none, again = (endpoint_serve._token(session, join) for join in (None, None, "home"))
+    first, unused, again = (endpoint_serve._token(session, join) for join in (None, None, "home"))
     assert first is not None and again is not None
-    assert (none, first.tenant, again.tenant) == (None, "home", "home")
+    assert unused is not None and (unused.secret, unused.is_repeated) == (first.secret, True)
+    assert (first.tenant, again.tenant, again.is_repeated) == ("home", "home", False)
     assert (first.made_endpoint, again.made_endpoint) == (True, False)
     assert first.secret != again.secret
 
@@ -85,12 +115,23 @@ def test_a_server_that_runs_names_a_command_that_works_beside_it(
     """`serve --join` would find the port in use, and leave a token behind."""
     session = EndpointSession(CommandOutput(as_json=False), tmp_path)
     endpoint_serve._print(session, ServedEndpoint("https://boat.example.com", "", "0.0.0.0", 8443), None, None)
-    assert f"A line to join with: lifeboat endpoint token add TENANT --data {tmp_path}" in capsys.readouterr().out
+    assert f"To connect a machine: lifeboat endpoint token add TENANT --data {tmp_path}" in capsys.readouterr().out
+
+
+def test_the_join_line_is_printed_apart_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Pasted as one command, the token would stay in the history of the shell."""
+    session = EndpointSession(CommandOutput(as_json=False), tmp_path)
+    served, line = ServedEndpoint("https://boat.example.com", "", "0.0.0.0", 8443), "lifeboat+https://secret@boat/"
+    for is_repeated, promise in ((True, "printed again at every start"), (False, "not printed again")):
+        endpoint_serve._print(session, served, endpoint_serve._JoinToken("home", "secret", True, is_repeated), line)
+        printed = capsys.readouterr().out
+        assert printed.endswith(f"  {line}\n") and "  lifeboat remote add endpoint\n" in printed and promise in printed
 
 
 @pytest.mark.usefixtures("keys_elsewhere")
 def test_nobody_joins_a_tenant_that_there_is_not(tmp_path: Path) -> None:
     assert refused(1, tmp_path / "data", "--listen", "127.0.0.1:0", "--join", "office")["code"] == "unknown_tenant"
+    assert not (tmp_path / "data").exists()
 
 
 def test_several_processes_answer_as_one(endpoint: RunningEndpoint) -> None:
@@ -186,6 +227,40 @@ def test_a_port_that_is_taken_is_said(endpoint: RunningEndpoint, tmp_path: Path)
     error = refused(1, tmp_path / "data", "--listen", listen)
     assert error["code"] == "port_taken"
     assert str(httpx.URL(endpoint.url).port) in str(error["message"])
+
+
+def test_a_first_start_on_a_taken_port_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        error = refused(1, tmp_path / "data", "--listen", f"127.0.0.1:{port}")
+    assert error["code"] == "port_taken" and f"127.0.0.1:{port}" in error["message"]
+    assert os.listdir(tmp_path) == []
+    with running_endpoint(tmp_path, options=["--listen", f"127.0.0.1:{port}"]) as running:
+        assert running.token
+
+
+def test_a_port_that_is_taken_is_answered_with_one_that_is_free(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        fix = refused(1, tmp_path / "data", "--listen", f"127.0.0.1:{port}")["fix"]
+        words = fix.split()
+        assert words[:3] == ["lifeboat", "endpoint", "serve"] and words[-2:] == ["--data", str(tmp_path / "data")]
+        with running_endpoint(tmp_path, options=words[words.index("--listen") :][:2]) as running:
+            assert running.url.endswith(words[words.index("--listen") + 1])
+
+
+def test_a_used_endpoint_on_a_taken_port_keeps_what_it_has(tmp_path: Path) -> None:
+    """A failed start also makes no token, which would stay behind unused."""
+    with running_endpoint(tmp_path) as running:
+        running.stop()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            listen = f"127.0.0.1:{taken.getsockname()[1]}"
+            assert refused(1, running.data, "--listen", listen, "--join", "home")["code"] == "port_taken"
+        with Endpoint.open(running.data) as found:
+            assert [one.name for one in found.control.tokens()] == ["first"]
+        assert running.start()["join"] == running.join
+
 
 
 def test_a_given_certificate_is_served(tmp_path: Path) -> None:

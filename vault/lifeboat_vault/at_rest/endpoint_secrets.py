@@ -45,13 +45,16 @@ def ensure_secret(
     return found
 
 
+def read_secret(notes: SecretNotes, source: KeySource, name: str) -> bytes | None:
+    """Return the secret of a name, None without one. Raises KeyRevoked, KeySourceRefused, VaultDamaged."""
+    found = notes.get(name)
+    return source.unwrap(base64.b64decode(found)) if isinstance(found, str) else None
+
+
 def _opened(notes: SecretNotes, source: KeySource, name: str, renews: bool) -> bytes | None:
     """Return the secret; None when there is no valid one."""
-    found = notes.get(name)
-    if not isinstance(found, str):
-        return None
     try:
-        return source.unwrap(base64.b64decode(found))
+        return read_secret(notes, source, name)
     except (KeyRevoked, VaultDamaged) as error:
         # A withheld secret is still in use by the other processes.
         if not renews or (isinstance(error, KeyRevoked) and not error.only_this):
