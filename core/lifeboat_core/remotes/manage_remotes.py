@@ -128,14 +128,16 @@ def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> Prob
             raise
         raise NotAnEndpoint(error.message) from error
     except RemoteUnreachable as error:
-        if not is_known:
+        if not is_known and "fix" not in vars(error):
             error.fix = kind.unreachable_fix
         raise
     except RemoteDenied as error:
+        if not kind.needs_token:
+            raise
         pinned = f" --pin {stranger.config.pin}" if stranger.config.pin else ""
         error.fix = f"lifeboat remote add {stranger.config.name} {stranger.config.url}{pinned} --token-stdin"
         if stranger.token is None:
-            error.message = "it lets in only who shows a token"
+            error.message = f"{stranger.config.url} requires a token"
         raise
 
 

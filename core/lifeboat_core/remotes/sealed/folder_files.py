@@ -14,7 +14,6 @@ remote. Both mean that this remote cannot be reached now, never that it is empty
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import re
@@ -30,6 +29,7 @@ import msgspec
 from lifeboat_alf.common import ids, json_codec, times
 from lifeboat_alf.seams.file_operations import FileOperations, read_all
 from lifeboat_alf.seams.system_clock import Clock
+from lifeboat_core.remotes.sealed import folder_problems
 from lifeboat_core.remotes.sealed.folder_lock import FolderLock
 from lifeboat_core.remotes.sealed.log_files import HeadMoved, StoredFile
 from lifeboat_vault import errors
@@ -43,15 +43,13 @@ HEAD, NEXT, LOCK = "head.json", "head.next.json", "head.lock"
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,99}")
 _HALF = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
 _OWN = frozenset((HEAD, NEXT, LOCK))
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _LARGEST_DOCUMENT = 16 << 20
 """Bytes. Heads stay far below (see `log_contents`)."""
 _ABANDONED = 86400.0
 """Seconds after which a half-written file is abandoned."""
-_README_TEXT = """This folder is a second copy of AI agents, kept by Agent Lifeboat.
-Leave its files as they are. To bring an agent back: lifeboat remote add NAME file:///THIS/FOLDER, then
-lifeboat restore AGENT --from NAME. What ends with .age opens with the owner's key only.
+_README_TEXT = """This folder is a remote of Agent Lifeboat: a copy of AI agents.
+Do not change its files. To restore an agent: lifeboat remote add NAME file:///THIS/FOLDER, then
+lifeboat restore AGENT --from NAME. Files that end with .age can be opened with the owner's key only.
 """
 
 
@@ -87,10 +85,10 @@ class FolderFiles:
             found = self._read_root()
             if found is None:
                 if self._id:
-                    raise self._away("no second copy is there now")
+                    raise folder_problems.explain_absent_remote(self._root)
                 found = self._make()
         if self._id and found.id != self._id:
-            raise self._away(f"another second copy is there now ({found.id})")
+            raise folder_problems.explain_other_remote(self._root, found.id)
         self._id = found.id
         return self._id
 
@@ -128,7 +126,7 @@ class FolderFiles:
         half = path.with_name(_half(name))
         with self._there():
             if path.exists():
-                raise errors.RemoteRefused(f"{name} is there already")
+                raise errors.RemoteRefused(f"the file {name} exists already")
             try:
                 self._files.write_from(half, source, mode=self._mode)
                 self._files.replace(half, path)
@@ -144,7 +142,7 @@ class FolderFiles:
             try:
                 return os.fdopen(self._files.open_regular(path), "rb")
             except FileNotFoundError:
-                raise errors.UnknownAtRemote(f"{name} is not there") from None
+                raise errors.UnknownAtRemote(f"the remote has no file {name}") from None
 
     def remove(self, agent_id: str, name: str) -> None:
         with self._there(), contextlib.suppress(FileNotFoundError):
@@ -172,7 +170,7 @@ class FolderFiles:
             with lock.held():
                 known = self._head(folder)
                 if (None if known is None else _tag(known)) != expected:
-                    raise HeadMoved("the head was replaced meanwhile")
+                    raise HeadMoved("another machine replaced the head meanwhile")
                 self._replace_head(folder, data, lock)
         return _tag(data)
 
@@ -205,24 +203,24 @@ class FolderFiles:
         except (msgspec.DecodeError, RecursionError):
             found = None
         if found is None or found.kind != KIND or not ids.is_uuid(found.id):
-            raise errors.RemoteDamaged(f"{self._root / ROOT_FILE} does not say which second copy this is")
+            raise errors.RemoteDamaged(f"{self._root / ROOT_FILE} is damaged: it does not identify a remote")
         if found.version > VERSION:
-            raise errors.RemoteRefused("a newer release of Agent Lifeboat keeps this folder")
+            raise errors.RemoteRefused("a newer release of Agent Lifeboat wrote this folder")
         if found.sealed != self._sealed:
-            how = "encrypted: add it without --plain" if found.sealed else "in clear: add it with --plain"
-            raise errors.RemoteRefused(f"{self._root} is kept {how}")
+            how = "is encrypted: add it without --plain" if found.sealed else "is not encrypted: add it with --plain"
+            raise errors.RemoteRefused(f"{self._root} {how}")
         return found
 
     def _read_small(self, path: Path) -> bytes:
         """Read a document into memory. Raises RemoteDamaged for one that is too large to be a document."""
         size = self._files.lstat(path).st_size
         if size > _LARGEST_DOCUMENT:
-            raise errors.RemoteDamaged(f"{path} has {size} bytes: it is nothing that was written here")
+            raise errors.RemoteDamaged(f"{path} has {size} bytes, more than Lifeboat ever writes to it")
         return read_all(self._files, path)
 
     def _make(self) -> _RootDocument:
-        if not self._root.parent.is_dir():
-            raise self._away(f"there is no folder {self._root.parent}")
+        if not self._root.parent.exists():
+            raise folder_problems.explain_missing_parent(self._root)
         self._files.make_folders(self._root)
         now = times.to_text(self._clock.now())
         made = _RootDocument(KIND, VERSION, ids.make_id(now), now, self._sealed)
@@ -247,32 +245,18 @@ class FolderFiles:
         try:
             yield
         except OSError as error:
-            raise self._why(error) from error
-
-    def _why(self, error: OSError) -> errors.RemoteError:
-        said = f"{self._root}: {error.strerror or error}"
-        if error.errno in _FULL:
-            return errors.RemoteFull(said)
-        if error.errno == errno.EFBIG:
-            return errors.RemoteTooLarge(f"{said}: its file system takes no file of this size")
-        if error.errno in _DENIED:
-            why = "it is read-only" if error.errno == errno.EROFS else "the system does not let you write or read there"
-            return errors.RemoteDenied(f"{self._root}: {why}", fix=f"ls -la {self._root}")
-        return errors.RemoteUnreachable(said)
-
-    def _away(self, why: str) -> errors.RemoteUnreachable:
-        return errors.RemoteUnreachable(f"{self._root}: {why}: is the right stick or share mounted?")
+            raise folder_problems.explain_system_error(self._root, error) from error
 
     # Files ----------------------------------------------------------------------------------------------------------
 
     def _folder(self, agent_id: str) -> Path:
         if not ids.is_uuid(agent_id):
-            raise errors.RemoteRefused("that is not the id of an agent")
+            raise errors.RemoteRefused("this is not the id of an agent")
         return self._root / AGENTS / agent_id.lower()
 
     def _path(self, agent_id: str, name: str) -> Path:
         if not _NAME.fullmatch(name) or name in _OWN or name.endswith("."):
-            raise errors.RemoteRefused(f"{name!r} is no name of a file")
+            raise errors.RemoteRefused(f"{name!r} is not a valid file name")
         return self._folder(agent_id) / name
 
     def _drop_abandoned(self, agent_id: str, found: dict[str, os.stat_result]) -> None:
