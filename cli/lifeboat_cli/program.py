@@ -11,6 +11,7 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli import INTERRUPTED
 from lifeboat_cli.terminal import command_again
+from lifeboat_cli.terminal.fixable_usage_error import FixableUsageError
 from lifeboat_cli.terminal.lazy_group import ListedCommand, SectionedGroup
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_cli.terminal.pager import pager_option
@@ -224,6 +225,8 @@ def _say_usage(output: CommandOutput, error: click.UsageError) -> None:
 
 
 def _help_command(error: click.UsageError) -> str:
+    if isinstance(error, FixableUsageError):
+        return error.fix
     path = error.ctx.command_path if error.ctx is not None else "lifeboat"
     if isinstance(error, click.exceptions.NoSuchCommand) and error.possibilities:
         return f"{path} {error.possibilities[0]}"

@@ -1,4 +1,4 @@
-"""A folder remote on a disk that refuses: the error names the cause and a command that helps, run here where it can be."""
+"""A folder remote on a disk that refuses: the error names the cause, and its fix is run here where it can be."""
 
 from __future__ import annotations
 

@@ -279,6 +279,7 @@ def _remote_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
             patched.setattr(sys, "stdin", io.StringIO("lb_abcdefgh_secret"))
             yield heading, run("remote", *words, "--token-stdin")
         yield heading, run("remote", "list")
+        yield heading, run("remote", "show", "home")
         yield heading, run("remote", "test", "home", expect=1)
         yield heading, run("remote", "remove", "home", "--yes")
 

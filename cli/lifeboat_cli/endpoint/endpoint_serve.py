@@ -64,9 +64,7 @@ class _JoinToken:
     "--certificate", type=FILE, metavar="FILE", help="Certificate with its chain (PEM).  [default: the endpoint's own]"
 )
 @click.option("--key", type=FILE, metavar="FILE", help="Private key of that certificate (PEM, PKCS#8).")
-@click.option(
-    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of server processes."
-)
+@click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of server processes.")
 @click.option(
     "--drain",
     type=click.FloatRange(0, 3600),

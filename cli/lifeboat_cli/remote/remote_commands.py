@@ -3,39 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_alf.common import times
-from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.remote.remote_listing import describe_config, list_remotes, show_remote
 from lifeboat_cli.remote.remote_test_command import test
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, can_ask, session_command
+from lifeboat_cli.terminal.fixable_usage_error import FixableUsageError
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.lazy_group import DefaultCommandGroup
 from lifeboat_cli.terminal.option_types import REMOTE
-from lifeboat_cli.terminal.text_table import TableFit
-from lifeboat_core.agents import agent as agents
-from lifeboat_core.documents.remote_documents import AgentThere, Met, Removed, SecondCopies, SecondCopy, Token
+from lifeboat_core.documents.remote_documents import Met, Removed, Token
 from lifeboat_core.errors import BadSetting
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.texts import misplaced_words
-from lifeboat_core.texts.human_text import age_text, quote_argument, time_text
+from lifeboat_core.texts.human_text import quote_argument, time_text
 from lifeboat_daemon.control.poke_daemon import wake_daemon
 
 if TYPE_CHECKING:
     from lifeboat_core.remotes.remote_probe import ProbeResult
 
+_STDIN = "-"
+"""The address for which the join line is read from standard input."""
+
 
 @click.group(cls=DefaultCommandGroup, default="list")
 def remote() -> None:
-    """Second copies: endpoints on other machines, folders on other disks."""
+    """Manage remotes: copies of your agents at endpoints on other machines and in folders on other disks."""
 
 
+remote.add_command(list_remotes)
+remote.add_command(show_remote)
 remote.add_command(test)
 
 
@@ -43,22 +46,23 @@ remote.add_command(test)
 
 
 @remote.command(
-    short_help="Make a second copy known, or tell where it is now.",
+    short_help="Add a remote, or change its address.",
     epilog=format_examples(
-        "lifeboat remote add home --join-stdin < join.txt",
+        "lifeboat remote add home",
+        "lifeboat remote add home - < join.txt",
         "lifeboat remote add home https://boat.example.com --token-stdin < token.txt",
         "lifeboat remote add stick file:///media/ada/stick/lifeboat --optional",
     ),
 )
 @click.argument("name")
-@click.argument("address", required=False, metavar="URL|JOIN-LINE")
-@click.option("--join-stdin", is_flag=True, help="Read the join line from standard input.")
-@click.option("--token-stdin", is_flag=True, help="Read the token from standard input.")
-@click.option("--pin", help="The SHA-256 of the public key of the endpoint's own authority.")
-@click.option("--optional", is_flag=True, help="Nobody is worried while it is away (a stick).")
-@click.option("--sealed", is_flag=True, help="Encrypt everything here: whoever runs it can read nothing.")
-@click.option("--plain", is_flag=True, help="A folder that is not encrypted, readable by any ALF program.")
-@click.option("--dry-run", is_flag=True, help="Ask it who it is, say who could read what, and keep nothing.")
+@click.argument("address", required=False, metavar="[URL|-]")
+@click.option("--join-stdin", is_flag=True, help="Read the join line from standard input, as - does.")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input, or ask for it on a terminal.")
+@click.option("--pin", help="SHA-256 of the public key of the endpoint's own certificate authority.")
+@click.option("--optional", is_flag=True, help="Do not report this remote as overdue while it is absent (a USB stick).")
+@click.option("--sealed", is_flag=True, help="Encrypt everything on this machine: the operator can read nothing.")
+@click.option("--plain", is_flag=True, help="Do not encrypt this folder, so that any ALF program can read it.")
+@click.option("--dry-run", is_flag=True, help="Contact the remote and say who could read what; save nothing.")
 @session_command
 def add(
     session: CommandSession,
@@ -72,24 +76,30 @@ def add(
     plain: bool,
     dry_run: bool,
 ) -> None:
-    """Make a second copy known as NAME: an endpoint or a folder (file:///...). It is asked who it is; nothing of yours
-    is sent yet. A NAME that is known already gets the new address, if the same second copy answers there."""
-    from lifeboat_core.remotes import manage_remotes, remote_kinds
+    """Add a remote: an endpoint, by its join line or its https:// URL, or a folder, by its file:/// URL. Without a URL,
+    the command asks for the join line and does not show it. With - it reads the join line from standard input.
+
+    The remote is asked for its identity; nothing of your agents is sent yet. For the NAME of a known remote, the
+    address is changed if the same remote answers there.
+    """
+    from lifeboat_core.remotes import manage_remotes, mistyped_addresses, remote_kinds
     from lifeboat_vault.remote.join_lines import is_join_line
 
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
     if address is not None and is_join_line(address):
         session.output.warn(
-            "the join line, which holds a token, stands in the history of your shell now; next time: "
-            f"lifeboat remote add {quote_argument(name)} --join-stdin"
+            "the join line contains a token and is in the history of your shell now. Next time run "
+            f"`lifeboat remote add {quote_argument(name)}`, which asks for it"
         )
-    text = _one_line(session, "The join line") if join_stdin else str(address)
-    token = _one_line(session, "The token") if token_stdin else None
+    text = _read_address(session, name, address, join_stdin=join_stdin)
+    mistyped_addresses.refuse_mistyped_address(name, text)
+    token = _read_secret(session, "The token") if token_stdin else None
     given = manage_remotes.parse_remote_access(text, pin=pin, token=token)
     is_sealed_by_default = remote_kinds.find_kind(given.url).is_sealed_by_default
     if plain and not is_sealed_by_default:
-        raise click.UsageError("--plain is for folders: an endpoint encrypts what it keeps by itself.")
-    with session.output.progress("Asking it who it is"):
+        raise click.UsageError("--plain is for folders: an endpoint always encrypts its data.")
+    before = {one.name: one for one in remote_registry.list_remotes(session.context)}.get(name)
+    with session.output.progress("Contacting the remote"):
         config, met = manage_remotes.add_remote(
             session.context,
             name,
@@ -103,153 +113,89 @@ def add(
     readable = remote_kinds.find_kind(config.url).readable_by(config)
     token_document = _describe_token(met)
     document = Met(
-        **_describe_remote(config), readable=readable, token=token_document, release=met.about.release, dry_run=dry_run
+        **describe_config(config), readable=readable, token=token_document, release=met.about.release, dry_run=dry_run
     )
-    session.output.document(document, lambda: _say_added(session, config, met, readable, added=not dry_run))
+    is_same = before == config and given.token is None
+
+    def said() -> None:
+        if is_same:
+            session.output.line(f"{config.name} is already a remote with this address. Nothing was changed.")
+        else:
+            _say_added(session, config, met, readable, added=not dry_run)
+
+    session.output.document(document, said)
 
 
 def _check_options(address: str | None, *, join_stdin: bool, token_stdin: bool, sealed: bool, plain: bool) -> None:
-    if (address is None) != join_stdin:
-        raise click.UsageError("Give an address, a join line, or --join-stdin.")
-    if join_stdin and token_stdin:
-        raise click.UsageError("A join line holds the token: give --join-stdin alone.")
+    if join_stdin and address is not None:
+        raise click.UsageError("Give either a URL or --join-stdin, not both.")
+    if token_stdin and (join_stdin or address in (None, _STDIN)):
+        raise click.UsageError("--token-stdin needs a URL. A join line already contains the token.")
     if sealed and plain:
         raise click.UsageError("Give --sealed or --plain, not both.")
 
 
+def _read_address(session: CommandSession, name: str, address: str | None, *, join_stdin: bool) -> str:
+    """Return the given URL or join line, or the one that the user enters. Raises FixableUsageError where the user
+    cannot be asked."""
+    if join_stdin or address == _STDIN:
+        return _read_secret(session, "The join line")
+    if address is not None:
+        return address
+    if not can_ask(session):
+        raise FixableUsageError(
+            "The URL or the join line is missing, and there is no terminal to ask for it.",
+            fix=f"lifeboat remote add {quote_argument(name)} - < FILE",
+        )
+    return _ask_secret("The join line")
+
+
 def _say_added(session: CommandSession, config: RemoteConfig, met: ProbeResult, readable: str, *, added: bool) -> None:
-    becomes = "is a second copy of your agents" if added else "answers, and would be a second copy of your agents"
-    session.output.line(f"{config.name} {becomes}: {config.url}", style="bold")
+    done = "Added the remote" if added else "This remote answers and was not added:"
+    session.output.line(f"{done} {config.name}: {config.url}", style="bold")
     session.output.line(readable)
     for line in _about_token(met):
         session.output.line(line)
     if added:
-        session.output.line("Bring everything there now:")
+        session.output.line("To push your agents to it now:")
         session.output.verbatim("  lifeboat sync")
 
 
 def _about_token(met: ProbeResult) -> Iterable[str]:
     if met.superfluous:
         yield (
-            f"The token allows more than this machine needs ({', '.join(met.superfluous)}): whoever gets hold of this "
-            "machine could do that there. One for push and pull is enough."
+            f"The token allows more than this machine needs: {', '.join(met.superfluous)}. An intruder on this machine "
+            "could use it. A token with push and pull is enough."
         )
     if met.expires_at is not None:
-        yield f"The token ends on {time_text(met.expires_at)}."
+        yield f"The token expires on {time_text(met.expires_at)}."
 
 
-def _one_line(session: CommandSession, what: str) -> str:
-    """Read one line of standard input. Raises BadSetting, which does not repeat it."""
+def _read_secret(session: CommandSession, what: str) -> str:
+    """Read one line of standard input; on a terminal without echo. Raises BadSetting, which does not repeat it."""
     if sys.stdin.isatty():
-        session.output.note(f"{what}, then Enter:")
-        text = sys.stdin.readline()
-    else:
-        text = sys.stdin.read(2 * remote_registry.LONGEST_TOKEN)
-    lines = text.strip().splitlines()
-    if len(lines) != 1 or len(lines[0]) > remote_registry.LONGEST_TOKEN or not lines[0].isprintable():
-        raise BadSetting(f"{what.lower()} has to be one line on standard input", fix="lifeboat remote add --help")
+        return _ask_secret(what)
+    lines = sys.stdin.read(2 * remote_registry.LONGEST_TOKEN).strip().splitlines()
+    return _check_secret(what, lines)
+
+
+def _ask_secret(what: str) -> str:
+    text = click.prompt(
+        f"{what} (not shown while you paste it)", hide_input=True, default="", show_default=False, err=True
+    )
+    return _check_secret(what, str(text).strip().splitlines())
+
+
+def _check_secret(what: str, lines: Sequence[str]) -> str:
+    if not lines:
+        raise BadSetting(f"{what.lower()} is empty", fix="lifeboat remote add --help")
+    if len(lines) > 1 or len(lines[0]) > remote_registry.LONGEST_TOKEN or not lines[0].isprintable():
+        raise BadSetting(f"{what.lower()} must be one line of printable text", fix="lifeboat remote add --help")
     return misplaced_words.refuse_in_field(what.lower(), lines[0])
-
-
-# Listing --------------------------------------------------------------------------------------------------------
-
-
-@remote.command(
-    "list",
-    short_help="Every second copy, and how it stands with each agent.",
-    epilog=format_examples("lifeboat remote list"),
-)
-@session_command
-def list_remotes(session: CommandSession) -> None:
-    """Every second copy: how it stands with each agent, and when it was last read back. Nobody is asked."""
-    found = [_standing(session.context, one) for one in remote_registry.list_remotes(session.context)]
-
-    def text() -> None:
-        if not found:
-            session.output.line("There is no second copy: your agents are on this disk only.", style="bold")
-            session.output.verbatim("lifeboat remote add NAME URL")
-            return
-        rows = [row for one in found for row in _rows(session.context, one)]
-        columns = ("second copy", "address", "agent", "state", "sequence", "verified")
-        session.output.table(columns, rows, TableFit(shorten=("address", "agent")))
-        for one in found:
-            if one.problem:
-                session.output.warn(one.problem)
-
-    session.output.document(SecondCopies(tuple(found)), text)
-
-
-def _describe_remote(config: RemoteConfig) -> JsonObject:
-    return {
-        "name": config.name,
-        "url": config.url,
-        "id": config.id or None,
-        "pin": config.pin or None,
-        "optional": config.optional,
-        "sealed": config.sealed,
-        "added_at": config.added_at or None,
-    }
 
 
 def _describe_token(met: ProbeResult) -> Token | None:
     return None if met.token is None else Token(tuple(sorted(met.scopes)), met.expires_at)
-
-
-def _standing(context: Context, config: RemoteConfig) -> SecondCopy:
-    """Return a remote with what the local vaults know of it. `verified_at` is the oldest of its agents', or None if one
-    of them was never read back."""
-    from lifeboat_core.remotes import remote_kinds
-
-    problem = remote_kinds.find_problem(config)
-    kind = None if problem else remote_kinds.find_kind(config.url)
-    known = [] if problem else [_describe_agent(context, agent, config) for agent in agents.list_agents(context)]
-    verified = [one.verified_at or "" for one in known]
-    oldest = min(verified, default=None) or None
-    return SecondCopy(
-        **_describe_remote(config),
-        kind=None if kind is None else kind.name,
-        readable="" if kind is None else kind.readable_by(config),
-        needs_token=kind is not None and kind.needs_token,
-        has_token=remote_registry.load_token(context, config.name) is not None,
-        problem=problem,
-        verified_at=oldest,
-        agents=tuple(known),
-    )
-
-
-def _describe_agent(context: Context, agent: agents.Agent, config: RemoteConfig) -> AgentThere:
-    from lifeboat_core.remotes import acknowledged_states
-
-    try:
-        with context.vault(agent.id) as vault:
-            found = acknowledged_states.load_acknowledged(vault).get(config.id, acknowledged_states.AcknowledgedState())
-    except LifeboatError as error:
-        return AgentThere(agent.id, agent.name, "error", message=error.message)
-    return AgentThere(
-        agent.id, agent.name, found.state, found.number, found.at, found.verified_at, found.message or None
-    )
-
-
-def _rows(context: Context, one: SecondCopy) -> list[tuple[str, ...]]:
-    kind = ", ".join(word for word, said in (("optional", one.optional), ("sealed", one.sealed)) if said)
-    name = f"{one.name} ({kind})" if kind else one.name
-    if one.problem:
-        return [(name, "", "", "error", "", "")]
-    url = one.url or ""
-    return [
-        (name, url, each.name, each.state, _number(each.sequence), _age(context, each.verified_at))
-        for each in one.agents
-    ] or [(name, url, "", "", "", "")]
-
-
-def _number(sequence: int | None) -> str:
-    return "" if sequence is None else str(sequence)
-
-
-def _age(context: Context, moment: str | None) -> str:
-    if moment is None:
-        return "never"
-    return f"{age_text((context.clock.now() - times.parse_time(moment)).total_seconds())} ago"
 
 
 # Changing -------------------------------------------------------------------------------------------------------
@@ -259,26 +205,26 @@ def _age(context: Context, moment: str | None) -> str:
     epilog=format_examples("lifeboat remote remove stick", "lifeboat remote remove home --yes --keep-token")
 )
 @click.argument("remote", type=REMOTE)
-@click.option("--keep-token", is_flag=True, help="Do not have the token revoked there: another machine uses it, too.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--keep-token", is_flag=True, help="Do not revoke the token, because another machine uses it too.")
+@click.option("--yes", is_flag=True, help="Remove without confirmation.")
 @session_command
 def remove(session: CommandSession, remote: str, keep_token: bool, yes: bool) -> None:
-    """Send nothing there any more, and forget what it has. What it keeps stays there, and comes back with `add`."""
+    """Stop pushing to a remote, revoke this machine's token there, and delete its configuration here. The data at the
+    remote stays; `lifeboat remote add` connects it again."""
     from lifeboat_core.remotes import manage_remotes
 
     name = _name_of(session.context, remote)
     if not yes:
-        question = f"Send nothing to {name} any more? What it keeps of your agents stays there."
-        ask_confirmation(session, question, otherwise=f"{name} would be no second copy any more")
+        question = f"Remove the remote {name}? The copies of your agents there stay."
+        ask_confirmation(session, question, otherwise=f"the remote {name} would be removed")
     revoked = False if keep_token else _revoke(session, name)
     manage_remotes.remove_remote(session.context, name)
     wake_daemon(session.context)
-    stays = "What it keeps of your agents stays there, for whoever runs it to remove."
 
     def text() -> None:
-        session.output.line(f"{name} is no second copy any more. {stays}")
+        session.output.line(f"Removed the remote {name}. The copies of your agents there stay.")
         if revoked:
-            session.output.line("The token of this machine counts no more there.")
+            session.output.line("The token of this machine was revoked there.")
 
     session.output.document(Removed(name, token_revoked=revoked), text)
 
@@ -301,28 +247,34 @@ def _revoke(session: CommandSession, name: str) -> bool:
             session.context, remote_probe.RemoteCandidate(config, token)
         )
     except LifeboatError as error:
-        session.output.warn(f"the token of this machine may still count there: {error.message}")
+        session.output.warn(f"the token of this machine could not be revoked at the remote: {error.message}")
         return False
 
 
-@remote.command(epilog=format_examples("lifeboat remote token home --token-stdin < token.txt"))
+@remote.command(
+    epilog=format_examples("lifeboat remote token home", "lifeboat remote token home --token-stdin < token.txt")
+)
 @click.argument("remote", type=REMOTE)
-@click.option("--token-stdin", is_flag=True, help="Read the token from standard input; asked for on a terminal.")
+@click.option("--token-stdin", is_flag=True, help="Read the token from standard input.  [default: ask for it]")
 @session_command
 def token(session: CommandSession, remote: str, token_stdin: bool) -> None:
-    """Take another token for a second copy, after it was tried out. The one before counts until it is revoked there."""
+    """Test a new token at a remote and store it in place of the old one. The old token stays valid until the operator
+    revokes it. On a terminal, the command asks for the token and does not show it."""
     from lifeboat_core.remotes import manage_remotes
 
     if not token_stdin and not can_ask(session):
-        raise click.UsageError("Give the token with --token-stdin.")
+        raise FixableUsageError(
+            "The token is missing, and there is no terminal to ask for it.",
+            fix=f"lifeboat remote token {quote_argument(remote)} --token-stdin < FILE",
+        )
     config = remote_registry.find_remote(session.context, remote)
-    secret = _one_line(session, "The token")
-    with session.output.progress("Trying it out"):
+    secret = _read_secret(session, "The token")
+    with session.output.progress("Testing the token"):
         met = manage_remotes.give_token(session.context, config, secret)
     wake_daemon(session.context)
 
     def text() -> None:
-        session.output.line(f"{config.name} lets this machine in with the new token.")
+        session.output.line(f"The new token works at {config.name} and is stored.")
         for line in _about_token(met):
             session.output.line(line)
 

@@ -1,8 +1,9 @@
-"""Add second copies to this home, move them to another address, give them another token, and forget them."""
+"""Add remotes to this home, move them to another address, give them another token, and remove them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.locks import home_lock
@@ -11,6 +12,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_probe import ProbeResult, RemoteCandidate
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.age_format import age_encryption
 from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteDenied, RemoteUnreachable
 from lifeboat_vault.remote import join_lines
@@ -21,7 +23,7 @@ _PIN_PREFIX = "sha256:"
 
 @dataclass(frozen=True, slots=True)
 class RemoteAccess:
-    """Where a second copy is, and what its owner gave for access. `url` is in its normal form."""
+    """Where a remote is, and what its operator gave for access. `url` is in its normal form."""
 
     url: str
     pin: str = ""
@@ -47,7 +49,7 @@ def check_pin(pin: str) -> str:
     text = pin.strip().lower().removeprefix(_PIN_PREFIX).replace(":", "")
     if len(text) != _PIN_LENGTH or not all(digit in "0123456789abcdef" for digit in text):
         raise BadSetting(
-            "a pin is 64 hexadecimal digits, as `lifeboat endpoint serve` says it", fix="lifeboat remote add --help"
+            "a pin has 64 hexadecimal digits, as `lifeboat endpoint serve` prints it", fix="lifeboat remote add --help"
         )
     return text
 
@@ -71,7 +73,7 @@ def add_remote(
         age_encryption.check_recipients([])  # encryption needs the library: fail now rather than with the first push
     stranger = RemoteCandidate(wanted, given.token or _kept_token(context, known, wanted))
     try:
-        met = _met(context, stranger, is_known=known is not None)
+        met = _met(context, stranger, known)
         _refuse_other(context, known, wanted, met.about.id)
         wanted = replace(wanted, id=met.about.id)
         if save:
@@ -97,12 +99,12 @@ def _moved(known: RemoteConfig, given: RemoteAccess, *, optional: bool, sealed: 
     change."""
     if sealed and not known.sealed:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{known.name} is there and keeps what it can read; to have it encrypted, remove it and add it again",
+            f"{known.name} is a remote without --sealed already; to encrypt it, remove it and add it again",
             fix=f"lifeboat remote remove {known.name}",
         )
     if known.sealed and not sealed and remote_kinds.find_kind(known.url).is_sealed_by_default:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{known.name} is kept encrypted; to have a folder in clear, remove it and add another one",
+            f"{known.name} is encrypted; for a folder with --plain, remove it and add another folder",
             fix=f"lifeboat remote remove {known.name}",
         )
     return replace(known, url=given.url, pin=given.pin or known.pin, optional=optional or known.optional)
@@ -116,7 +118,7 @@ def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConf
     return remote_registry.load_token(context, known.name) if is_kept else None
 
 
-def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> ProbeResult:
+def _met(context: Context, stranger: RemoteCandidate, known: RemoteConfig | None) -> ProbeResult:
     """Probe a remote. Raises RemoteError with the command that helps a user who is adding it."""
     kind = remote_kinds.find_kind(stranger.config.url)
     try:
@@ -124,12 +126,15 @@ def _met(context: Context, stranger: RemoteCandidate, *, is_known: bool) -> Prob
     except NotAnEndpoint:
         raise
     except RemoteDamaged as error:
-        if is_known or not kind.is_service:
+        if known is not None or not kind.is_service:
             raise
         raise NotAnEndpoint(error.message) from error
     except RemoteUnreachable as error:
-        if not is_known and "fix" not in vars(error):
+        url = stranger.config.url
+        if known is None and "fix" not in vars(error):
             error.fix = kind.unreachable_fix
+        elif known is not None and known.url != url:
+            error.fix = f"lifeboat remote add {_free_name(context, known.name)} {quote_argument(url)}"
         raise
     except RemoteDenied as error:
         if not kind.needs_token:
@@ -146,14 +151,19 @@ def _refuse_other(context: Context, known: RemoteConfig | None, wanted: RemoteCo
     one name as one."""
     if known is not None and known.id and known.id != remote_id:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"{known.name} is the vault {known.id}, and {remote_id} answers there: give it another name",
-            fix=f"lifeboat remote add ANOTHER-NAME {wanted.url}",
+            f"{known.name} is the remote {known.id}, and another remote ({remote_id}) answers at {wanted.url}",
+            fix=f"lifeboat remote add {_free_name(context, known.name)} {quote_argument(wanted.url)}",
         )
     other = remote_registry.find_remote_by_id(context, remote_id)
     if other is not None and other.name != wanted.name:
         raise SecondCopyError.REMOTE_EXISTS(
-            f"it is there already and is called {other.name}", fix="lifeboat remote list"
+            f"{wanted.url} is already the remote {other.name}", fix=f"lifeboat remote show {other.name}"
         )
+
+
+def _free_name(context: Context, name: str) -> str:
+    taken = {each.casefold() for each in remote_registry.list_remote_names(context)}
+    return next(each for number in count(2) if (each := f"{name}-{number}").casefold() not in taken)
 
 
 def _save(context: Context, config: RemoteConfig, token: str | None) -> RemoteConfig:
@@ -168,7 +178,10 @@ def give_token(context: Context, config: RemoteConfig, token: str) -> ProbeResul
     """Try another token for a remote, then keep it. Raises OtherVault, RemoteError."""
     met = remote_probe.probe_remote(context, RemoteCandidate(config, token))
     if config.id and met.about.id != config.id:
-        raise OtherVault(f"{config.name} is the vault {config.id}, and {met.about.id} answers: the token was not kept")
+        raise OtherVault(
+            f"{config.name} is the remote {config.id}, and another remote ({met.about.id}) answers: the token was not "
+            "stored"
+        )
     remote_registry.save_token(context, config.name, token)
     return met
 
@@ -176,7 +189,7 @@ def give_token(context: Context, config: RemoteConfig, token: str) -> ProbeResul
 def remove_remote(context: Context, name: str) -> RemoteConfig | None:
     """Forget a remote and what every vault knows of it. What the remote keeps stays there.
 
-    Return what it was, None if its file could not be used.
+    Return its configuration, None if its file could not be used.
     """
     config = next((one for one in remote_registry.list_remotes(context) if one.name == name), None)
     with home_lock(context, "remote remove"):

@@ -1,4 +1,4 @@
-"""What a user meant with an address of a remote that is no URL of an installed kind: a path, or a scheme with a typo."""
+"""Explain an address that is no URL of a remote but resembles one: a path, a host, or a scheme with a typo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lifeboat_core.errors import BadSetting
 from lifeboat_core.remotes import remote_kinds
 from lifeboat_core.remotes.sealed.folder_kind import make_folder_url
 from lifeboat_core.texts.human_text import quote_argument
-from lifeboat_vault.remote.join_lines import PREFIX
+from lifeboat_vault.remote.join_lines import PREFIX, is_join_line
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(:/+|:|/+)(?=.*/|.*\.|.*@)")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
@@ -24,6 +24,8 @@ def refuse_mistyped_address(name: str, text: str) -> None:
     """Raise BadSetting if a text is no URL of an installed kind but resembles one. Its fix is the command for `name`
     with the address that was probably meant. It does not repeat a text that may hold a token."""
     text = text.strip()
+    if is_join_line(text):
+        return
     if remote_kinds.find_scheme(text) is None:
         _refuse_path(name, text)
         _refuse_scheme(name, text)

@@ -50,7 +50,7 @@ def refuse_taken_name(context: Context, name: str) -> None:
     for known in list_remote_names(context):
         if known.casefold() == name.casefold():
             raise SecondCopyError.REMOTE_EXISTS(
-                f"there is a second copy called {known!r} already", fix=f"lifeboat remote remove {known}"
+                f"a remote is already called {known!r}", fix=f"lifeboat remote show {known}"
             )
 
 

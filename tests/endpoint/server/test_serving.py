@@ -262,7 +262,6 @@ def test_a_used_endpoint_on_a_taken_port_keeps_what_it_has(tmp_path: Path) -> No
         assert running.start()["join"] == running.join
 
 
-
 def test_a_given_certificate_is_served(tmp_path: Path) -> None:
     authority = trustme.CA()
     leaf = authority.issue_cert("127.0.0.1")
