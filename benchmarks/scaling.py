@@ -186,11 +186,10 @@ def _assumed(prices: Prices) -> str:
         for h in HABITS
     ]
     first = table(["habit", "share", "pushes a day", "hours awake", "files", "bodies of 500 KB a day"], habits)
-    money = [[name.replace("_", " "), f"{value:g}"] for name, value in vars(prices).items()]
+    money = ", ".join(f"{name.replace('_', ' ')} = {value:g}" for name, value in vars(prices).items())
     even = [[f"{days_} days", _bytes(model.break_even(prices, days_))] for days_ in (1, 7, 90, 365)]
-    second = table(["price (USD) or count", "assumed"], money)
     third = table(["body kept for", "equal cost in row and object at"], even)
-    return "\n\n".join((first, second, third))
+    return "\n\n".join((first, f"Prices (USD) and counts: {money}.", third))
 
 
 # Words ----------------------------------------------------------------------------------------------------------------

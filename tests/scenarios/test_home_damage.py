@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -28,12 +29,13 @@ pytestmark = pytest.mark.skipif(os.name == "nt", reason="rights of files are tho
 
 
 def _rows() -> dict[str, dict[str, str]]:
-    """The cells of the table by path and kind of damage."""
+    """The cells of the table by path and kind of damage. A row may name several paths."""
     found = {}
     for line in TABLE.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == len(DAMAGE) + 2 and cells[0].startswith("`"):
-            found[cells[0].strip("`")] = dict(zip(DAMAGE, cells[2:], strict=True))
+        if len(cells) == len(DAMAGE) + 1 and cells[0].startswith("`"):
+            for path in re.findall(r"`([^`]+)`", cells[0]):
+                found[path] = dict(zip(DAMAGE, cells[1:], strict=True))
     return found
 
 
