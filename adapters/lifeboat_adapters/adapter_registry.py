@@ -3,6 +3,7 @@ so that one runtime does not load the code of the others."""
 
 from __future__ import annotations
 
+import shlex
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -12,6 +13,8 @@ from lifeboat_adapters.errors import AdapterOutdated, NotAWorkspace, UnknownRunt
 from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 
 GROUP = "lifeboat.adapters"
+LIKELY, CERTAIN = 1, 2
+"""How surely a folder belongs to a runtime, as `Adapter.recognises` rates it."""
 _CAPABILITIES = {
     "credentials": CredentialSupport,
     "databases": DatabaseSupport,
@@ -115,8 +118,22 @@ def recognise_workspace(workspace: Path) -> Adapter:
             raise refused
         known = ", ".join(list_runtimes())
         raise NotAWorkspace(
-            f"{workspace} looks like the workspace of no known runtime ({known}); if it is one, name it with --runtime"
+            f"{workspace} has no files of a known runtime ({known}); if it is a workspace, name it with --runtime"
         )
-    raise NotAWorkspace(
-        f"{workspace} could be a workspace of {' and '.join(found)}", fix="lifeboat agents add --runtime R DIR"
+    raise NotAWorkspace.AMBIGUOUS(
+        f"{workspace} could be a workspace of {' or '.join(found)}; name the runtime",
+        fix=f"lifeboat agents add {shlex.quote(str(workspace))} --runtime {found[0]}",
     )
+
+
+def refuse_other_runtime(workspace: Path, runtime: str, *, claimed: int) -> None:
+    """Raise NotAWorkspace.OTHER_RUNTIME for a folder that another runtime claims with a rating of at least `claimed`,
+    and more surely than `runtime`. The fix protects the folder as what it is."""
+    own = load_adapter(runtime).recognises(workspace)
+    rated = [(candidate.recognises(workspace), name) for name, candidate in load_adapters().items()]
+    best, other = max(rated, default=(0, ""))
+    if best > own and best >= claimed:
+        raise NotAWorkspace.OTHER_RUNTIME(
+            f"{workspace} is a workspace of {other}, not of {runtime}",
+            fix=f"lifeboat agents add {shlex.quote(str(workspace))} --runtime {other}",
+        )

@@ -34,6 +34,17 @@ class NotAWorkspace(AdapterError):
         "This folder belongs to an agent runtime that has no adapter",
         meaning="it has marks of another runtime, whose credentials would not be found",
     )
+    OTHER_RUNTIME = ErrorCode(
+        "other_runtime",
+        "This folder belongs to another agent runtime",
+        meaning="the command names one runtime, and the folder is a workspace of another",
+        exit_status=3,
+    )
+    AMBIGUOUS = ErrorCode(
+        "ambiguous_workspace",
+        "This folder could belong to more than one agent runtime",
+        meaning="name the runtime with --runtime",
+    )
 
 
 class UnknownRuntime(AdapterError):

@@ -23,7 +23,8 @@ from typing import Any, Self
 class LifeboatError(Exception):
     """Root of the tree: says what happened (`title`), where and why (`message`), and which command helps (`fix`).
 
-    `code` is stable and used by scripts; `exit_status` is 1 (failed) or 3 (refused by a guard).
+    `code` is stable and used by scripts; `exit_status` is 1 (failed) or 3 (refused by a guard). `again` are options
+    with which the failed command works; a command line prints the whole command as the fix.
     """
 
     code = "failed"
@@ -31,6 +32,7 @@ class LifeboatError(Exception):
     fix: str | None = None
     retryable = False
     exit_status = 1
+    again: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, fix: str | None = None) -> None:
         super().__init__(message)
@@ -43,6 +45,12 @@ class LifeboatError(Exception):
         changed = copy.copy(self)
         changed.message, changed.args = message, (message,)
         changed.fix = fix if fix is not None else self.fix
+        return changed
+
+    def with_again(self, *options: str) -> Self:
+        """Return the error with a fix that is the failed command with more options."""
+        changed = self.with_message(self.message, fix=f"the same command with {' '.join(options)}")
+        changed.again = options
         return changed
 
 

@@ -87,7 +87,7 @@ class DaemonError(LifeboatError):
     code = "daemon"
 
     UNKNOWN_RECEIPT = ErrorCode("unknown_receipt", "There is no such receipt", fix="lifeboat receipts list")
-    BAD_LABEL = ErrorCode("bad_label", "A sequence cannot be called that")
+    BAD_LABEL = ErrorCode("bad_label", "A sequence cannot have this name", fix="lifeboat label --help")
 
 
 class UnexpectedError(DaemonError):
@@ -373,7 +373,7 @@ class ExchangeError(DaemonError):
     WOULD_LOSE = ErrorCode(
         "would_lose",
         "Not everything would come along",
-        fix="the same command with --dry-run, which shows what would be lost; then with --yes",
+        fix="the same command with --yes",
         exit_status=3,
     )
     HOSTED_HISTORY = ErrorCode(

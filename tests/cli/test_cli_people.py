@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sysconfig
@@ -183,7 +184,8 @@ def test_a_file_in_the_way_is_the_same_error_for_every_command(ada: str, workspa
         ["alf", "purge", snapshot, "--record", record, "-o", snapshot],
     ):
         error = cli_client.run(*command, expect=3)["error"]
-        assert (error["code"], error["fix"]) == ("file_exists", "choose another name, or add --force")
+        again = shlex.join(["lifeboat", *map(str, command), "--json", "--force"])
+        assert (error["code"], error["fix"]) == ("file_exists", again)
     cli_client.run("alf", "apply", snapshot, delta, "-o", snapshot, "--force")
     assert (snapshot.stat().st_mode & 0o777) == 0o600
     assert list(tmp_path.glob(".*")) == []

@@ -12,10 +12,12 @@ from lifeboat_core.agents import manage_agents
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.capture_report import CaptureReport
 from lifeboat_core.capture.capture_run import capture_agent
+from lifeboat_core.errors import AgentError
 from lifeboat_core.health import status_gathering
 from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
+from support.alf.raising import raises_code
 from support.core.protected import Protected, SteadyClock
 
 HOME = "raw/openclaw-home/"
@@ -249,5 +251,6 @@ def test_a_folder_with_little_left_is_captured_once_the_user_accepts_it(ada: Pro
 def test_a_workspace_whose_folder_is_gone_cannot_be_accepted_away(ada: Protected, tmp_path: Path) -> None:
     ada.workspace.rename(tmp_path / "elsewhere")
     ada.capture()
-    manage_agents.accept_removals(ada.context, agent(ada))
+    with raises_code(AgentError.WORKSPACE_REFUSED, match="does not exist"):
+        manage_agents.accept_removals(ada.context, agent(ada))
     assert ada.capture().outcome == "root_missing" and len(ada.kept()) == 8

@@ -44,7 +44,7 @@ def survey_purge(items: Items, record_ids: Iterable[str], wanted: PurgeTerms, op
     asked = dict.fromkeys(record_ids)
     for record_id in asked:
         if record_id not in kinship.known:
-            raise PurgeError(f"there is no record {record_id} here; nothing was changed")
+            raise PurgeError(f"there is no record {record_id}; nothing was changed", fix="lifeboat records list AGENT")
     gone, spared = kinship.closure(matched | set(asked), chains=not options.only, derived=options.derived)
     _check_number(len(gone), options)
     texts = _texts_of(items, gone)

@@ -129,7 +129,7 @@ def _protected(found: Found) -> str:
         "lifeboat agents add ~/.openclaw/workspace --as ada --from home-server",
     ),
 )
-@click.argument("folder", type=FOLDER)
+@click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--runtime", type=RUNTIME, help="The runtime, where it is not recognised.")
 @click.option("--name", help="What to call the agent; its own name when this is not given.")
 @click.option(

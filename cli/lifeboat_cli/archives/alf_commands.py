@@ -247,7 +247,7 @@ def apply(
         for label in unopened:
             session.output.warn(f"no key in these files opens the credential {label}")
         if unopened:
-            session.output.line(f"A snapshot holds the keys: {NEEDS_A_SNAPSHOT}")
+            session.output.line(f"A new snapshot has the keys. On the machine that has the agent: {NEEDS_A_SNAPSHOT}")
 
     session.output.document(document, text)
     return 1 if unopened else 0

@@ -151,11 +151,11 @@ def _ask(session: CommandSession, preview: ConversionReport) -> None:
     if not can_ask(session):
         kinds = [f"{group.count} {group.kind}" for group in group_fates(preview.fates) if group.outcome in LOST]
         raise ExchangeError.WOULD_LOSE(
-            f"{count_text(lost, 'thing')} would not come along: {join_names(kinds[:_SHOWN])}"
-        )
+            f"the target cannot hold {count_text(lost, 'item')}: {join_names(kinds[:_SHOWN])}; --dry-run lists them"
+        ).with_again("--yes")
     for line in _groups(preview):
         session.output.note(line)
-    click.confirm(f"Convert, and leave out {count_text(lost, 'thing')}?", abort=True, err=True)
+    click.confirm(f"Convert, and leave out {count_text(lost, 'item')}?", abort=True, err=True)
 
 
 def _groups(conversion: ConversionReport) -> Iterable[str]:

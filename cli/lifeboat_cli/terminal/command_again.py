@@ -32,9 +32,9 @@ def _without(words: Sequence[str], options: Sequence[str]) -> list[str]:
         name = word.partition("=")[0]
         if skips_value:
             skips_value = False
-        elif name.startswith("--") and name in options:
+        elif name.startswith("-") and name in options:
             at = options.index(name) + 1
-            skips_value = "=" not in word and at < len(options) and not options[at].startswith("--")
+            skips_value = "=" not in word and at < len(options) and not options[at].startswith("-")
         else:
             kept.append(word)
     return kept

@@ -15,6 +15,7 @@ import click
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_cli import INTERRUPTED
+from lifeboat_cli.terminal.command_again import write_command_again
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents.locks import LockPatience
 from lifeboat_core.errors import HomeError, RestoreError
@@ -61,7 +62,7 @@ def _with_session(
         try:
             return function(opened(as_json=as_json or is_json_wanted()), *arguments, **options)
         except LifeboatError as error:
-            error.fix = _with_names(error.fix, options)
+            error.fix = write_command_again(*error.again) if error.again else _with_names(error.fix, options)
             raise
 
     return run
@@ -81,11 +82,13 @@ def is_json_wanted() -> bool:
 
 def _with_names(fix: str | None, options: JsonObject) -> str | None:
     """Return a fix with the agent, file or remote that this command was given."""
-    for option, word in (("agent", "AGENT"), ("file", "FILE"), ("remote", "NAME")):
+    remote = "remote" if "remote" in options else "name"  # `remote add` and `remote remove` call it NAME
+    for option, word in (("agent", "AGENT"), ("file", "FILE"), (remote, "NAME")):
         given = options.get(option)
         if fix is not None and given is not None:
             fix = fix.replace(word, quote_argument(str(given)))
-    return fix
+    # A command without an agent cannot name one: list those that there are.
+    return "lifeboat agents list" if fix is not None and "AGENT" in fix.split() else fix
 
 
 def can_ask(session: CommandSession) -> bool:
@@ -97,7 +100,7 @@ def ask_confirmation(session: CommandSession, question: str, *, otherwise: str) 
     """Ask before an action that is hard to undo; a no ends the command. Raises RestoreError.CONSENT_NEEDED, with
     `otherwise` as its message, if no user can be asked."""
     if not can_ask(session):
-        raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
+        raise RestoreError.CONSENT_NEEDED(otherwise).with_again("--yes")
     click.confirm(line_text(question), abort=True, err=True)
 
 

@@ -8,12 +8,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from lifeboat_adapters.contract import DiscoveredAgent
+from lifeboat_adapters import adapter_registry
+from lifeboat_adapters.contract import Adapter, DiscoveredAgent
+from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf.common import ids, times
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents import agent as agent_files
-from lifeboat_core.agents import crash_leftovers, withheld_items
+from lifeboat_core.agents import crash_leftovers, folder_explanations, withheld_items
 from lifeboat_core.agents.agent import AGENT_FILE, Agent, find_agent, list_agents, load_agent, save_agent, write_setting
+from lifeboat_core.agents.folder_explanations import DISCOVER
 from lifeboat_core.agents.locks import agent_lock, home_lock
 from lifeboat_core.capture import known_installation, mass_loss_guard, runtime_tables
 from lifeboat_core.capture.capture_report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
@@ -24,6 +27,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there, paths_in
 from lifeboat_core.remotes import displaced_histories
 from lifeboat_core.state.state_db import StateDb, delete_cache
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.readable_json import is_utf8, make_printable
 from lifeboat_vault.errors import VaultError
 from lifeboat_vault.vault import Vault
@@ -36,6 +40,7 @@ __all__ = [
     "Agent",
     "accept_removals",
     "check_workspace",
+    "choose_adapter",
     "choose_free_name",
     "clone_agent",
     "discover_agents",
@@ -79,7 +84,8 @@ def protect_workspace(
         known = _registered(context, folder) or (None if new else _brought_back(context, folder, runtime))
         if known is not None and known.watched:
             raise AgentError.ALREADY_PROTECTED(
-                f"{folder} belongs to {known.name} ({known.id})", fix=f"lifeboat sync {known.name}"
+                f"{folder} is the workspace of {known.name} ({known.id})",
+                fix=f"lifeboat sync {quote_argument(known.name)}",
             )
         if known is not None and not new:
             _fetch_vault(context, known.id)
@@ -145,10 +151,8 @@ def _kept_folder(context: Context, agent_id: str) -> Path:
 
 
 def _make(context: Context, folder: Path, runtime: str | None, name: str | None) -> Agent:
-    if not folder.is_dir():
-        raise AgentError.WORKSPACE_REFUSED(f"{folder} is not a folder", fix="lifeboat agents discover")
     check_workspace(context, folder)
-    adapter = context.adapter(runtime) if runtime else context.recognise(folder)
+    adapter = choose_adapter(context, folder, runtime)
     installation = adapter.locate(folder, context.environment, context.user_home)
     agent = Agent(
         id=ids.make_id(context.now()),
@@ -162,6 +166,21 @@ def _make(context: Context, folder: Path, runtime: str | None, name: str | None)
     crash_leftovers.remove_begun_vaults(context)
     context.create_vault(agent.id).close()
     return save_agent(context, agent)
+
+
+def choose_adapter(context: Context, folder: Path, runtime: str | None) -> Adapter:
+    """Return the adapter of a runtime, or of the runtime that a folder belongs to.
+
+    Raises AgentError.WORKSPACE_REFUSED and NotAWorkspace, which say what the folder is and which command works.
+    """
+    folder_explanations.require_folder(context, folder)
+    try:
+        if runtime is None:
+            return context.recognise(folder)
+        adapter_registry.refuse_other_runtime(folder, runtime, claimed=adapter_registry.CERTAIN)
+    except NotAWorkspace as error:
+        raise folder_explanations.explain_unknown_folder(context, folder, error) from None
+    return context.adapter(runtime)
 
 
 def _typable(name: str) -> str:
@@ -192,24 +211,26 @@ def check_workspace(context: Context, folder: Path, *, but: str | None = None) -
 
     Raises AgentError.WORKSPACE_REFUSED, AgentError.ALREADY_PROTECTED.
     """
+    folder_explanations.require_folder(context, folder)
     real = Path(os.path.realpath(folder))
     home = Path(os.path.realpath(context.home.folder))
     if not is_utf8(str(real)):
-        raise AgentError.WORKSPACE_REFUSED(f"the path {make_printable(str(real))} is no UTF-8 text")
+        raise AgentError.WORKSPACE_REFUSED(f"the path {make_printable(str(real))} is not UTF-8", fix=DISCOVER)
     if real == Path(real.anchor):
-        raise AgentError.WORKSPACE_REFUSED(f"{real} is the root of the file system")
+        raise AgentError.WORKSPACE_REFUSED(f"{real} is the root of the file system", fix=DISCOVER)
     if real in _home_folders(context):
-        raise AgentError.WORKSPACE_REFUSED(f"{real} is a home folder; name the agent's workspace in it")
+        raise folder_explanations.explain_home_folder(context, real)
     if _nested(real, home):
-        raise AgentError.WORKSPACE_REFUSED(_overlap(real, home, f"the home of Lifeboat ({home})"))
+        raise AgentError.WORKSPACE_REFUSED(_overlap(real, home, f"the home of Lifeboat ({home})"), fix=DISCOVER)
     for agent in list_agents(context):
         other = Path(os.path.realpath(agent.workspace))
         if agent.id != but and _nested(real, other):
-            raise AgentError.ALREADY_PROTECTED(_overlap(real, other, f"{other}, the workspace of {agent.name}"))
+            overlap = _overlap(real, other, f"{other}, the workspace of {agent.name}")
+            raise AgentError.ALREADY_PROTECTED(overlap, fix=f"lifeboat agents show {quote_argument(agent.name)}")
 
 
 def _overlap(folder: Path, other: Path, named: str) -> str:
-    how = "is" if folder == other else "lies in" if other in folder.parents else "holds"
+    how = "is" if folder == other else "is inside" if other in folder.parents else "contains"
     return f"{folder} {how} {named}"
 
 
@@ -226,9 +247,8 @@ def move_agent(context: Context, agent: Agent, folder: Path) -> tuple[Agent, Cap
     AgentError.ALREADY_PROTECTED."""
     real = Path(os.path.realpath(folder))
     with home_lock(context, "agents move"), agent_lock(context, agent.id, "move"):
-        if not real.is_dir():
-            raise AgentError.WORKSPACE_REFUSED(f"{real} is not a folder")
         check_workspace(context, real, but=agent.id)
+        adapter_registry.refuse_other_runtime(real, agent.runtime, claimed=adapter_registry.CERTAIN)
         installation = context.adapter(agent.runtime).locate(real, context.environment, context.user_home)
         moved = save_agent(context, replace(agent, workspace=real, native_id=installation.native_id))
         delete_cache(context.home.state_file(agent.id))
@@ -334,7 +354,15 @@ def resume_agent(context: Context, agent: Agent) -> Agent:
 
 
 def accept_removals(context: Context, agent: Agent) -> bool:
-    """Accept held removals, and the workspace as the right one. Return False when nothing was held."""
+    """Accept held removals, and the workspace as the right one. Return False when nothing was held.
+
+    Raises AgentError.WORKSPACE_REFUSED when there is no workspace: accepting it would not make a capture possible.
+    """
+    if not agent.workspace.is_dir():
+        raise AgentError.WORKSPACE_REFUSED(
+            f"{agent.workspace} does not exist, so its contents cannot be accepted",
+            fix=f"lifeboat restore {quote_argument(agent.name)}",
+        )
     with agent_lock(context, agent.id, "accept"), context.vault(agent.id) as vault:
         held = vault.get(mass_loss_guard.DECISION)
         head = vault.head()

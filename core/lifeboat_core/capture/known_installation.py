@@ -18,11 +18,14 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.common.refusal_texts import refusal_reason
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.capture.capture_session import CaptureSession
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.vault import SequenceRow, Vault
 
 DECISION = "installation"
 """The vault's decision that stores where the runtime of a workspace was last found."""
 
+IMPORTED = "import"
+"""The kind of a sequence that an import made."""
 AS_IT_STANDS = "as it stands"
 """The vault's decision that names the head on top of which the user accepted a workspace that differs from what was
 captured."""
@@ -30,10 +33,12 @@ captured."""
 
 @dataclass(frozen=True, slots=True)
 class KnownInstallation:
-    """Where the runtime is. `lost` says why this is the last known installation instead of the present one."""
+    """Where the runtime is. `lost` says why this is the last known installation instead of the present one.
+    `is_unrecognised`: the workspace has no files of its runtime."""
 
     installation: Installation
     lost: str | None = None
+    is_unrecognised: bool = False
 
 
 def find_installation(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None:
@@ -49,7 +54,11 @@ def find_installation(session: CaptureSession, adapter: Adapter) -> KnownInstall
 def _find(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None:
     workspace = session.agent.workspace
     if not os.path.isdir(workspace):
-        session.missing(f"{workspace} is not there")
+        name = quote_argument(session.agent.name)
+        session.missing(
+            f"{workspace} does not exist; to restore it: lifeboat restore {name}; "
+            f"if it was moved: lifeboat agents move {name} FOLDER"
+        )
         return None
     try:
         found = adapter.locate(workspace, session.context.environment, session.context.user_home)
@@ -73,8 +82,8 @@ def _unrecognised(session: CaptureSession, error: NotAWorkspace) -> KnownInstall
     user accepted it."""
     if session.head is None:
         raise error
-    if session.vault.get(AS_IT_STANDS) is not None or _holds_nothing(session):
-        return KnownInstallation(_known(session) or _alone(session.agent))
+    if session.vault.get(AS_IT_STANDS) is not None or _is_bare_import(session) or _holds_nothing(session):
+        return KnownInstallation(_known(session) or _alone(session.agent), is_unrecognised=_is_bare_import(session))
     session.missing(f"{error.message}; {advise_on_missing(session)}")
     return None
 
@@ -84,6 +93,15 @@ def _alone(agent: Agent) -> Installation:
     return Installation(agent.runtime, agent.workspace, agent.native_id, agent.name)
 
 
+def _is_bare_import(session: CaptureSession) -> bool:
+    """Return whether an import wrote the workspace without the files that identify its runtime. The first capture after
+    it remembers that."""
+    known = session.vault.get(DECISION)
+    if session.head is not None and session.head.kind == IMPORTED:
+        return True
+    return known is not None and known.get("unrecognised") is True
+
+
 def _holds_nothing(session: CaptureSession) -> bool:
     prefixes = (archive_layout.raw_prefix(session.agent.runtime), archive_layout.ARTIFACTS)
     state = session.state
@@ -91,14 +109,14 @@ def _holds_nothing(session: CaptureSession) -> bool:
 
 
 def advise_on_missing(session: CaptureSession) -> str:
-    return f"when that is meant: lifeboat agents accept {session.agent.name}"
+    return f"if this is intended: lifeboat agents accept {quote_argument(session.agent.name)}"
 
 
 def remember_installation(vault: Vault, found: KnownInstallation, agent: Agent) -> None:
     """Store where the runtime is, for a capture that cannot locate it, and the agent's name, in case the agent's own
     file is lost."""
     if found.lost is None:
-        vault.set(DECISION, {**_document(found.installation), "agent": agent.name}, kind=DECISION)
+        vault.set(DECISION, {**_document(found), "agent": agent.name}, kind=DECISION)
 
 
 def accept_workspace(vault: Vault, head: SequenceRow | None, time: str, *, was_missing: bool) -> None:
@@ -122,7 +140,8 @@ def is_workspace_accepted(session: CaptureSession) -> bool:
     return session.head is not None and accepted is not None and accepted["sequence"] == session.head.number
 
 
-def _document(installation: Installation) -> JsonObject:
+def _document(found: KnownInstallation) -> JsonObject:
+    installation = found.installation
     config, state_dir = installation.config, installation.state_dir
     return {
         "workspace": str(installation.workspace),
@@ -132,6 +151,7 @@ def _document(installation: Installation) -> JsonObject:
         "config": None if config is None else str(config),
         "layout": installation.layout,
         "version": installation.version,
+        **({"unrecognised": True} if found.is_unrecognised else {}),
     }
 
 

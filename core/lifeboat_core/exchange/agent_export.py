@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from lifeboat_adapters import adapter_registry
+from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import ids
 from lifeboat_alf.common.json_types import JsonObject
@@ -22,6 +24,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import folder_explanations
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.capture.capture_report import ROOT_MISSING, CaptureReport
@@ -81,6 +84,7 @@ class ExportOptions:
 
 
 _DEFAULTS = ExportOptions()
+DELTA_SUFFIX, SNAPSHOT_SUFFIX = ".alf-delta", ".alf"
 
 
 def export_agent(
@@ -102,13 +106,18 @@ def export_agent(
     encrypted_archives.check_encryption(output, encryption)
     refuse_existing(output, force=force)
     workspace = restore_target.resolve_target(folder)
-    agent = _known(context, runtime, workspace)
+    agent = _known(context, runtime, workspace, output)
     if agent is None and options.since is not None:
         fix = f"lifeboat agents add {quote_argument(str(workspace))}"
         raise ExchangeError(f"{workspace} has no history to make a delta from", fix=fix)
+    if agent is None:
+        _refuse_other_runtime(context, runtime, workspace, output)
     with _reading(context, agent, runtime, workspace, options.threshold) as (vault, read):
         file = encrypted_archives.create_archive(context, output, encryption, force=force)
-        records = _write(context, vault, file, options)
+        command = _export_command(
+            runtime, workspace, output.with_name(output.name.replace(DELTA_SUFFIX, SNAPSHOT_SUFFIX))
+        )
+        records = _write(context, vault, file, options, command)
         state = vault.state()
         return ExportReport(
             path=str(output),
@@ -124,11 +133,33 @@ def export_agent(
         )
 
 
-def _known(context: Context, runtime: str, workspace: Path) -> Agent | None:
+def _known(context: Context, runtime: str, workspace: Path, output: Path) -> Agent | None:
     for agent in agents.list_agents(context):
-        if agent.runtime == runtime and restore_target.resolve_target(agent.workspace) == workspace:
+        if restore_target.resolve_target(agent.workspace) == workspace:
+            if agent.runtime != runtime:
+                raise NotAWorkspace.OTHER_RUNTIME(
+                    f"{workspace} is the workspace of {agent.name}, an agent of {agent.runtime}, not of {runtime}",
+                    fix=_export_command(agent.runtime, workspace, output),
+                )
             return agent
     return None
+
+
+def _refuse_other_runtime(context: Context, runtime: str, workspace: Path, output: Path) -> None:
+    """Refuse a folder of another runtime: a typing error must not make an archive of the wrong runtime. Raises
+    NotAWorkspace, with the command that works."""
+    try:
+        adapter_registry.refuse_other_runtime(workspace, runtime, claimed=adapter_registry.LIKELY)
+        context.adapter(runtime).locate(workspace, context.environment, context.user_home)
+    except NotAWorkspace as error:
+        if error.code == NotAWorkspace.OTHER_RUNTIME.code:
+            error.fix = _export_command(context.recognise(workspace).runtime, workspace, output)
+            raise
+        raise folder_explanations.explain_unknown_folder(context, workspace, error) from None
+
+
+def _export_command(runtime: str, workspace: Path, output: Path) -> str:
+    return f"lifeboat alf export {runtime} {quote_argument(str(workspace))} -o {quote_argument(str(output))}"
 
 
 @contextmanager
@@ -221,13 +252,20 @@ def _warnings(report: CaptureReport) -> list[str]:
     return [*report.every_warning, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
 
 
-def _write(context: Context, vault: Vault, file: AbstractContextManager[BinaryIO], options: ExportOptions) -> int:
+def _write(
+    context: Context,
+    vault: Vault,
+    file: AbstractContextManager[BinaryIO],
+    options: ExportOptions,
+    snapshot_command: str,
+) -> int:
     """Write the file; return the number of records in it."""
     state = vault.state()
     number = state.sequence.number
     if options.since == number:
         raise ExchangeError.NOTHING_TO_EXPORT(
-            f"nothing changed since sequence {number}; a snapshot of it needs no --since"
+            f"nothing changed since sequence {number}; a snapshot needs no --since",
+            fix=snapshot_command,
         )
     with file as stream:
         keys = _keys(context, vault.agent_id)

@@ -3,9 +3,11 @@ so that what the runtime cannot hold (links, lineage, roster, unknown fields) is
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +99,7 @@ def import_archive(
     Raises ArchiveError, ApplyError, SignatureError, RestoreError.UNSIGNED_STATE, RestoreError.TARGET_REFUSED,
     RestoreError.CONSENT_NEEDED, AgentError.ALREADY_PROTECTED, and what `open_archive` raises.
     """
-    with _opened(context, file, deltas, passphrase) as files, home_lock(context, "import"):
+    with _opened(context, file, deltas, passphrase, to) as files, home_lock(context, "import"):
         made, warnings = _plan_import(context, file, files, to, options)
         is_signed = made.verdict is SignatureVerdict.SIGNED
         if not is_signed:
@@ -115,7 +117,7 @@ def _plan_import(
 ) -> tuple[RestorePlan, list[str]]:
     """Take the keys of an archive, and plan the restore of its state. Return the plan and warnings."""
     state, folder = files.state, restore_target.resolve_target(to)
-    _refuse_protected(context, folder)
+    _refuse_protected(context, folder, file)
     if not options.accept_unsigned:
         home_key.refuse_without_key(context, state.sequence)
     warnings = [*files.base.warnings, *_take_keys(context, files, file), *capability_links.describe_unmet_needs(state)]
@@ -129,7 +131,9 @@ def _own_runtime(context: Context, state: State) -> str:
 
 
 @contextmanager
-def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None) -> Iterator[ArchiveStack]:
+def _opened(
+    context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None, to: Path
+) -> Iterator[ArchiveStack]:
     """Open the files from private copies, because they are read several times and must not change between check and
     use."""
     with ExitStack() as stack:
@@ -139,18 +143,25 @@ def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: st
         ]
         if archives[0].is_delta:
             raise ExchangeError(
-                f"{file} is a delta: import the snapshot that it goes on top of",
-                fix=f"lifeboat alf import SNAPSHOT --delta {quote_argument(str(file))} --to FOLDER",
+                f"{file} is a delta; import the snapshot it was made from, with the delta on top",
+                fix=f"lifeboat alf import SNAPSHOT --delta {quote_argument(str(file))} --to {quote_argument(str(to))}",
             )
         yield stack.enter_context(open_stack(archives))
 
 
-def _refuse_protected(context: Context, folder: Path) -> None:
+def _refuse_protected(context: Context, folder: Path, file: Path) -> None:
     for agent in agents.list_agents(context):
         if restore_target.resolve_target(agent.workspace) == folder:
             raise AgentError.ALREADY_PROTECTED(
-                f"{folder} belongs to {agent.name}; import into a folder of its own", fix="lifeboat alf import --to NEW"
+                f"{folder} is the workspace of {agent.name}; import into another folder",
+                fix=f"lifeboat alf import {quote_argument(str(file))} --to {quote_argument(str(_free_folder(folder)))}",
             )
+
+
+def _free_folder(folder: Path) -> Path:
+    """Return a folder beside this one that does not exist."""
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in count(2))
+    return next(each for each in numbered if not os.path.lexists(each))
 
 
 def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
@@ -177,6 +188,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
         tell("Filling its vault", 0, None)
         said = _fill_vault(context, made, staged, agent_id)
         report = carry_out_plan(context, made, tell)
+        context.files.make_folders(made.target, 0o700)  # an archive without files of the workspace wrote none
         with defer_interrupt():  # the written workspace must get its vault and its registration
             context.files.make_folders(context.home.vaults_folder, 0o700)
             registry.set_aside_vault(context, agent_id)

@@ -18,7 +18,8 @@ from lifeboat_core.exchange.encrypted_archives import Archive
 from lifeboat_core.state import state_documents
 from lifeboat_keys.signed import sequence_signatures, unopened_credentials
 
-NEEDS_A_SNAPSHOT = "lifeboat alf export RUNTIME FOLDER -o NEW, on the machine that has the agent"
+NEEDS_A_SNAPSHOT = "lifeboat alf export RUNTIME FOLDER -o NEW"
+"""A new snapshot, made on the machine that has the agent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ def _file(context: Context, path: Path, how: SourceReadOptions, scratch: Path) -
                 yield found
             return
         if how.named == ALF:
-            raise ExchangeError(f"{path} is no archive", fix="the same command without --from")
+            raise ExchangeError(f"{path} is not an ALF archive", fix="the same command without --from")
         plain = decrypt_archive(context, archive, scratch) if archive.is_encrypted else path
         chosen = (
             format_registry.load_format(how.named)

@@ -22,7 +22,6 @@ from lifeboat_core.errors import ExchangeError
 from lifeboat_core.exchange.new_file import create_file
 from lifeboat_core.home import home_key
 from lifeboat_core.home.context import Context
-from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.age_format import age_encryption, age_header
 from lifeboat_keys.errors import AgeError, NoKey, NotForYourKey
 from lifeboat_keys.pairs.user_key import UserPublic
@@ -105,10 +104,13 @@ def check_encryption(target: Path, encryption: ArchiveEncryption | None) -> None
     """
     is_age_name = target.name.lower().endswith(SUFFIX)
     if encryption is None and is_age_name:
-        raise ExchangeError.MISLEADING_NAME(f"{target} would not be encrypted", fix="the same command with --encrypt")
+        raise ExchangeError.MISLEADING_NAME(
+            f"{target} is named like an encrypted file, and would not be encrypted"
+        ).with_again("--encrypt")
     if encryption is not None and not is_age_name:
-        name = quote_argument(f"{target}{SUFFIX}")
-        raise ExchangeError.MISLEADING_NAME(f"{target} would be encrypted", fix=f"the same command with -o {name}")
+        raise ExchangeError.MISLEADING_NAME(
+            f"{target} would be encrypted, and its name does not end in {SUFFIX}"
+        ).with_again("-o", f"{target}{SUFFIX}")
     if encryption is not None:
         age_encryption.check_recipients(encryption.recipients, encryption.passphrase)
 

@@ -44,10 +44,16 @@ def create_file(files: FileOperations, target: Path, *, force: bool | None = Non
 def refuse_existing(target: Path, *, force: bool | None = None) -> None:
     """Raise ExchangeError.FILE_EXISTS, and ExchangeError for what is never replaced: a device, a folder."""
     if os.path.lexists(target) and not _is_replaceable(target):
-        raise ExchangeError(f"{target} is no file that could be replaced", fix="choose another name")
+        raise ExchangeError(f"{target} is not a regular file and cannot be replaced", fix="choose another name")
     if not force and os.path.lexists(target):
-        fix = "choose another name" + ("" if force is None else ", or add --force")
-        raise ExchangeError.FILE_EXISTS(f"{target} would be replaced", fix=fix)
+        refused = ExchangeError.FILE_EXISTS(f"{target} exists; choose another name", fix="choose another name")
+        raise (
+            refused
+            if force is None
+            else refused.with_message(f"{target} exists; choose another name, or replace it with --force").with_again(
+                "--force"
+            )
+        )
 
 
 def _is_replaceable(target: Path) -> bool:

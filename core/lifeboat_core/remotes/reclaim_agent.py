@@ -73,7 +73,7 @@ def find_likenesses(context: Context, workspace: Path, runtime: str | None = Non
 
     Remotes that cannot be asked are skipped: the folder can be protected without them.
     """
-    runtime = runtime or context.recognise(workspace).runtime
+    runtime = manage_agents.choose_adapter(context, workspace, runtime).runtime
     own = {one.id for one in agent_files.list_agents(context)}
     found: list[AgentLikeness] = []
     for config in remote_registry.list_usable_remotes(context):
@@ -158,7 +158,7 @@ def _refuse_known(context: Context, source: RemoteSource) -> None:
 
 
 def _register(context: Context, workspace: Path, source: RemoteSource, staged: Path) -> Agent:
-    adapter = context.recognise(workspace)
+    adapter = manage_agents.choose_adapter(context, workspace, None)
     installation = adapter.locate(workspace, context.environment, context.user_home)
     place_history(context, source, staged)
     agent = Agent(

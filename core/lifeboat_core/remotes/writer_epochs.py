@@ -12,7 +12,7 @@ from lifeboat_core.errors import MovedElsewhere
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import acknowledged_states, remote_registry
 from lifeboat_core.remotes.remote_kinds import open_remote
-from lifeboat_core.texts.human_text import age_text, quote_argument
+from lifeboat_core.texts.human_text import age_text
 from lifeboat_keys.errors import NoKey
 from lifeboat_vault.errors import EpochMoved, RemoteDamaged, UnknownAtRemote
 from lifeboat_vault.remote.remote_contract import MOST_EPOCHS, Remote, RemoteHead
@@ -41,8 +41,7 @@ def check_takeover_consent(context: Context, name: str, head: RemoteHead | None,
     age = context.clock.now() - times.parse_time(head.written_at or context.now())
     raise MovedElsewhere(
         f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago and would send nothing any more",
-        fix=f"the same command with --take-over {quote_argument(machine)}",
-    )
+    ).with_again("--take-over", machine)
 
 
 def find_machine_to_name(context: Context, head: RemoteHead | None) -> str | None:

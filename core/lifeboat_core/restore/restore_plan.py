@@ -323,7 +323,8 @@ def _outcome(
     sessions = database_plan.plan_sessions(around)
     has_a_server = stored.server is not None and stored.server.write is not None
     if not has_a_server and not any(item.action != RestoreAction.SKIP for item in items):
-        raise NothingToRestore(_nothing(items, options))
+        refused = NothingToRestore(_nothing(items, options))
+        raise refused.with_again("--state-dir", "FOLDER") if _needs_state_dir(items, options) else refused
     stands, fates = _credentials(around, home, translated, items, in_place=place.own is not None)
     return _PlanDecisions(items, home, stored, [*home.deliveries, *sessions], stands, fates)
 
@@ -619,6 +620,12 @@ def _barred(state: State, filler: CredentialFiller | None) -> Callable[[WantedFi
         return CUT_OUT if filler is None else filler.gap(wanted, read_wanted_body(state, wanted))
 
     return barred
+
+
+def _needs_state_dir(items: list[PlanItem], options: RestoreOptions) -> bool:
+    """Return whether nothing is written only because no state directory of the runtime is known."""
+    left_out = [item.reason.code is LeftOutCode.NO_FOLDER for item in items if item.reason is not None]
+    return options.state_dir is None and bool(left_out) and all(left_out)
 
 
 def _nothing(items: list[PlanItem], options: RestoreOptions) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import AdapterError, RuntimeConfigError
 from lifeboat_alf.states.agent_state import State
@@ -33,7 +34,10 @@ def find_target_installation(
     context: Context, adapter: Adapter, folder: Path, state: State, own: Agent | None, options: RestoreOptions
 ) -> TargetInstallation:
     """Return the runtime that a restore is for: the one asked for, the one around the target, the one last found around
-    the agent (`own`) that is restored in place, or a new one. Raises RestoreError.TARGET_REFUSED."""
+    the agent (`own`) that is restored in place, or a new one. Raises RestoreError.TARGET_REFUSED, and
+    NotAWorkspace.OTHER_RUNTIME for a folder that is certainly a workspace of another runtime."""
+    if own is None and folder.is_dir():
+        adapter_registry.refuse_other_runtime(folder, adapter.runtime, claimed=adapter_registry.CERTAIN)
     if options.state_dir is not None:
         named = restore_target.check_state_dir(context, options.state_dir, folder)
         return TargetInstallation(find_installation_in(context, adapter, folder, state, named))
