@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lifeboat_alf.common import json_codec
 from lifeboat_cli.demo.demo_workspace import FAKE_KEY
+from lifeboat_core.agents.locks import agent_lock
 from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.exchange import agent_export
 from lifeboat_core.history import differences
 from lifeboat_core.history.differences import DifferenceFilter
 from support.core.harbour import Harbour, harbour
@@ -36,6 +40,24 @@ def test_the_workspace_is_compared_without_being_captured(ada: Harbour) -> None:
     created = [record for record in document["records"] if record["operation"] == "created"]
     assert any("The lamp was mended." in record["content"] for record in created)
     assert "+The lamp was mended." in "\n".join(differences.format_differences(document))
+
+
+def test_other_commands_get_the_lock_while_the_workspace_is_read(ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_into, entered = agent_export._read_into, []
+
+    def another_command() -> None:
+        with agent_lock(ada.context, ada.agent.id, "capture", timeout=0.0):
+            entered.append("capture")
+
+    def read(*given: Any) -> Any:
+        other = threading.Thread(target=another_command)
+        other.start()
+        other.join()
+        return read_into(*given)
+
+    monkeypatch.setattr(agent_export, "_read_into", read)
+    differences.compare_sequences(ada.context, ada.agent)
+    assert entered == ["capture"]
 
 
 def test_two_sequences_are_compared_both_ways(ada: Harbour) -> None:

@@ -61,12 +61,28 @@ def test_a_command_waits_for_what_the_service_does_by_itself(context: Context, p
             assert len(told) == 1 and f"({purpose})" in told[0]
 
 
-def test_nobody_waits_for_another_command(context: Context) -> None:
+def test_a_command_waits_some_seconds_for_another_command(context: Context) -> None:
+    with another_holds(context, "compare") as enough:
+        told: list[str] = []
+
+        def tell(sentence: str) -> None:
+            told.append(sentence)
+            enough.set()
+
+        with agent_lock(replace(context, patience=LockPatience(tell, said_after=0.0)), ADA, "capture"):
+            assert told == [f"Waiting for process {os.getpid()} (compare)..."]
+
+
+def test_the_patience_with_another_command_is_shorter_and_its_error_names_the_holder(context: Context) -> None:
     told: list[str] = []
-    patient = replace(context, patience=LockPatience(told.append, seconds=3600.0))
-    with another_holds(context, "restore"), pytest.raises(Busy, match="restore"), agent_lock(patient, ADA, "undo"):
+    patient = replace(context, patience=LockPatience(told.append, seconds=3600.0, command_seconds=0.5, said_after=0.0))
+    with (
+        another_holds(context, "restore"),
+        pytest.raises(Busy, match=rf"process {os.getpid()} \(restore\) holds the lock"),
+        agent_lock(patient, ADA, "undo"),
+    ):
         pass
-    assert not told
+    assert len(told) == 1
 
 
 def test_patience_ends(context: Context) -> None:
@@ -82,8 +98,8 @@ def test_who_has_no_patience_does_not_wait(context: Context) -> None:
         pass
 
 
-def test_a_note_that_cannot_be_read_names_nobody_and_is_waited_for_by_nobody(context: Context) -> None:
-    patient = replace(context, patience=LockPatience(lambda _: None, seconds=3600.0))
+def test_a_note_that_cannot_be_read_names_no_process(context: Context) -> None:
+    patient = replace(context, patience=LockPatience(lambda _: None, seconds=3600.0, command_seconds=0.5))
     with another_holds(context, "capture"):
         (context.home.locks_folder / f"{ADA}.json").write_text("[]")
         with pytest.raises(Busy, match="another process"), agent_lock(patient, ADA, "undo"):
@@ -101,7 +117,7 @@ def test_who_holds_a_lock_is_said_while_it_hangs_and_whoever_is_killed_holds_non
         _, status = os.waitpid(holder.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
         patient = replace(context, patience=LockPatience(lambda _: None, seconds=0.5))
-        with pytest.raises(Busy, match=f"process {holder.pid} holds it .capture."), agent_lock(patient, ADA, "restore"):
+        with pytest.raises(Busy, match=f"process {holder.pid} .capture. holds"), agent_lock(patient, ADA, "restore"):
             pass
         holder.kill()
         holder.wait()

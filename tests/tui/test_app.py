@@ -60,7 +60,7 @@ async def test_a_place_about_an_agent_says_so_where_there_is_none() -> None:
     link.answers(["status"], {"agents": []})
     async with dashboard(link) as pilot:
         await press(pilot, "2")
-        assert "choose an agent first" in notes(pilot)[-1]
+        assert "select an agent first" in notes(pilot)[-1]
 
 
 async def test_escape_leads_back_and_never_out() -> None:
@@ -94,7 +94,7 @@ async def test_the_palette_has_everything_that_can_be_done_and_says_what_cannot(
         await pilot.press("ctrl+p")
         await pilot.pause(0.3)
         shown = text_of(pilot)
-        assert "Sync (s)" in shown and "Not now: nothing of this agent is held" in shown
+        assert "Sync (s)" in shown and "Not now: no removal of this agent is held" in shown
 
 
 async def test_the_palette_finds_an_agent_and_opens_its_timeline() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -45,7 +47,7 @@ async def test_the_cursor_begins_on_the_agent_that_needs_the_user_most() -> None
 
 async def test_the_detail_says_why_an_agent_needs_the_user_and_which_key_helps() -> None:
     async with dashboard() as pilot:
-        assert "memories were removed" in text_of(pilot) and "A says that it was" in text_of(pilot)
+        assert "memories were removed" in text_of(pilot) and "A to accept" in text_of(pilot)
 
 
 async def test_without_agents_it_says_what_was_found_and_which_key_protects_it() -> None:
@@ -68,7 +70,7 @@ async def test_s_syncs_the_agent_under_the_cursor_and_says_how_it_ended() -> Non
     async with dashboard(link) as pilot:
         await press(pilot, "g", "s")
         assert any(words[0] == "sync" for words in words_of(link))
-        assert notes(pilot)[-1] == "ada: sequence 45 is new; not at stick yet"
+        assert notes(pilot)[-1] == "ada: captured sequence 45; not pushed to stick yet"
 
 
 async def test_a_failure_is_said_with_what_helps() -> None:
@@ -103,14 +105,14 @@ async def test_accepting_a_removal_asks_first_with_cancel_in_focus() -> None:
 async def test_accept_says_why_not_where_nothing_is_held() -> None:
     async with dashboard() as pilot:
         await press(pilot, "g", "A")
-        assert "nothing of this agent is held" in notes(pilot)[-1]
+        assert "no removal of this agent is held" in notes(pilot)[-1]
 
 
 async def test_a_readonly_dashboard_refuses_what_changes_something_and_says_so() -> None:
     link = recorded()
     async with dashboard(link, readonly=True) as pilot:
         await press(pilot, "s", "space", "u")
-        assert all("only looks" in note for note in notes(pilot)) and len(notes(pilot)) == 3
+        assert all("--readonly" in note for note in notes(pilot)) and len(notes(pilot)) == 3
         assert not {words[0] for words in words_of(link)} & {"sync", "undo", "agents"}
 
 
@@ -131,7 +133,7 @@ async def test_an_event_shows_at_once_what_changed() -> None:
         link.happens({"event": "agent"})
         await settled(pilot)
         assert any("✖ error" in line and "the disk is full" in line for line in text_of(pilot).splitlines())
-        assert "2 of 4 needs you" in text_of(pilot)
+        assert "2 of 4 need you" in text_of(pilot)
 
 
 async def test_what_was_last_known_is_painted_before_anybody_answers() -> None:
@@ -147,11 +149,11 @@ async def test_what_was_last_known_is_painted_before_anybody_answers() -> None:
 
     link.status = status  # type: ignore[method-assign,assignment]
     async with dashboard(link) as pilot:
-        assert "as it was when last seen" in text_of(pilot) and "bookkeeper" in text_of(pilot)
+        assert "last known; waiting" in text_of(pilot) and "bookkeeper" in text_of(pilot)
         link.status = original  # type: ignore[method-assign]
         link.happens({"event": "tick"})
         await settled(pilot)
-        assert "as it was when last seen" not in text_of(pilot)
+        assert "last known; waiting" not in text_of(pilot)
 
 
 async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_starts_it() -> None:
@@ -161,7 +163,7 @@ async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_sta
         link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
         link.happens({"event": "connection"})
         await settled(pilot)
-        assert "does not run since 14:02:00: press S to start it" in text_of(pilot)
+        assert "daemon is not running since 14:02:00. Press S to start it" in text_of(pilot)
         assert "all well" not in text_of(pilot)
         await press(pilot, "S")
         assert ("daemon", "start") in words_of(link)
@@ -172,6 +174,59 @@ async def test_an_answer_of_another_shape_is_said_and_is_no_crash() -> None:
     link.answers(["log"], {"entries": "none"})
     async with dashboard(link) as pilot:
         assert "another shape" in text_of(pilot)
+
+
+async def test_a_wide_dashboard_shows_the_timeline_of_the_agent_under_the_cursor() -> None:
+    link = recorded()
+    async with dashboard(link, size=(140, 36)) as pilot:
+        await press(pilot, "g")
+        shown = text_of(pilot)
+        assert "Timeline of ada [32]" in shown and " 44  " in shown and "YESTERDAY  2026-11-19" in shown
+        await press(pilot, "down")
+        shown = text_of(pilot)
+        assert "Timeline of bookkeeper [14]" in shown and " 44  " not in shown
+        await press(pilot, "tab", "down", "enter")
+        screen = pilot.app.screen
+        assert type(screen).__name__ == "TimelineScreen" and screen.chosen.sequence == 13  # type: ignore[attr-defined]
+
+
+async def test_a_narrow_dashboard_loads_no_timeline_until_it_is_widened() -> None:
+    link = recorded()
+    async with dashboard(link, size=(139, 36)) as pilot:
+        assert not any(words[0] == "timeline" for words in words_of(link)) and "Timeline of" not in text_of(pilot)
+        await pilot.resize_terminal(160, 40)
+        await settled(pilot)
+        assert "Timeline of researcher" in text_of(pilot) and "SEQ" in text_of(pilot)
+
+
+async def test_a_slow_timeline_leaves_the_list_usable_and_never_shows_another_agent() -> None:
+    link, released = recorded(), asyncio.Event()
+    run = link.run
+
+    async def slow(*words: str, **more: object) -> object:
+        if words[0] == "timeline":
+            await released.wait()
+        return await run(*words, **more)  # type: ignore[arg-type]
+
+    link.run = slow  # type: ignore[method-assign,assignment]
+    async with dashboard(link, size=(160, 40)) as pilot:
+        await pilot.press("g")
+        await pilot.pause(0.2)
+        assert "Timeline of ada" in text_of(pilot) and "Loading..." in text_of(pilot)
+        await pilot.press("down")
+        await pilot.pause(0.2)
+        assert ".openclaw-bookkeeper/workspace" in text_of(pilot)
+        released.set()
+        await settled(pilot)
+        assert "Timeline of bookkeeper [14]" in text_of(pilot)
+
+
+async def test_the_last_changes_have_the_time_today_and_the_date_before() -> None:
+    async with dashboard(size=(120, 60)) as pilot:
+        await press(pilot, "g")
+        lines = text_of(pilot).splitlines()
+        assert any("14:24:00    capture  sequence 44" in line for line in lines)
+        assert any("2026-11-19  capture  sequence 39" in line for line in lines)
 
 
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 50), (300, 80)])

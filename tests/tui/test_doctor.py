@@ -243,5 +243,5 @@ async def test_a_dashboard_that_only_looks_writes_no_report() -> None:
     link = _reporting()
     async with _open(link, readonly=True) as pilot:
         await press(pilot, "b")
-        assert "only looks" in notes(pilot)[-1]
+        assert "--readonly" in notes(pilot)[-1]
     assert _bundles(link) == []

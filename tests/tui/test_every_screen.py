@@ -13,6 +13,7 @@ from lifeboat_core.errors import Busy
 from lifeboat_tui.link import LinkStage, LinkStatus
 from lifeboat_tui.link.recorded_link import RecordedLink
 from lifeboat_tui.screens.screen_registry import PLACES
+from lifeboat_tui.widgets.screen_bars import ConnectionBanner
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
@@ -82,13 +83,21 @@ async def test_an_answer_of_another_shape_is_an_error_that_is_said(screen: str) 
         await press(pilot, "down", "escape")
 
 
-@every_screen
-async def test_without_the_service_it_is_said_with_the_key_that_helps(screen: str) -> None:
+@pytest.mark.parametrize("screen", [name for name in PLACES if name != "setup"])
+async def test_without_the_daemon_a_banner_names_the_key_that_starts_it(screen: str) -> None:
     link = recorded()
     link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
     async with opened(screen, link) as pilot:
         shown = text_of(pilot)
-        assert "service" in shown.lower() and "S" in shown
+        assert "The daemon is not running since 14:02:00. Press S to start it" in " ".join(shown.split())
+
+
+async def test_no_banner_lies_over_the_first_run_while_the_daemon_is_not_running() -> None:
+    link = recorded()
+    link.connection = LinkStatus(LinkStage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
+    async with opened("setup", link) as pilot:
+        assert not pilot.app.screen.query_one(ConnectionBanner).has_class("-shown")
+        assert "daemon not running" in text_of(pilot).splitlines()[-1]
 
 
 @every_screen

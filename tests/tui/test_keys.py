@@ -366,4 +366,4 @@ async def test_what_changes_something_is_refused_under_readonly(key: str) -> Non
     link = keyed()
     async with dashboard(link, screen="keys", readonly=True) as pilot:
         await press(pilot, "down", key)
-        assert "only looks" in notes(pilot)[-1]
+        assert "--readonly" in notes(pilot)[-1]

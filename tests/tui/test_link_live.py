@@ -32,8 +32,8 @@ def workspace(tmp_path: Path) -> Path:
 
 async def test_without_a_daemon_everything_is_shown_and_the_key_that_starts_it_is_named(workspace: Path) -> None:
     async with live() as pilot:
-        await shows(pilot, "The service does not run")
-        await shows(pilot, "press S to start it")
+        await shows(pilot, "The daemon is not running")
+        await shows(pilot, "Press S to start it")
         await shows(pilot, "ada")
         await shows(pilot, "capture")
 
@@ -41,9 +41,9 @@ async def test_without_a_daemon_everything_is_shown_and_the_key_that_starts_it_i
 async def test_a_change_in_the_workspace_is_on_the_screen_by_itself(workspace: Path) -> None:
     with serving(Context.open()):
         async with live() as pilot:
-            await shows(pilot, "up to sequence 0")
+            await shows(pilot, "sequence 0, ")
             (workspace / "MEMORY.md").write_text("# Memory\n\nSomething new that is worth keeping.\n")
-            await shows(pilot, "up to sequence 1")
+            await shows(pilot, "sequence 1, ")
             await shows(pilot, "sequence 1:")
 
 
@@ -55,14 +55,14 @@ async def test_a_killed_daemon_is_said_commands_go_on_and_a_new_one_is_found(wor
             app = pilot.app
             assert isinstance(app, LifeboatApp)
             await until(pilot, lambda: app.link.connection.stage is LinkStage.UP, "the connection")
-            await shows(pilot, "up to sequence 0")
+            await shows(pilot, "sequence 0, ")
             daemon.kill()
-            await shows(pilot, "The service does not run since")
+            await shows(pilot, "The daemon is not running since")
             await pilot.press("v")
-            await until(pilot, lambda: any("every byte of sequence 0 holds" in note for note in notes(pilot)), "verify")
+            await until(pilot, lambda: any("sequence 0 verified" in note for note in notes(pilot)), "verify")
             daemon.start()
             await until(pilot, lambda: app.link.connection.stage is LinkStage.UP, "the new daemon")
-            await until(pilot, lambda: "does not run" not in text_of(pilot), "the banner to go")
+            await until(pilot, lambda: "is not running" not in text_of(pilot), "the banner to go")
     finally:
         daemon.kill()
 
@@ -71,7 +71,7 @@ async def test_s_starts_the_daemon(workspace: Path) -> None:
     async with live() as pilot:
         app = pilot.app
         assert isinstance(app, LifeboatApp)
-        await shows(pilot, "press S to start it")
+        await shows(pilot, "Press S to start it")
         await pilot.press("S")
         await until(pilot, lambda: app.link.connection.stage is LinkStage.UP, "the daemon")
         pid = app.link.connection.pid
@@ -82,13 +82,13 @@ async def test_s_starts_the_daemon(workspace: Path) -> None:
 async def test_a_daemon_that_hangs_does_not_hang_the_dashboard(workspace: Path) -> None:
     with serving(Context.open()) as daemon:
         async with live() as pilot:
-            await shows(pilot, "up to sequence 0")
+            await shows(pilot, "sequence 0, ")
             os.kill(daemon.pid, signal.SIGSTOP)
             try:
                 await pilot.press("question_mark")
                 await shows(pilot, "Help: dashboard")
                 await pilot.press("escape", "v")
-                await until(pilot, lambda: any("holds" in note for note in notes(pilot)), "verify")
+                await until(pilot, lambda: any("verified" in note for note in notes(pilot)), "verify")
             finally:
                 os.kill(daemon.pid, signal.SIGCONT)
 
@@ -97,7 +97,7 @@ async def test_the_next_dashboard_paints_what_the_last_one_saw(workspace: Path) 
     async with live() as pilot:
         await shows(pilot, "ada")
     async with live() as pilot:
-        assert "as it was when last seen" in text_of(pilot) or "ada" in text_of(pilot)
+        assert "last known; waiting" in text_of(pilot) or "ada" in text_of(pilot)
 
 
 async def test_closing_the_dashboard_leaves_no_process_behind(workspace: Path) -> None:

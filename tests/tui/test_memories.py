@@ -280,7 +280,7 @@ async def test_a_dashboard_that_only_looks_changes_no_memory() -> None:
     link = remembering()
     async with _open(link, readonly=True) as pilot:
         await press(pilot, "f", "p")
-        assert "only looks" in notes(pilot)[-1]
+        assert "--readonly" in notes(pilot)[-1]
     assert {words[1] for words in _asked(link, "records")} == {"list", "show"}
 
 

@@ -289,7 +289,7 @@ async def test_a_dashboard_that_only_looks_shows_all_but_destroys_nothing() -> N
         await confirm(pilot)
         await press(pilot, "enter")
         await press(pilot, "ctrl+n")
-        assert asked(made, *PURGE) == [] and "only looks" in notes(pilot)[-1]
+        assert asked(made, *PURGE) == [] and "--readonly" in notes(pilot)[-1]
 
 
 # Proof --------------------------------------------------------------------------------------------------------------

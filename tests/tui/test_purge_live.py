@@ -121,7 +121,7 @@ async def test_a_daemon_that_is_killed_in_the_preview_and_in_the_purge_changes_n
             await until(pilot, lambda: wizard(pilot).link.connection.stage is LinkStage.UP, "the connection")
             await look(pilot)
             daemon.kill()
-            await shows(pilot, "The service does not run")
+            await shows(pilot, "The daemon is not running")
             daemon = Daemon(Context.open()).start()
             await until(pilot, lambda: wizard(pilot).link.connection.stage is LinkStage.UP, "the connection")
             await say_the_words(pilot)

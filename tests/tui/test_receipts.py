@@ -130,7 +130,7 @@ async def test_a_dashboard_that_only_looks_exports_and_confirms_nothing() -> Non
     made = two()
     async with run(made, readonly=True) as pilot:
         await press(pilot, "down", "e", "t", "x")
-        assert all("only looks" in note for note in notes(pilot)) and len(notes(pilot)) == 3
+        assert all("--readonly" in note for note in notes(pilot)) and len(notes(pilot)) == 3
 
 
 async def test_a_filter_narrows_the_list() -> None:

@@ -360,7 +360,7 @@ async def test_s_brings_everything_there_and_says_what_is_left() -> None:
 async def test_what_changes_something_is_refused_under_readonly(key: str) -> None:
     async with dashboard(copies(HOME), screen="remotes", readonly=True) as pilot:
         await press(pilot, key)
-        assert "only looks" in notes(pilot)[-1]
+        assert "--readonly" in notes(pilot)[-1]
 
 
 # Agents on a remote -------------------------------------------------------------------------------------------------

@@ -203,7 +203,7 @@ async def test_nothing_is_changed_under_readonly(key: str) -> None:
     link = configured()
     async with dashboard(link, screen="settings", readonly=True) as pilot:
         await press(pilot, key)
-        assert "only looks" in notes(pilot)[-1] and changed(link) == []
+        assert "--readonly" in notes(pilot)[-1] and changed(link) == []
 
 
 # Settings of one agent, and finding settings ------------------------------------------------------------------------

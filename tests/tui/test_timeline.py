@@ -354,7 +354,7 @@ async def test_only_looking_neither_names_nor_syncs() -> None:
     async with _shown(link, readonly=True) as pilot:
         for key in "ts":
             await press(pilot, key)
-            assert "only looks" in notes(pilot)[-1]
+            assert "--readonly" in notes(pilot)[-1]
         assert _asked(link, "label") == _asked(link, "sync") == []
 
 

@@ -71,6 +71,12 @@ def format_local_day(moment: str) -> str:
     return times.parse_time(moment).astimezone().strftime("%Y-%m-%d")
 
 
+def format_time_or_day(moment: str, now: datetime) -> str:
+    """Return the time (`17:41:50`) for today and the date (`2026-11-20`) for other days, in the user's time zone."""
+    is_today = times.parse_time(moment).astimezone().date() == now.astimezone().date()
+    return format_local_time(moment) if is_today else format_local_day(moment)
+
+
 def format_size(count: int | None) -> str:
     """Return `9.4 KB`, or "" if the size is unknown."""
     return "" if count is None else size_text(count)

@@ -39,15 +39,15 @@ from lifeboat_tui.user_actions import PLACES
 from lifeboat_tui.widgets.hidden_input import HiddenInput
 
 MISTAKE = (
-    "The dashboard made a mistake and was closed. The service goes on, and nothing of yours was changed by it.\n"
-    "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
+    "Internal error: the dashboard was closed. The daemon keeps running, and your data was not changed.\n"
+    "To report it: lifeboat doctor --bundle FILE  ({kind} {place})"
 )
 SMALL_MISTAKE = (
-    "The dashboard made a mistake, and goes on; ^r looks again. "
-    "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
+    "Internal error. The dashboard keeps running; ^r reloads this screen. "
+    "To report it: lifeboat doctor --bundle FILE  ({kind} {place})"
 )
 
-MISPLACED_WORDS = "Those are recovery words. They do not belong into this field: they were taken out, and not kept."
+MISPLACED_WORDS = "Recovery words do not belong in this field. They were removed and not stored."
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +207,14 @@ class LifeboatApp(App[None]):
         agents = self.status.agents
         need = [one for one in agents if does_state_need_user(one.state)]
         if need:
-            return f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} needs you", "text-error"
+            return (
+                f"{self.glyphs.sign('held')} {len(need)} of {len(agents)} need{'s' * (len(need) == 1)} you",
+                "text-error",
+            )
         if self.status.problems:
             return f"{self.glyphs.sign('error')} {self.status.problems[0]}", "text-error"
         if agents and self.link.connection.stage is LinkStage.DOWN:
-            return f"{self.glyphs.sign('warning')} nothing is captured by itself", "text-warning"
+            return f"{self.glyphs.sign('warning')} automatic capture is off", "text-warning"
         if not agents:
             return "", ""
         if self.status.safety.level != SafetyLevel.SAFE:
@@ -225,14 +228,14 @@ class LifeboatApp(App[None]):
     def connection_text(self) -> str:
         """Return one line on the connection with the key that helps, or "" while the connection is up."""
         if self.link.is_demo:
-            return "A demonstration on recorded data: nothing here is yours, and nothing is changed."
+            return "Demo with recorded data: it shows none of your agents and changes nothing."
         found = self.link.connection
         if found.stage is LinkStage.CONNECTING:
-            return "Looking for the service..."
+            return "Connecting to the daemon..."
         if found.stage is LinkStage.DOWN:
             since = f" since {format_local_time(found.since)}" if found.since else ""
             why = f" ({found.message})" if found.message else ""
-            return f"The service does not run{since}{why}: press S to start it, 3 for what happened last."
+            return f"The daemon is not running{since}{why}. Press S to start it, 3 to see the log."
         return ""
 
     def daemon_text(self) -> str:
@@ -241,9 +244,9 @@ class LifeboatApp(App[None]):
             return "demo"
         found = self.link.connection
         if found.stage is not LinkStage.UP:
-            return "service: not running" if found.stage is LinkStage.DOWN else ""
+            return "daemon not running" if found.stage is LinkStage.DOWN else ""
         since = format_short_age(found.started_at, self.link.now()).removesuffix(" ago") if found.started_at else ""
-        return f"service runs{f' {since}' if since else ''}; it goes on when you close this"
+        return f"daemon running{f' for {since}' if since else ''}"
 
     def find_agent(self, text: str | None) -> Agent | None:
         """Find an agent by id or name."""
@@ -260,9 +263,9 @@ class LifeboatApp(App[None]):
     def why_not(self, act: str) -> str | None:
         """Return why an action of the app does nothing now, or None."""
         if act in ("go_timeline", "go_memories") and self.agent is None:
-            return "choose an agent first"
+            return "select an agent first"
         if act == "start_daemon" and self.link.connection.stage is LinkStage.UP:
-            return "it runs"
+            return "it is already running"
         return None
 
     async def action_act(self, name: str) -> None:
@@ -308,7 +311,7 @@ class LifeboatApp(App[None]):
     @work(exclusive=True, group="start", exit_on_error=False)
     async def do_start_daemon(self) -> None:
         """Start the service. The link notices the daemon by itself."""
-        self.notify("Starting the service...", markup=False)
+        self.notify("Starting the daemon...", markup=False)
         try:
             await self.link.run("daemon", "start")
         except LifeboatError as error:
@@ -321,7 +324,9 @@ class LifeboatApp(App[None]):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield only the theme commands of Textual; all other commands are actions of the dashboard."""
         for theme in THEMES:
-            yield SystemCommand(f"Theme: {theme.name}", "How the dashboard looks, for now", self._set_theme(theme.name))
+            yield SystemCommand(
+                f"Theme: {theme.name}", "Use this theme until the dashboard is closed", self._set_theme(theme.name)
+            )
 
     def _set_theme(self, name: str):  # type: ignore[no-untyped-def]
         def change() -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from textual.binding import Binding
 
-READ_ONLY = "this dashboard only looks (--readonly)"
+READ_ONLY = "not with --readonly"
 _NAMES = {
     "escape": "esc",
     "enter": "enter",
@@ -26,7 +26,8 @@ _NAMES = {
 class UserAction:
     """Action that the user can start. `name` names the method `do_<name>` on the screen or the app, `key` is Textual's
     name of the key, `label` is a word or two for the footer, `help` is a sentence. `writes`: the action changes
-    something, so `--readonly` refuses it. `footer`: the footer always shows it."""
+    something, so `--readonly` refuses it. `footer`: the footer always shows it. `tab` is the name in the title bar of a
+    narrow terminal; actions without one are no tab."""
 
     name: str
     key: str
@@ -34,6 +35,7 @@ class UserAction:
     help: str
     footer: bool = False
     writes: bool = False
+    tab: str = ""
 
     @property
     def key_text(self) -> str:
@@ -46,23 +48,25 @@ class UserAction:
 
 
 EVERYWHERE = (
-    UserAction("help", "question_mark", "help", "What this screen is for, and every key of it", footer=True),
-    UserAction("back", "escape", "back", "Back to where you came from; first it clears a filter"),
+    UserAction("help", "question_mark", "help", "Show what this screen is for, and all its keys", footer=True),
+    UserAction("back", "escape", "back", "Clear the filter; without one, go back to the previous screen"),
     UserAction("copy", "y", "copy command", "Copy the command that shows the same in a shell"),
-    UserAction("jump", "ctrl+o", "jump", "Letters appear over the parts of the screen: type one to go there"),
-    UserAction("reload", "ctrl+r", "look again", "Ask again for what is shown"),
+    UserAction("jump", "ctrl+o", "jump", "Show a letter on each part of the screen; type it to go there"),
+    UserAction("reload", "ctrl+r", "reload", "Read the data of this screen again"),
 )
 """Actions of every screen."""
 PLACES = (
-    UserAction("go_dashboard", "1", "dashboard", "All agents at a glance"),
-    UserAction("go_timeline", "2", "timeline", "Every kept moment of the agent that is chosen"),
-    UserAction("go_activity", "3", "activity", "What was done with the agents, and when"),
-    UserAction("go_keys", "4", "keys", "The key that opens the credentials, and its words"),
-    UserAction("go_settings", "5", "settings", "Every setting, with its source and its effect"),
-    UserAction("go_memories", "6", "memories", "What the agent that is chosen remembers"),
-    UserAction("go_remotes", "7", "second copies", "Endpoints and folders that hold copies"),
-    UserAction("go_doctor", "8", "doctor", "What could go wrong, checked, with the command that helps"),
-    UserAction("start_daemon", "S", "start service", "Start the service when it does not run", writes=True),
-    UserAction("quit", "q", "close", "Close the dashboard; the service goes on"),
+    UserAction("go_dashboard", "1", "dashboard", "All agents and their state", tab="agents"),
+    UserAction("go_timeline", "2", "timeline", "All captured sequences of the selected agent", tab="timeline"),
+    UserAction("go_activity", "3", "activity", "Log of captures, pushes, restores and purges", tab="log"),
+    UserAction("go_keys", "4", "keys", "Your key and its recovery words", tab="keys"),
+    UserAction("go_settings", "5", "settings", "All settings, with their source and effect", tab="config"),
+    UserAction("go_memories", "6", "memories", "Memories of the selected agent", tab="memory"),
+    UserAction("go_remotes", "7", "remotes", "Endpoints and folders that your agents are pushed to", tab="remotes"),
+    UserAction("go_doctor", "8", "doctor", "Check this installation, and show how to fix each finding", tab="doctor"),
+    UserAction("start_daemon", "S", "start daemon", "Start the daemon if it is not running", writes=True),
+    UserAction("quit", "q", "quit", "Close the dashboard; the daemon keeps running"),
 )
 """Actions of the app. They work everywhere except in dialogs."""
+TABS = tuple(act for act in PLACES if act.tab)
+"""The main screens, in the order of their keys."""

@@ -201,9 +201,12 @@ def print_remote_agents(session: CommandSession, name: str) -> None:
 
 
 def _describe_remote_agent(context: Context, agent: RemoteAgent, here: str | None) -> Away:
-    """Return one agent of a remote. `here` is its name on this machine, or None."""
+    """Return one agent of a remote. `here` is its name on this machine, or None. Folders are proposed for runtimes
+    only: no agent runs in a file format."""
     from lifeboat_core.restore import usual_folders
+    from lifeboat_formats.interchange.format_registry import list_formats
 
+    formats = set(list_formats()) - {agent.runtime}
     head, folders = agent.head, usual_folders.find_usual_folders(context, agent.name)
     return Away(
         id=agent.id,
@@ -217,7 +220,7 @@ def _describe_remote_agent(context: Context, agent: RemoteAgent, here: str | Non
         bytes=agent.bytes,
         held=agent.held,
         here=here,
-        folders={runtime: str(folder) for runtime, folder in folders.items()},
+        folders={runtime: str(folder) for runtime, folder in folders.items() if runtime not in formats},
     )
 
 

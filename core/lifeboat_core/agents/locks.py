@@ -1,7 +1,7 @@
 """One lock per agent, held by capture, restore, purge and thinning; entering it again in the same thread is free.
 
-What the service does unasked is short: a command of a user waits for it and says so. A command never waits for another
-command.
+A command waits for a lock in use and says so: long enough for what the daemon does by itself, and some seconds for
+another command.
 """
 
 from __future__ import annotations
@@ -30,24 +30,28 @@ if TYPE_CHECKING:
     from lifeboat_core.home.context import Context
 
 UNASKED = frozenset({"capture", "verify", "thin", "drop versions"})
-"""Purposes of what the service does unasked."""
+"""Purposes of what the daemon does by itself."""
 SECONDS = 30.0
+COMMAND_SECONDS = 10.0
+"""Seconds that a command waits for another command. Commands that only show something end within them. A restore or a
+purge may take longer: its user should decide whether to wait."""
 SAID_AFTER = 2.0
 FILE_SECONDS = 10.0
 """Seconds that a command waits for another one that writes the same file."""
 REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT})
 """Errors of a folder in which nothing can be created."""
 _LOOK = 0.3
-"""Seconds. A process that took the lock a moment ago may not have written its note yet."""
+"""Seconds between two looks. A process that took the lock a moment ago may not have written its note yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class LockPatience:
-    """How long a command waits for what the service does: `seconds` at most, and after `said_after` seconds it calls
-    `tell` with a sentence."""
+    """How long a command waits: `seconds` for what the daemon does by itself, `command_seconds` for another command.
+    After `said_after` seconds it calls `tell` with a sentence that names the holder."""
 
     tell: Callable[[str], None]
     seconds: float = SECONDS
+    command_seconds: float = COMMAND_SECONDS
     said_after: float = SAID_AFTER
 
 
@@ -99,7 +103,7 @@ def _held(
         else:
             lock.acquire(timeout=timeout or 0.0)
     except Timeout:
-        raise Busy(_holder_text(context, note)) from None
+        raise Busy(f"{_holder_text(context, note)} holds the lock") from None
     except OSError as error:
         is_read_only = context.home.is_read_only
         if error.errno not in REFUSALS or not (only_reads or is_read_only):
@@ -134,12 +138,12 @@ def _held_as_it_is(context: Context, path: Path, note: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise Busy(_holder_text(context, note)) from error
+            raise Busy(f"{_holder_text(context, note)} holds the lock") from error
         yield
 
 
 def _acquire(context: Context, lock: FileLock, note: Path, patience: LockPatience) -> None:
-    """Raises Timeout once patience is at its end, or the lock is held for work that is never waited for."""
+    """Acquire the lock. Raises Timeout when it was not released in time."""
     began, is_said = time.monotonic(), False
     while True:
         try:
@@ -147,11 +151,12 @@ def _acquire(context: Context, lock: FileLock, note: Path, patience: LockPatienc
             return
         except Timeout:
             waited = time.monotonic() - began
-            if waited >= patience.seconds or _holder(context, note).get("purpose") not in UNASKED:
+            is_unasked = _holder(context, note).get("purpose") in UNASKED
+            if waited >= (patience.seconds if is_unasked else patience.command_seconds):
                 raise
             if waited >= patience.said_after and not is_said:
                 is_said = True
-                patience.tell(f"waiting: {_holder_text(context, note)}")
+                patience.tell(f"Waiting for {_holder_text(context, note)}...")
 
 
 def write_holder_note(context: Context, note: Path, body: bytes) -> None:
@@ -171,8 +176,8 @@ def write_holder_note(context: Context, note: Path, body: bytes) -> None:
 def _holder_text(context: Context, note: Path) -> str:
     holder = _holder(context, note)
     if holder.keys() >= {"pid", "purpose"}:
-        return f"process {holder['pid']} holds it ({holder['purpose']})"
-    return "another process holds it"
+        return f"process {holder['pid']} ({holder['purpose']})"
+    return "another process"
 
 
 def _holder(context: Context, note: Path) -> JsonObject:

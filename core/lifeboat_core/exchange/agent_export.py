@@ -298,12 +298,16 @@ def _artifacts(state: State) -> dict[str, list[JsonObject]]:
 def read_workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple[Vault, int, int]]:
     """Open an agent's history in a temporary copy with the present workspace on top: (vault, head, workspace).
 
-    Both numbers are equal when nothing changed. Raises NothingToRestore, ExchangeError.
+    Both numbers are equal when nothing changed. The agent's lock is held only while the history is copied: reading a
+    large workspace takes long, and would delay captures. Raises NothingToRestore, ExchangeError.
     """
-    with agent_lock(context, agent.id, "compare", only_reads=True), make_scratch_folder(context, "compare") as scratch:
-        with context.vault(agent.id) as own:
-            head = own.head()
-        if head is None:
-            raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
-        with _copied(context, agent, scratch, is_known=True) as (vault, _):
-            yield vault, head.number, vault.state().sequence.number
+    with make_scratch_folder(context, "compare") as scratch:
+        folder = scratch / "vault"
+        with agent_lock(context, agent.id, "compare", only_reads=True), context.vault(agent.id) as own:
+            if own.head() is None:
+                raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+            own.copy_to(folder)
+        with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+            head = vault.state().sequence.number
+            _read_into(context, agent, vault, scratch / "state.db")
+            yield vault, head, vault.state().sequence.number

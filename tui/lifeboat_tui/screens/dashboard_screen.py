@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.documents.log_documents import Entry, Log
 from lifeboat_core.documents.status_documents import Agent, Remote, Status
+from lifeboat_core.documents.timeline_documents import Timeline
 from lifeboat_core.health.state_words import NEEDS_THE_USER, WORST_FIRST
 from lifeboat_core.texts.human_text import count_text
-from lifeboat_tui.cell_text import format_local_time, format_pair, format_short_age, format_size, make_plain
+from lifeboat_tui.cell_text import format_pair, format_short_age, format_size, format_time_or_day, make_plain
 from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen, attempted
+from lifeboat_tui.screens.recent_sequences import LIMIT, RecentSequences
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog
@@ -27,52 +30,61 @@ from lifeboat_tui.widgets.stable_static import StableStatic, set_border_title
 
 COLUMNS = (
     TableColumn("STATE", 11),
-    TableColumn("AGENT", 14, grow=1),
-    TableColumn("RUNTIME", 9, rank=3),
+    TableColumn("AGENT", 12, grow=1),
     TableColumn("LAST VERIFIED", 14, rank=1),
+    TableColumn("NOTE", 30, grow=6, rank=2),
+    TableColumn("QUEUE", 5, rank=3, right=True),
     TableColumn("WHERE", 10, rank=4),
-    TableColumn("QUEUE", 5, rank=2, right=True),
-    TableColumn("NOTE", 16, grow=4, rank=5),
+    TableColumn("RUNTIME", 9, rank=5),
 )
-CHANGES = 12
+CHANGES = 20
 """Number of recent entries shown for an agent."""
-ASKING = "Asking how your agents stand..."
-NOBODY = "No agent is protected yet. Press a to look for agents on this machine and protect them."
+TABLE_FRAME = 3
+"""Lines of the table that are no rows: the border and the titles."""
+REST = 0.08
+"""Seconds that the cursor must rest on an agent before its timeline is loaded, so that a held key loads none."""
+ASKING = "Loading the status of your agents..."
+NOBODY = "No agent is protected yet. Press a to find the agents on this machine and protect them."
 
 
 class DashboardScreen(LifeboatScreen):
     NAME = "Dashboard"
     ENTER = "open"
     ACTS = (
-        UserAction(
-            "sync", "s", "sync", "Capture the agent now, and send it to every second copy", footer=True, writes=True
-        ),
-        UserAction(
-            "pause", "space", "pause", "Let the agent's captures rest, or go on with them", footer=True, writes=True
-        ),
-        UserAction("open", "enter", "open", "The agent's timeline", footer=True),
-        UserAction("restore", "r", "restore", "Bring the agent back as it was, in place or elsewhere", footer=True),
-        UserAction("accept", "A", "accept", "Say that a removal which is held was meant", writes=True),
-        UserAction("verify", "v", "verify", "Read the agent's copy back and compare every byte"),
-        UserAction("undo", "u", "undo", "Take the last restore of the agent back", writes=True),
-        UserAction("purge", "P", "purge", "Destroy something in all history, with proof"),
-        UserAction("add", "a", "add agents", "Find agents on this machine and protect them"),
+        UserAction("sync", "s", "sync", "Capture the agent now and push it to every remote", footer=True, writes=True),
+        UserAction("pause", "space", "pause", "Pause captures of the agent, or resume them", footer=True, writes=True),
+        UserAction("open", "enter", "timeline", "Open the agent's timeline", footer=True),
+        UserAction("restore", "r", "restore", "Restore the agent, in place or elsewhere", footer=True),
+        UserAction("accept", "A", "accept", "Confirm that a held removal was intended, and push it", writes=True),
+        UserAction("verify", "v", "verify", "Read the agent's newest sequence back and compare every byte"),
+        UserAction("undo", "u", "undo", "Undo the last restore of the agent", writes=True),
+        UserAction("purge", "P", "purge", "Purge data from the whole history, with a signed receipt"),
+        UserAction("add", "a", "add agents", "Find the agents on this machine and protect them"),
         FILTER,
     )
     HELP = """
-The first line says how old the last verified copy is and where it lies: that is what you would get back today. The
-table has one line an agent; what is known of the one under the cursor stands below, with what was done last.
+The first line gives the age of the oldest last verified copy and where that copy is: it is what a restore would bring
+back today. The table lists the agents. Details and recent events of the agent under the cursor are below; on a wide
+terminal its timeline is on the right.
 
-An agent that is held, moved, overdue or in error needs you. Its note says why, and the line below which key helps.
+An agent that is held, moved, overdue or in error needs you. NOTE gives the reason, and the details name the key to
+press.
 """
     CSS = """
     DashboardScreen #verdict { height: auto; max-height: 3; padding: 0 1; text-style: bold; }
-    DashboardScreen #agents { height: 1fr; min-height: 6; }
-    DashboardScreen #below { height: 40%; min-height: 7; }
-    DashboardScreen #detail, DashboardScreen #changes { width: 1fr; border: round $secondary; padding: 0 1; }
-    DashboardScreen.-narrow #changes { display: none; }
+    DashboardScreen #agents { height: 1fr; min-height: 5; max-height: 55%; }
+    DashboardScreen #detail, DashboardScreen #changes { border: round $secondary; padding: 0 1; }
+    DashboardScreen #detail { height: auto; max-height: 40%; }
+    DashboardScreen #changes { height: 1fr; }
+    DashboardScreen #recent { display: none; width: 42%; height: 1fr; }
+    DashboardScreen.-vast #recent { display: block; }
+    DashboardScreen.-short #detail { height: 1fr; max-height: 100%; }
+    DashboardScreen.-short #changes { display: none; }
+    DashboardScreen.-none #agents { max-height: 100%; }
+    DashboardScreen.-none #detail, DashboardScreen.-none #changes, DashboardScreen.-none #recent { display: none; }
     """
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-vast")]
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (22, "-tall")]
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,18 +95,20 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
 
     def body(self) -> ComposeResult:
         yield StableStatic("", id="verdict", markup=False)
-        yield FilteredTable(COLUMNS, title="Agents", empty=ASKING, glyphs=self.glyphs, id="agents")
-        with Horizontal(id="below"):
-            with VerticalScroll(id="detail", can_focus=False):
-                yield StableStatic("", id="detail-text")
-            with VerticalScroll(id="changes", can_focus=False):
-                yield StableStatic("", id="changes-text")
+        with Horizontal():
+            with Vertical():
+                yield FilteredTable(COLUMNS, title="Agents", empty=ASKING, glyphs=self.glyphs, id="agents")
+                with VerticalScroll(id="detail", can_focus=False):
+                    yield StableStatic("", id="detail-text")
+                with VerticalScroll(id="changes", can_focus=False):
+                    yield StableStatic("", id="changes-text")
+            yield RecentSequences(self.glyphs, id="recent")
 
     def _hints(self) -> Iterator[KeyHint]:
         """Yield the hints of the footer. Without agents, the keys that lead to one come first."""
         status = self.lifeboat.status
         if status is not None and not status.agents:
-            yield KeyHint("a", "add agents", "screen.act('add')")
+            yield KeyHint("a", "add agents", "screen.act('add')", kept=True)
         yield from super()._hints()
 
     def twin(self) -> tuple[str, ...]:
@@ -130,29 +144,31 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         if before is None:
             self.table.select(self.lifeboat.agent_id or _most_urgent(status) or "")
         self.table.empty = _nobody(status)
+        self.set_class(not status.agents, "-none")
+        self.query_one("#agents").styles.height = len(status.agents) + TABLE_FRAME if status.agents else "1fr"
         self._show_detail()
 
     def _verdict(self, status: Status) -> str:
         first = f"{self.glyphs.sign(status.state)} {make_plain(status.verdict)}"
         key = "" if status.key.state == "ok" or not status.agents else f"  {make_plain(status.key.note)}"
-        stale = "  (as it was when last seen)" if self.lifeboat.is_stale else ""
+        stale = "  (last known; waiting for the daemon)" if self.lifeboat.is_stale else ""
         return f"{first}{key}{stale}"
 
     def _row(self, agent: Agent) -> TableRow:
         now = self.link.now()
         kind = STYLES.get(agent.state, "")
         where = "this disk" if agent.verified_in == "local" else agent.verified_in or ""
-        note = "at work" if agent.at_work and not agent.reasons else next(iter(agent.reasons), "")
+        note = "working" if agent.at_work and not agent.reasons else next(iter(agent.reasons), "")
         return TableRow(
             agent.id,
             (
                 TableCell(self.glyphs.state(agent.state), kind),
                 TableCell(agent.name, "strong"),
-                TableCell(agent.runtime, "muted"),
                 format_short_age(agent.last_verified_at, now),
-                TableCell(where, "muted"),
-                TableCell(str(agent.queue), "warning" if agent.queue else "muted"),
                 TableCell(note, kind if agent.state != "ok" else "muted"),
+                TableCell(str(agent.queue or ""), "warning"),
+                TableCell(where, "muted"),
+                TableCell(agent.runtime, "muted"),
             ),
         )
 
@@ -166,10 +182,31 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         self.refresh_bars()
         self.follow_cursor()
 
+    def on_resize(self, event: events.Resize) -> None:
+        """Load the timeline once the terminal is wide enough to show it."""
+        super().on_resize(event)
+        self.load_recent()
+
+    @work(exclusive=True, group="recent", exit_on_error=False)
+    async def load_recent(self) -> None:
+        """Load the timeline of the agent under the cursor, if the terminal is wide enough to show it."""
+        recent, agent = self.query_one(RecentSequences), self.chosen
+        recent.begin(None if agent is None else agent.id, "" if agent is None else agent.name)
+        await asyncio.sleep(REST)
+        if agent is None or not recent.display:
+            return
+        try:
+            found = await self.fetch(Timeline, "timeline", agent.id, "--limit", str(LIMIT))
+        except LifeboatError as error:
+            self.say_problem(error)
+            return
+        recent.say(found.entries, self.link.now())
+
     @work(exclusive=True, group="changes", exit_on_error=False)
     async def follow_cursor(self) -> None:
-        """Show the latest entries of the agent under the cursor."""
+        """Show the latest entries of the agent under the cursor, and its timeline."""
         agent = self.chosen
+        self.load_recent()
         if agent is None:
             return
         try:
@@ -194,35 +231,31 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         if (helps := _helping_keys(agent)) is not None:
             yield Content.styled(helps, "bold")
         yield format_pair("workspace", agent.workspace)
-        kept = (
-            "nothing yet"
-            if agent.sequence is None
-            else f"up to sequence {agent.sequence}, {format_size(agent.vault_bytes)}"
-        )
-        yield format_pair("kept", f"{kept}, captured {format_short_age(agent.last_captured_at, now)}")
-        where = (
-            ""
-            if agent.verified_in is None
-            else f" in {'this disk' if agent.verified_in == 'local' else agent.verified_in}"
-        )
+        captured = "nothing yet"
+        if agent.sequence is not None:
+            age = format_short_age(agent.last_captured_at, now)
+            captured = f"sequence {agent.sequence}, {age}, {format_size(agent.vault_bytes)} in all"
+        yield format_pair("captured", captured)
+        where = "" if agent.verified_in is None else f", {_place(agent.verified_in)}"
         yield format_pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
         if not agent.remotes:
-            yield format_pair("second copy", "none: everything is on this disk only (7 adds one)")
+            yield format_pair("remotes", "none: all copies are on this disk (press 7 to add a remote)")
         for remote in agent.remotes:
-            yield format_pair("second copy", self._remote(remote))
+            yield format_pair("remote", self._remote(remote))
 
     def _remote(self, remote: Remote) -> str:
-        waits = f", {count_text(remote.pending, 'sequence')} to send" if remote.pending else ""
+        waits = f", {count_text(remote.pending, 'sequence')} to push" if remote.pending else ""
         why = f": {remote.message}" if remote.message else ""
         return f"{remote.name} {self.glyphs.state(remote.state)}{waits}{why}"
 
     def _show_changes(self) -> None:
         agent = self.chosen
         set_border_title(self.query_one("#changes"), "Last changes")
+        now = self.link.now()
         entries = self._changes if agent is not None and agent.id == self._changes_of else ()
         lines = [
             Content.assemble(
-                (format_local_time(one.time), "$foreground 60%"),
+                (f"{format_time_or_day(one.time, now):<10}", "$foreground 60%"),
                 "  ",
                 (f"{make_plain(one.kind)}  ", "bold"),
                 make_plain(one.text),
@@ -236,13 +269,19 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
     def why_not(self, act: str) -> str | None:
         agent = self.chosen
         if act in ("sync", "pause", "open", "restore", "purge", "verify", "undo", "accept") and agent is None:
-            return "there is no agent yet (a finds some)"
+            return "there is no agent yet; press a to add one"
         if act == "accept" and agent is not None and agent.held is None:
-            return "nothing of this agent is held"
+            return "no removal of this agent is held"
         return None
 
     def do_open(self) -> None:
-        self.lifeboat.open("timeline")
+        recent, agent = self.query_one(RecentSequences), self.chosen
+        if agent is not None and recent.has_focus and recent.sequence is not None:
+            from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
+
+            self.app.push_screen(TimelineScreen(agent.id, at=recent.sequence))
+        else:
+            self.lifeboat.open("timeline")
 
     def do_restore(self) -> None:
         self.lifeboat.open("restore")
@@ -260,13 +299,13 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         self.carry_out("Verifying", "verify", agent=self.chosen)
 
     def do_undo(self) -> None:
-        self.carry_out("Taking back the last restore of", "undo", agent=self.chosen)
+        self.carry_out("Undoing the last restore of", "undo", agent=self.chosen)
 
     def do_pause(self) -> None:
         agent = self.chosen
         assert agent is not None
         if agent.state == "paused":
-            self.carry_out("Going on with", "agents", "resume", agent=agent)
+            self.carry_out("Resuming", "agents", "resume", agent=agent)
         else:
             self.carry_out("Pausing", "agents", "pause", agent=agent)
 
@@ -276,9 +315,13 @@ An agent that is held, moved, overdue or in error needs you. Its note says why, 
         agent = self.chosen
         assert agent is not None
         question = ConfirmDialog(
-            f"Is the removal in {agent.name} meant?",
-            [*agent.reasons, "", "Yes passes it on to the second copies; earlier sequences stay. r restores instead."],
-            yes="It is meant",
+            f"Accept the removal in {agent.name}?",
+            [
+                *agent.reasons,
+                "",
+                "Accepting pushes it to the remotes. You can still restore earlier sequences.",
+            ],
+            yes="Accept",
         )
         if await self.answer(question):
             self.carry_out("Accepting", "agents", "accept", agent=agent)
@@ -305,22 +348,22 @@ def describe_outcome(words: tuple[str, ...], document: JsonObject) -> str:
     if words[0] == "sync":
         one: JsonObject = next(iter(document.get("agents", [])), {})
         if one.get("state") == "error":
-            return f"not captured ({one.get('code', 'error')})"
-        changed = f"sequence {one.get('sequence')} is new" if one.get("changed") else "nothing had changed"
+            return f"capture failed ({one.get('code', 'error')})"
+        changed = f"captured sequence {one.get('sequence')}" if one.get("changed") else "no changes"
         behind = [each["name"] for each in one.get("remotes", []) if each.get("state") != "ok"]
-        return changed + (f"; not at {', '.join(behind)} yet" if behind else "")
+        return changed + (f"; not pushed to {', '.join(behind)} yet" if behind else "")
     if words[0] == "verify":
         wrong = document.get("mismatches") or []
         return (
-            f"{count_text(len(wrong), 'difference was', 'differences were')} found"
+            f"{count_text(len(wrong), 'difference')} found"
             if wrong
-            else f"every byte of sequence {document.get('sequence')} holds"
+            else f"sequence {document.get('sequence')} verified, every byte matches"
         )
     return {
-        "pause": "paused",
-        "resume": "captured again",
-        "accept": "accepted",
-        "undo": "the last restore is taken back",
+        "pause": "captures paused",
+        "resume": "captures resumed",
+        "accept": "removal accepted",
+        "undo": "last restore undone",
     }[words[-1]]
 
 
@@ -340,15 +383,20 @@ def _nobody(status: Status) -> str:
 def _helping_keys(agent: Agent) -> str | None:
     """Return the hint for a state that needs the user, None for other states."""
     return {
-        "held": "r restores what was there before; A says that it was meant",
-        "overdue": "s syncs now; v verifies the copy here",
-        "error": "8 opens the doctor; r restores",
-        "fenced": "r brings its state here; in a shell: lifeboat agents adopt",
-        "needs_key": "4 opens the keys",
-        "paused": "space goes on with its captures",
+        "held": "Press r to restore the removed data, A to accept the removal.",
+        "overdue": "Press s to sync now, v to verify the local copy.",
+        "error": "Press 8 to open the doctor, r to restore.",
+        "fenced": "Press r to restore its newest state here. To make this machine the writer: lifeboat agents adopt",
+        "needs_key": "Press 4 to open the keys.",
+        "paused": "Press space to resume captures.",
     }.get(agent.state)
 
 
 def _colour(state: str) -> str:
     kind = STYLES.get(state, "muted")
     return kind if kind in ("success", "warning", "error", "accent") else "muted"
+
+
+def _place(name: str) -> str:
+    """Return where a verified copy is: `on this disk`, `on the remote stick`."""
+    return "on this disk" if name == "local" else f"on remote {name}"

@@ -28,12 +28,12 @@ from lifeboat_daemon.control.command_runner import CommandAnswer, CommandProgres
 from lifeboat_tui.cell_text import escape_title, make_plain, truncate_text
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import DashboardLink, Tell
-from lifeboat_tui.user_actions import EVERYWHERE, PLACES, READ_ONLY, UserAction
+from lifeboat_tui.user_actions import EVERYWHERE, PLACES, READ_ONLY, TABS, UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.progress_display import ProgressDisplay
 from lifeboat_tui.widgets.question_dialogs import ChoiceDialog
 from lifeboat_tui.widgets.row_table import RowTable
-from lifeboat_tui.widgets.screen_bars import ConnectionBanner, KeyHint, ScreenFooter, ScreenHeader
+from lifeboat_tui.widgets.screen_bars import ConnectionBanner, KeyHint, ScreenFooter, ScreenHeader, ScreenTab
 
 if TYPE_CHECKING:
     from lifeboat_tui.dashboard_app import LifeboatApp
@@ -44,7 +44,7 @@ Parameters = ParamSpec("Parameters")
 SMALLEST = (60, 15)
 """Smallest size in columns and lines; a smaller terminal shows one sentence in place of the screen."""
 LONGEST_NOTE = 1000
-FILTER = UserAction("filter", "slash", "filter", "Show only lines in which your words stand; esc clears it")
+FILTER = UserAction("filter", "slash", "filter", "Show only rows that contain your words; esc clears the filter")
 
 
 class LifeboatScreen(Screen[None]):
@@ -56,11 +56,14 @@ class LifeboatScreen(Screen[None]):
     ACTS: ClassVar[tuple[UserAction, ...]] = ()
     IS_WIZARD: ClassVar[bool] = False
     """True if the footer shows only the keys of the current step, and the help those that do nothing now."""
+    IS_GUIDED: ClassVar[bool] = False
+    """True for a form that leads through steps: it has no tabs, and no banner for what a later step sets up."""
     HELP: ClassVar[str] = ""
     """Text for the help screen, one or two paragraphs."""
     DEFAULT_CSS = """
     LifeboatScreen { background: $background; }
     LifeboatScreen > #body { height: 1fr; }
+    LifeboatScreen VerticalScroll { scrollbar-size-vertical: 1; scrollbar-background: $panel; }
     LifeboatScreen > #too-small { display: none; width: 100%; height: 1fr; content-align: center middle; }
     LifeboatScreen.-tiny > ScreenHeader, LifeboatScreen.-tiny > ScreenFooter { display: none; }
     LifeboatScreen.-tiny > #body, LifeboatScreen.-tiny > ConnectionBanner.-shown { display: none; }
@@ -163,8 +166,9 @@ class LifeboatScreen(Screen[None]):
         """Update header, banner and footer. Unchanged parts are not drawn again."""
         if self.is_mounted and self.query(ScreenHeader):
             app = self.lifeboat
-            self.query_one(ScreenHeader).say(self.crumbs(), *app.verdict(), separator=self.glyphs.sign("crumb"))
-            trouble = app.connection_text()
+            separator = self.glyphs.sign("crumb")
+            self.query_one(ScreenHeader).say(list(self._tabs()), self.crumbs(), *app.verdict(), separator=separator)
+            trouble = "" if self.IS_GUIDED and not self.link.is_demo else app.connection_text()
             self.query_one(ConnectionBanner).say(
                 self._problem or trouble, calm=not self._problem and app.connection_is_calm
             )
@@ -267,11 +271,23 @@ class LifeboatScreen(Screen[None]):
         if hasattr(outcome, "__await__") and not hasattr(outcome, "is_finished"):
             await outcome
 
+    def _tabs(self) -> Iterator[ScreenTab]:
+        """Yield the tabs of the title bar. The current one is the last main screen that was opened."""
+        if self.IS_GUIDED:
+            return
+        opened = [each.NAME.lower() for each in self.app.screen_stack if isinstance(each, LifeboatScreen)]
+        names = {act.label for act in TABS}
+        current = next((name for name in reversed(opened) if name in names), "")
+        for act in TABS:
+            refused = self.lifeboat.why_not(act.name) is not None
+            action = f"screen.act('{act.name}')"
+            yield ScreenTab(act.key_text, act.label, act.tab, action, act.label == current, refused)
+
     def _hints(self) -> Iterator[KeyHint]:
         for act in self.acts():
             refused = act.footer and self.refusal(act) is not None
             if act.footer and not (refused and self.IS_WIZARD):
-                yield KeyHint(act.key_text, act.label, f"screen.act('{act.name}')", refused)
+                yield KeyHint(act.key_text, act.label, f"screen.act('{act.name}')", refused, act.name == "help")
 
     @on(RowTable.Chosen)
     async def _enter_row(self) -> None:

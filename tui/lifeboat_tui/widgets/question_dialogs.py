@@ -33,7 +33,13 @@ class Dialog(ModalScreen[Result]):
     Dialog .problem { color: $text-error; text-style: bold; height: auto; }
     Dialog Horizontal { height: auto; align-horizontal: right; margin-top: 1; }
     Dialog Button { margin-left: 2; }
+    Dialog > ToastRack {
+        dock: top; layer: default; align: left top; margin: 0; max-height: 4; scrollbar-size-vertical: 0;
+    }
+    Dialog > ToastRack Toast { width: 1fr; max-width: 100%; margin: 0; padding: 0 1; }
     """
+    """Notifications have lines of their own above the box. Elsewhere they lie over the screen, where they would cover
+    the buttons."""
     BINDINGS = [Binding("escape", "cancel", "Cancel")]
 
     @on(Button.Pressed)

@@ -73,6 +73,7 @@ class PurposePage(FirstRunPage):
 
 class FirstRunWizard(LifeboatScreen):
     NAME = "First run"
+    IS_GUIDED = True
     ACTS = (
         UserAction(
             "go_on", "ctrl+n", "go on", "Do what this step says, then the next one comes", footer=True, writes=True

@@ -70,7 +70,7 @@ nothing any more.
         return ("agents", "list", "--remote", self._remote)
 
     def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", "second copies", self._remote)
+        return ("lifeboat", "remotes", self._remote)
 
     async def load(self) -> None:
         self._agents = (await self.fetch(There, *self.twin())).agents

@@ -38,7 +38,7 @@ OF_ONE = frozenset({"open", "test", "token", "remove"})
 
 
 class RemotesScreen(CommandScreen):
-    NAME = "Second copies"
+    NAME = "Remotes"
     ENTER = "open"
     ACTS = (
         UserAction("add", "a", "add", "Make another second copy known", footer=True),
@@ -85,7 +85,7 @@ key everywhere.
     # What is shown ----------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        yield FilteredTable(COLUMNS, title="Second copies", empty=NOBODY, glyphs=self.glyphs, id="copies")
+        yield FilteredTable(COLUMNS, title="Remotes", empty=NOBODY, glyphs=self.glyphs, id="copies")
         with VerticalScroll(id="detail", can_focus=False):
             yield Static("", id="detail-text")
 
