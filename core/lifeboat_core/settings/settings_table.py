@@ -305,7 +305,7 @@ SETTINGS: dict[str, Setting] = {
             "memory_server",
             parse_memory_server,
             "none",
-            "address of the Aionforge server of an agent, and the user to ask as",
+            "address of the Aionforge server with an agent's memories, and the agent to ask as",
         ),
         Setting("held.share", parse_share, 0.5, "hold a loss of this share of the memories; of files 80% or more"),
         Setting("held.minimum", parse_count, 4, "hold a loss of fewer memories or files only if it is all of them"),
