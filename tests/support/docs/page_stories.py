@@ -1,0 +1,335 @@
+"""What each page needs so that its commands run in order: a prepared home, answers, and names that stand for others.
+
+A command is named by its text on the page, without comment. A command that cannot run in a test has a reason.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.testing.sample_states import MemoryState
+from support.cli.cli_client import run
+from support.docs.page_dialogs import (
+    interrupt_after,
+    press_keys,
+    prove_words,
+    purge_text,
+    type_all_words,
+    write_down_words,
+)
+from support.docs.page_machine import Dialog, PageMachine
+from support.formats import aicf_files, aimem_bundles
+from support.terminal import Terminal
+
+Step = Callable[[PageMachine], None]
+
+
+@dataclass(frozen=True)
+class PageStory:
+    """How the commands of one page are run."""
+
+    prepare: Step = PageMachine.protect_juniper
+    before: Mapping[str, Step] = field(default_factory=dict)
+    """What happens before a command, beside what the page says: another machine, a file that arrived."""
+    names: Mapping[str, Callable[[PageMachine], str]] = field(default_factory=dict)
+    """Text of commands that stands for something else, such as `ID`."""
+    dialogs: Mapping[str, Dialog] = field(default_factory=dict)
+    """Commands that ask on a terminal, and their answers."""
+    servers: Mapping[str, str] = field(default_factory=dict)
+    """Commands that run until the page ends, and what they print once they have started."""
+    statuses: Mapping[str, int] = field(default_factory=dict)
+    """Exit statuses other than 0."""
+    not_run: Mapping[str, str] = field(default_factory=dict)
+    """Beginnings of commands that are not run, with the reason."""
+
+
+_SERVICE = "changes the service manager of the machine; tests/daemon runs it with a substitute"
+_ROOT = "installs system packages"
+_PACKAGE = "needs a built package; tests/package installs it in a clean root"
+_ELSEWHERE = "needs another program or a service of another machine"
+_SCALE = "needs PostgreSQL and an object store; tests/scale runs such an endpoint"
+_JOIN = "lifeboat+https://..."
+
+
+# Events beside the page -------------------------------------------------------------------------------------------
+
+
+def _in_order(*steps: Step) -> Step:
+    def run_steps(machine: PageMachine) -> None:
+        for step in steps:
+            step(machine)
+
+    return run_steps
+
+
+def _protect_and_change(machine: PageMachine) -> None:
+    machine.protect_juniper()
+    with (machine.workspace / "MEMORY.md").open("a") as file:
+        file.write("- The blue folder holds the insurance papers.\n")
+    run("sync")
+
+
+def _begin_again(machine: PageMachine) -> None:
+    """A machine with an agent that is not protected yet."""
+    machine.move_to_new_machine()
+    machine.make_small_workspace()
+
+
+def _lose_machine(machine: PageMachine) -> None:
+    """The machine is lost. The words of its key are known, and the endpoint still answers."""
+    machine.learn_words()
+    machine.move_to_new_machine()
+
+
+def _know_words(machine: PageMachine) -> None:
+    machine.learn_words()
+    machine.write_words()
+
+
+def _export(machine: PageMachine, name: str = "juniper.alf") -> None:
+    run("alf", "export", "openclaw", machine.workspace, "-o", machine.home / name)
+
+
+def _receive_unsigned_archive(machine: PageMachine) -> None:
+    """Another program made an archive, which nothing signed."""
+    state = MemoryState()
+    state.put("raw/openclaw/MEMORY.md", b"# Memory\n\nBen likes tulips.\n")
+    with (machine.home / "juniper.alf").open("wb") as out:
+        write_snapshot(state, out)
+
+
+def _receive_memory_files(machine: PageMachine) -> None:
+    (machine.home / "memory.aimem.json").write_bytes(aimem_bundles.document(aimem_bundles.sample()))
+    (machine.home / "memory.aicf").write_bytes(aicf_files.FILES["D1-specified"])
+
+
+def _enable_hooks(machine: PageMachine) -> None:
+    (machine.home / ".openclaw" / "openclaw.json").write_text('{"hooks": {"internal": {"enabled": true}}}')
+
+
+def _set_data(folder: str) -> Step:
+    """The operator has named the folder of the endpoint in a variable."""
+    return lambda machine: machine.set_variable("LIFEBOAT_ENDPOINT_DATA", machine.relocate(folder))
+
+
+def _make_endpoint(machine: PageMachine) -> None:
+    """An endpoint with one tenant, which does not run."""
+    run("endpoint", "tenant", "add", "home", "--data", machine.relocate("/srv/lifeboat"))
+
+
+def _write(name: str, text: str) -> Step:
+    def write(machine: PageMachine) -> None:
+        (machine.home / name).write_text(text)
+
+    return write
+
+
+def _write_join_line(machine: PageMachine) -> None:
+    machine.start_endpoint()
+    (machine.home / "join.txt").write_text(f"{machine.join}\n")
+
+
+def _write_passphrase(machine: PageMachine) -> None:
+    file = machine.home / ".config" / "lifeboat-passphrase"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("a boat under the bridge")
+    file.chmod(0o600)
+
+
+def _leave_second_home(machine: PageMachine) -> None:
+    """Return to the home that was used before the one without a desktop."""
+    machine.remove_variable("LIFEBOAT_HOME")
+
+
+def _seen_code(machine: PageMachine) -> str:
+    words = ("alf", "import", machine.home / "juniper.alf", "--to", machine.home / "juniper", "--accept-unsigned")
+    return str(run(*words, "--dry-run")["seen"])
+
+
+def _a_memory(machine: PageMachine) -> str:
+    return str(run("records", "list", "Juniper")["records"][0]["id"])
+
+
+def _last_receipt(machine: PageMachine) -> str:
+    return str(run("receipts", "list")["receipts"][0]["id"])
+
+
+def _type_join_line(terminal: Terminal, machine: PageMachine) -> None:
+    terminal.wait_for(r"(?i)join line")
+    terminal.type(machine.join)
+
+
+_LOCAL = "127.0.0.1:0"
+_SERVE = r"lifeboat\+https://\S+"
+_QUIT = press_keys((r"Juniper", "q"))
+
+
+# Pages ------------------------------------------------------------------------------------------------------------
+
+STORIES: dict[str, PageStory] = {
+    "README.md": PageStory(
+        prepare=lambda machine: None,
+        names={
+            "0.0.0.0:8484": lambda machine: _LOCAL,
+            _JOIN: lambda machine: machine.join,
+            "--take-over laptop": lambda machine: f"--take-over {platform.node()}",
+        },
+        before={
+            "rm -r ~/.openclaw/workspace": _protect_and_change,
+            "lifeboat agents add ~/.openclaw/workspace": _begin_again,
+            "lifeboat keys recover": _lose_machine,
+        },
+        dialogs={
+            "lifeboat keys init": write_down_words,
+            "lifeboat keys recover": type_all_words,
+            "lifeboat purge Juniper": purge_text("tulips", endpoints=1),
+            "lifeboat": _QUIT,
+        },
+        servers={"lifeboat endpoint serve --data ~/lifeboat-endpoint --listen 0.0.0.0:8484": _SERVE},
+        not_run={"pipx install .": _PACKAGE},
+    ),
+    "docs/adapters.md": PageStory(
+        prepare=PageMachine.protect_whole_agent,
+    ),
+    "docs/at-rest.md": PageStory(
+        prepare=_make_endpoint,
+        not_run={
+            "pipx inject": _PACKAGE,
+            "bao write": _ELSEWHERE,
+            "lifeboat endpoint tenant add acme": "asks a key service of the customer; tests/vault runs a substitute",
+        },
+    ),
+    "docs/benchmarks.md": PageStory(not_run={"make bench": "takes an hour; the slow target `bench` runs each row"}),
+    "docs/cadence.md": PageStory(
+        before={"lifeboat agents hook Juniper": _enable_hooks},
+        not_run={"lifeboat status": "shows what the daemon found in its hourly search; tests/daemon waits for one"},
+    ),
+    "docs/captures.md": PageStory(prepare=_receive_unsigned_archive, names={"CODE": _seen_code}),
+    "docs/dashboard.md": PageStory(
+        dialogs={
+            "lifeboat": _QUIT,
+            "lifeboat tui timeline Juniper": _QUIT,
+            "lifeboat tui --readonly": _QUIT,
+            "lifeboat tui --demo": press_keys((r"ada", "q")),
+        }
+    ),
+    "docs/endpoint-operating.md": PageStory(
+        before={"lifeboat endpoint token add home --name laptop": _set_data("/srv/lifeboat")},
+        names={
+            "endpoint serve": lambda machine: f"endpoint serve --listen {_LOCAL}",
+            "k7m2p9qa": lambda machine: str(run("endpoint", "token", "list", "home")["tokens"][-1]["id"]),
+        },
+        servers={"lifeboat endpoint serve --data /srv/lifeboat": r"https://\S+"},
+        not_run={
+            "lifeboat endpoint audit --export - ": "pipes into a program of the operator",
+            "lifeboat endpoint purges": "needs a purge that waits; tests/cli/test_cli_endpoint_purges.py has one",
+            "lifeboat endpoint tenant remove office": "asks for the name; tests/cli/test_cli_endpoint.py answers",
+        },
+    ),
+    "docs/endpoint-scaling-operations.md": PageStory(
+        not_run={
+            start: _SCALE
+            for start in (
+                *("python3 -m venv", "/opt/lifeboat/bin/pip", "createdb", "export ", "pg_dump", "pg_restore", "rclone"),
+                *("lifeboat endpoint", "lifeboat remote", "lifeboat sync"),
+            )
+        }
+    ),
+    "docs/endpoint.md": PageStory(
+        names={"endpoint serve": lambda machine: f"endpoint serve --listen {_LOCAL}"},
+        servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
+    ),
+    "docs/from-alf.md": PageStory(
+        not_run={"lifeboat": "needs a home of the reference client; tests/core/test_setup_from_alf.py makes one"}
+    ),
+    "docs/history.md": PageStory(prepare=lambda machine: machine.protect_juniper(sequences=13)),
+    "docs/installing.md": PageStory(
+        not_run={
+            "sudo apt": _ROOT,
+            "pipx install": _PACKAGE,
+            "uv tool": _PACKAGE,
+            "python3 -m venv": _PACKAGE,
+            "~/lifeboat/bin/pip": _PACKAGE,
+            "brew": _ELSEWHERE,
+            "podman": _ELSEWHERE,
+            "lifeboat service": _SERVICE,
+        }
+    ),
+    "docs/interchange.md": PageStory(
+        before={"lifeboat alf convert memory.aimem.json --to alf -o juniper.alf": _receive_memory_files},
+        statuses={"lifeboat alf validate memory.aicf --strict": 1},
+        not_run={
+            "lifeboat alf convert http": "needs a running Aionforge; tests/formats talks to a program with its tools"
+        },
+    ),
+    "docs/keys.md": PageStory(
+        before={
+            "lifeboat keys prove": PageMachine.write_words,
+            "export LIFEBOAT_PASSPHRASE_FILE=~/.config/lifeboat-passphrase": _write_passphrase,
+            "lifeboat keys init --words-to ~/words --no-prove": lambda machine: machine.set_variable(
+                "LIFEBOAT_HOME", str(machine.home / "without-desktop")
+            ),
+            "lifeboat keys recover": _in_order(_leave_second_home, _export, _lose_machine, PageMachine.bring_files),
+        },
+        dialogs={
+            "lifeboat keys init": write_down_words,
+            "lifeboat keys prove": prove_words,
+            "lifeboat keys recover": type_all_words,
+        },
+        not_run={
+            "lifeboat keys init --store keyring": "needs the keyring of a desktop; tests/keys runs one",
+            "lifeboat keys unlock": "needs a key with a passphrase; tests/keys has one",
+            "lifeboat keys rotate": "replaces the key; tests/cli/test_cli_key_rotation.py runs each form",
+        },
+    ),
+    "docs/older-clients.md": PageStory(
+        not_run={"lifeboat": "needs an older client; tests/scenarios/test_older_clients.py runs one"}
+    ),
+    "docs/purge.md": PageStory(
+        before={"lifeboat purge juniper --text-stdin --dry-run < text": _write("text", "tulips")},
+        names={
+            "01a1cd0d-dc00-7c35-bdca-66b17388b481": _a_memory,
+            "01a1cd40-91c3-7d5e-8d0f-5c1f0e6c9a11": _last_receipt,
+        },
+        dialogs={"lifeboat purge juniper": purge_text("Ben likes tulips")},
+    ),
+    "docs/receipts.md": PageStory(
+        prepare=_in_order(
+            PageMachine.protect_juniper, lambda machine: run("purge", "Juniper", "--text", "tulips", "--yes") and None
+        ),
+        names={"ID": _last_receipt},
+        not_run={"lifeboat receipts confirm": "needs a purge that waits; tests/cli/test_cli_receipts.py has one"},
+    ),
+    "docs/remotes.md": PageStory(
+        prepare=_in_order(PageMachine.protect_juniper, _write_join_line),
+        before={"lifeboat keys recover": _lose_machine},
+        names={
+            "stick file:///media/ada": lambda machine: "stick file:///media",
+            "restore ada": lambda machine: "restore Juniper",
+            "--adopt": lambda machine: f"--adopt --take-over {platform.node()}",
+        },
+        dialogs={
+            "lifeboat keys recover": type_all_words,
+            "lifeboat remote add home --join-stdin": _type_join_line,
+        },
+        not_run={"lifeboat remote add home https:": "needs an endpoint with a public certificate"},
+    ),
+    "docs/service.md": PageStory(
+        before={"lifeboat daemon status": lambda machine: run("daemon", "start") and None},
+        dialogs={
+            "lifeboat daemon log --follow": interrupt_after(r"\n"),
+            "lifeboat log --follow": interrupt_after(r"\n"),
+        },
+        statuses={"lifeboat daemon log --follow": 130, "lifeboat log --follow": 130},
+        not_run={"lifeboat service": _SERVICE, "systemctl": _SERVICE},
+    ),
+    "docs/settings.md": PageStory(prepare=_write("address.txt", "https://ping.example.com/abc\n")),
+    "docs/setup.md": PageStory(
+        not_run={
+            "lifeboat setup": "asks questions and installs the service; tests/cli/test_cli_setup_guided.py answers"
+        }
+    ),
+}
