@@ -217,12 +217,10 @@ STORIES: dict[str, PageStory] = {
         }
     ),
     "docs/endpoint-operating.md": PageStory(
-        before={"lifeboat endpoint token add home --name laptop": _set_data("/srv/lifeboat")},
+        prepare=_in_order(_make_endpoint, _set_data("/srv/lifeboat")),
         names={
-            "endpoint serve": lambda machine: f"endpoint serve --listen {_LOCAL}",
             "k7m2p9qa": lambda machine: str(run("endpoint", "token", "list", "home")["tokens"][-1]["id"]),
         },
-        servers={"lifeboat endpoint serve --data /srv/lifeboat": r"https://\S+"},
         not_run={
             "lifeboat endpoint audit --export - ": "pipes into a program of the operator",
             "lifeboat endpoint purges": "needs a purge that waits; tests/cli/test_cli_endpoint_purges.py has one",
@@ -313,7 +311,7 @@ STORIES: dict[str, PageStory] = {
         },
         dialogs={
             "lifeboat keys recover": type_all_words,
-            "lifeboat remote add home --join-stdin": _type_join_line,
+            "lifeboat remote add home": _type_join_line,
         },
         not_run={"lifeboat remote add home https:": "needs an endpoint with a public certificate"},
     ),
