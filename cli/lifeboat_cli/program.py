@@ -42,7 +42,7 @@ SECTIONS = {
         "timeline": ListedCommand("lifeboat_cli.history.history_commands:timeline", "List the sequences of an agent."),
         "diff": ListedCommand("lifeboat_cli.history.history_commands:diff", "Compare two sequences."),
         "search": ListedCommand(
-            "lifeboat_cli.history.history_commands:search", "Search the memories of an agent, or all that it ever had."
+            "lifeboat_cli.history.history_commands:search", "Search an agent's memories, or its whole history."
         ),
         "records": ListedCommand(
             "lifeboat_cli.history.record_commands:records", "List, show, forget, restore or pin memories."
@@ -109,18 +109,15 @@ class ProgramGroup(SectionedGroup):
     is_eager=True,
     expose_value=False,
     callback=lambda context, _, wanted: _show_version(context) if wanted else None,
-    help="Versions of the program, of Python, of the platform and of libraries.",
+    help="Print the versions of the program, Python, platform and libraries.",
 )
-@click.option(
-    "--json", "as_json", is_flag=True, is_eager=True, help="One JSON document on standard output; also after a command."
-)
+@click.option("--json", "as_json", is_flag=True, is_eager=True, help="Print one JSON document; also after a command.")
 @pager_option
 @click.pass_context
 def program(context: click.Context, as_json: bool) -> None:
-    """Keeps AI agents alive: every change captured, every moment restorable, byte for byte.
+    """Keeps AI agents alive: every change captured, every captured state restorable, byte for byte.
 
-    Without a command: the dashboard on a terminal, else how the agents stand. An agent is named by its name, its id or
-    its workspace.
+    Without a command: the dashboard on a terminal, otherwise `status`. AGENT is the name, id or workspace of an agent.
     """
     if context.invoked_subcommand is None:
         shown = program.get_command(context, "tui")
@@ -220,7 +217,7 @@ def _say(output: CommandOutput, error: Exception) -> int:
 
 def _say_usage(output: CommandOutput, error: click.UsageError) -> None:
     usage = LifeboatError(error.format_message(), fix=_help_command(error))
-    usage.code, usage.title = "usage", "The command was not understood"
+    usage.code, usage.title = "usage", "Unknown command or option"
     output.error(usage)
 
 

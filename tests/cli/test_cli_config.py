@@ -64,7 +64,7 @@ def test_an_address_on_the_command_line_is_taken_with_a_warning(
     isolated_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = said_by(capsys, "config", "set", "ntfy.url", ADDRESS)
-    assert "history of your shell" in said and "--stdin" in said and "canary" not in said
+    assert "your shell's history" in said and "--stdin" in said and "canary" not in said
     assert "history" not in said_by(capsys, "config", "set", "ntfy.url", "none")
     assert run("config", "get", "ntfy.url")["set"] is False
 
@@ -100,7 +100,7 @@ def test_a_report_for_others_holds_no_address(agent: str, tmp_path: Path, monkey
         everything = b"".join(archive.read(name) for name in archive.namelist())
         settings = json.loads(archive.read("settings.json"))["for_all"]
     assert b"canary" not in everything
-    assert next(each for each in settings if each["name"] == "ping.url")["value"] == "(set, not told)"
+    assert next(each for each in settings if each["name"] == "ping.url")["value"] == "(set, not shown)"
 
 
 # Pausing ----------------------------------------------------------------------------------------------------------
@@ -255,6 +255,6 @@ def test_a_file_that_cannot_be_used_is_one_sentence_for_people_and_programs(
     (Context.open().home.config_file).write_text("cadence =\n")
     problem = decode_document(Settings, run("config", "list")).problem
     assert problem is not None and problem.startswith("config.toml")
-    assert f"warning: {problem}; the last good settings are in force" in " ".join(
+    assert f"warning: {problem}; the last valid settings are in use" in " ".join(
         said_by(capsys, "config", "list").split()
     )

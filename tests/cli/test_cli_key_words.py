@@ -181,7 +181,7 @@ def test_words_that_are_together_no_key_can_be_corrected_by_number() -> None:
         terminal.wait_for("Word 1: ")
         terminal.type(" ".join(typed))
         terminal.wait_for("together they are no key")
-        terminal.wait_for("Which one is wrong")
+        terminal.wait_for("Which word is wrong")
         terminal.type(f"5 {words[4]}")
         assert terminal.ended() == 0
     assert Context.open().keys().public == KEY.public

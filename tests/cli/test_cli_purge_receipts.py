@@ -49,7 +49,7 @@ def exported(ada: Purged) -> Path:
 
 def test_a_home_in_which_nothing_was_purged_says_so(isolated_home: Path) -> None:
     assert run("receipts", "list") == {"receipts": [], "damaged": []}
-    assert "Nothing was purged." in said("receipts", "list")
+    assert "There is no purge yet." in said("receipts", "list")
 
 
 def test_the_list_says_where_a_purge_is_not_done(ada: Purged) -> None:
@@ -77,7 +77,7 @@ def test_people_read_what_is_gone_what_waits_and_what_is_not_reached(ada: Purged
     text = said("receipts", "show", ada.receipt.id)
     for part in ("1 memory went", "2 undo folders emptied", "40 objects; 0 hits", "done", "waits until 2026-11-13"):
         assert part in text, part
-    assert "Not reached: laptop-2" in text and "The receipt holds" in text
+    assert "Not reached: laptop-2" in text and "The receipt is valid" in text
 
 
 def test_why_a_second_copy_is_pending_is_told(ada: Purged) -> None:
@@ -111,7 +111,7 @@ def test_a_receipt_that_does_not_hold_ends_with_three(ada: Purged) -> None:
     document["vaults"][1]["receipt"]["objects"] = 4
     receipt_store.locate_receipt(ada.context, ada.receipt.id).write_text(json.dumps(document))
     assert run("receipts", "show", ada.receipt.id, expect=3)["holds"] is False
-    assert "does not hold" in said("receipts", "show", ada.receipt.id, "--audit", expect=3)
+    assert "is not valid" in said("receipts", "show", ada.receipt.id, "--audit", expect=3)
 
 
 def test_an_id_that_is_none_says_where_ids_are(ada: Purged) -> None:
@@ -206,7 +206,7 @@ def test_a_changed_file_ends_with_three(ada: Purged) -> None:
     file = exported(ada)
     file.write_text(file.read_text().replace("user_request", "ccpa_deletion"))
     assert run("receipts", "verify", file, expect=3)["holds"] is False
-    assert "does not hold" in said("receipts", "verify", str(file), expect=3)
+    assert "is not valid" in said("receipts", "verify", str(file), expect=3)
 
 
 def test_an_exported_file_is_new_and_for_its_owner_alone(ada: Purged) -> None:

@@ -48,7 +48,7 @@ def test_a_memory_of_which_the_match_alone_goes_is_no_memory_that_goes() -> None
 def test_the_text_of_live_files_goes_into_no_pipe(ada: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.run_command(["purge", "ada", "--text", TEXT, "--workspace", "--dry-run"]) == 0
     said = capsys.readouterr().out
-    assert "In the live workspace, MEMORY.md: 1 place" in said
+    assert "In the workspace, MEMORY.md: 1 place" in said
     assert SCANNER.text(said, "a pipe") == []
 
 
@@ -78,6 +78,6 @@ def test_ctrl_c_in_the_middle_of_a_purge_does_not_say_that_nothing_was_done(
         patch.setattr(crash_points, "hook", pressed)
         assert program.run_command(["purge", "ada", "--text", TEXT, "--memory", "--yes"]) == 130
     said = capsys.readouterr().err
-    assert "stopped in the middle of the purge" in said and "half done" not in said
+    assert "the purge was interrupted" in said and "half done" not in said
     assert program.run_command(["receipts", "list"]) == 0
     assert "1 memory  done" in capsys.readouterr().out

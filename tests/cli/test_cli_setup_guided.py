@@ -228,7 +228,7 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
         _begin_return(terminal, tmp_path / "stick")
         _say(terminal, "Word 1: ", " ".join(words))
         terminal.wait_for("is back")
-        _say(terminal, "Which one")
+        _say(terminal, "Which word")
         _say(terminal, "For which runtime")
         _say(terminal, "Its folder on this machine")
         _say(terminal, "Bring Juniper back to")
@@ -252,14 +252,14 @@ def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_
     with Terminal("setup") as terminal:
         _begin_return(terminal, tmp_path / "stick")
         _say(terminal, "Word 1: ", " ".join(words))
-        terminal.wait_for("Which one")
+        terminal.wait_for("Which word")
         assert terminal.interrupted() == 130
     assert _agents() == []
     with Terminal("setup") as terminal:
         _say(terminal, "Your choice", "2")
         _say(terminal, "Where is the agent")
         terminal.wait_for("Your key .* lies in")
-        _say(terminal, "Which one")
+        _say(terminal, "Which word")
         _say(terminal, "For which runtime", "nonsense")
         _say(terminal, "For which runtime")
         _say(terminal, "Its folder on this machine", "/")

@@ -18,10 +18,10 @@ def test_a_file_that_cannot_be_read_is_named_once_with_what_to_edit(name: str) -
     broken.chmod(0o600)
     found = [each for each in home.check(Context.open()) if each.level is not DoctorLevel.OK]
     assert [(each.subject, each.fix) for each in found] == [(name, f"edit {broken}")]
-    assert name not in found[0].result and "the last good settings are in force" in found[0].result
+    assert name not in found[0].result and "the last valid settings are in use" in found[0].result
 
 
 def test_status_says_which_settings_are_in_force_instead() -> None:
     (Context.open().home.folder / "config.toml").write_text("cadence = [\n")
     (problem,) = gather_status(Context.open()).problems
-    assert problem.startswith("config.toml: ") and problem.endswith("; the last good settings are in force")
+    assert problem.startswith("config.toml: ") and problem.endswith("; the last valid settings are in use")

@@ -95,7 +95,7 @@ def test_nothing_in_it_is_a_name_a_path_or_an_id(openclaw: StateFolder, tmp_path
 def test_texts_that_somebody_wrote_are_not_told(openclaw: StateFolder, tmp_path: Path) -> None:
     run("config", "set", "memory.granularity", "monthly")
     settings = {each["name"]: each for each in bundle(tmp_path)["settings.json"]["for_all"]}
-    assert settings["memory.granularity"]["value"] == "(set, not told)"
+    assert settings["memory.granularity"]["value"] == "(set, not shown)"
     assert settings.keys() == SETTINGS.keys()
 
 

@@ -80,7 +80,7 @@ def test_a_workspace_with_such_a_path_is_refused_with_the_reason(ada: Machine, t
     for words in (("agents", "add", folder, "--runtime", "openclaw"), ("agents", "move", "ada", folder)):
         error = run(*words, expect=3)["error"]
         assert error["code"] == "workspace_refused"
-        assert f"{SPELLED} is no UTF-8 text" in error["message"]
+        assert f"{SPELLED} is not UTF-8" in error["message"]
     assert [each["name"] for each in run("agents", "list")["agents"]] == ["ada"]
 
 
@@ -95,7 +95,7 @@ def test_a_restore_into_such_a_path_is_refused_before_it_writes(ada: Machine, tm
 
 @pytest.mark.parametrize("words", [("search", "ada", ODD), ("records", "list", "ada", "--tag", ODD)])
 def test_words_that_no_memory_can_hold_are_refused(ada: Machine, words: tuple[str, ...]) -> None:
-    assert "is no UTF-8 text" in run(*words, expect=2)["error"]["message"]
+    assert "is not UTF-8" in run(*words, expect=2)["error"]["message"]
 
 
 def test_the_address_of_a_folder_holds_such_a_path(tmp_path: Path) -> None:

@@ -207,7 +207,7 @@ async def test_b_writes_a_report_and_says_what_is_in_it() -> None:
     link = _reporting()
     async with _open(link) as pilot:
         await press(pilot, "b")
-        assert "No content, no names of files or agents" in text_of(pilot)
+        assert "It contains no content, no file or agent names" in text_of(pilot)
         await press(pilot, "enter")
         await settled(pilot)
         said = text_of(pilot)

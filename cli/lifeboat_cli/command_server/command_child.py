@@ -117,7 +117,9 @@ def _outcome(job: ChildCommand) -> tuple[CommandEnded | CommandRunFailed, int]:
         _no_longer()
     if not out.is_whole:
         most = command_messages.MOST_SAID >> 20
-        problem = UnexpectedError(f"it said {out.said >> 20} MiB, of which {most} MiB can be taken: ask for less")
+        problem = UnexpectedError(
+            f"its output has {out.said >> 20} MiB, more than the limit of {most} MiB: ask for less"
+        )
         return CommandRunFailed(job.run.number, error_documents.describe_error(problem)), 1
     return CommandEnded(job.run.number, status, out.text(), notes.text()), status
 
@@ -202,11 +204,11 @@ def refusal_reason_of(words: Sequence[str]) -> str | None:
     named = [word for word in words if not word.startswith("-")]
     for command in _NEVER:
         if tuple(named[: len(command)]) == command:
-            return f"lifeboat {' '.join(command)} is for a terminal"
+            return f"lifeboat {' '.join(command)} needs a terminal"
     if named[:1] == ["setup"] and "--json" not in words:
-        return "lifeboat setup asks questions; with --json it does not"
+        return "lifeboat setup asks questions and does not work with --json"
     found = _FOR_EVER.intersection(_options(words))
-    return f"with {min(found)} a command never ends" if found else None
+    return f"with {min(found)} the command never ends" if found else None
 
 
 def _options(words: Sequence[str]) -> Sequence[str]:

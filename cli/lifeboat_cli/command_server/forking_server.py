@@ -1,11 +1,7 @@
-"""The server: reads commands from standard input, forks a child for each, and forwards the children's messages.
-
-It has one thread, and when it forks only pipes are open: no file, no database, no connection, no key.
-
-At the end of its standard input it accepts no more commands and ends with its last child, so the end of the program
-never interrupts a restore. If the server is killed, its children continue: each leads its own session and collects its
-own output.
-"""
+"""The server: reads commands from standard input, forks a child for each, and forwards the children's messages. It has
+one thread, and when it forks only pipes are open: no file, no database, no connection, no key. At the end of its
+standard input it stops accepting commands and ends with its last child, so the end of the program never interrupts a
+restore. If the server is killed, its children continue: each leads its own session and collects its own output."""
 
 from __future__ import annotations
 
@@ -154,7 +150,7 @@ class CommandServer:
         waiting = next((run for run in self._waiting if run.number == message.number), None)
         if waiting is not None:
             self._waiting.remove(waiting)
-            self._fail(waiting.number, Cancelled("it was stopped before it began"))
+            self._fail(waiting.number, Cancelled("it was stopped before it started"))
         for each in self._children:
             if each.number == message.number:
                 with contextlib.suppress(ProcessLookupError):

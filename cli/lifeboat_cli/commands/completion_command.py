@@ -17,11 +17,11 @@ from lifeboat_cli.terminal.output import CommandOutput
     ),
 )
 @click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def completion(shell: str, as_json: bool) -> None:
-    """Print the completion script of SHELL: bash, zsh or fish.
+    """Print the completion script for SHELL: bash, zsh or fish.
 
-    Commands, options, agents, their sequences and settings are completed.
+    It completes commands, options, agents, their sequences and settings.
     """
     from lifeboat_cli.program import program
 

@@ -33,7 +33,7 @@ _LONGEST = 64 * 1024
 
 @click.group(cls=DefaultCommandGroup, default="list")
 def config() -> None:
-    """Settings: each with its value, its source and its effect."""
+    """Show or change settings."""
 
 
 def _document(value: SettingValue) -> Setting:
@@ -63,12 +63,12 @@ def _agent(session: CommandSession, name: str | None) -> Agent | None:
 @pager_option
 @session_command
 def list_settings(session: CommandSession, agent: str | None) -> None:
-    """Every setting; with AGENT, as they hold for this agent."""
+    """List every setting with its value, source and effect. With AGENT: as they apply to this agent."""
     found = _agent(session, agent)
     loaded = session.context.config()
     problem = None if loaded.problem is None else loaded.problem.message
     if problem:
-        session.output.warn(f"{problem}; the last good settings are in force")
+        session.output.warn(f"{problem}; the last valid settings are in use")
     values = loaded.all(found.settings if found else None)
     rows = [(value.name, _written(value), value.source, value.effect) for value in values]
     document = Settings(tuple(_document(value) for value in values), problem)
@@ -85,7 +85,7 @@ def list_settings(session: CommandSession, agent: str | None) -> None:
 @click.argument("agent", required=False, type=AGENT)
 @session_command
 def get_setting(session: CommandSession, name: str, agent: str | None) -> None:
-    """One setting."""
+    """Show one setting."""
     found = _agent(session, agent)
     value = session.context.config().get(name, found.settings if found else None)
     session.output.document(_document(value), lambda: session.output.line(_written(value)))
@@ -102,16 +102,17 @@ def get_setting(session: CommandSession, name: str, agent: str | None) -> None:
 )
 @click.argument("name", type=SETTING)
 @click.argument("value", required=False)
-@click.option("--agent", type=AGENT, help="Only for this agent.")
-@click.option("--default", "to_default", is_flag=True, help="Take the setting back to its default.")
+@click.option("--agent", type=AGENT, help="Change it for this agent only.")
+@click.option("--default", "to_default", is_flag=True, help="Restore the default.")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
 @session_command
 def set_setting(
     session: CommandSession, name: str, value: str | None, agent: str | None, to_default: bool, from_stdin: bool
 ) -> None:
-    """Change a setting. A value that is not understood changes nothing.
+    """Change a setting. An invalid value changes nothing.
 
-    Addresses are private: whoever has one can use it. They are kept apart and never shown; give them with --stdin.
+    Addresses are private settings, because anyone who knows one can use it. They are stored separately and never shown.
+    Pass them with --stdin.
     """
     if [value is not None, to_default, from_stdin].count(True) != 1:
         raise click.UsageError("Give a value, --stdin, or --default.")
@@ -137,18 +138,18 @@ def set_setting(
 )
 @click.argument("name", type=SETTING)
 @click.argument("value", required=False)
-@click.option("--agent", type=AGENT, help="Whether this agent can have it for itself.")
+@click.option("--agent", type=AGENT, help="Check whether this agent can have its own value.")
 @click.option("--stdin", "from_stdin", is_flag=True, help="Read the value from standard input.")
 @session_command
 def check(session: CommandSession, name: str, value: str | None, agent: str | None, from_stdin: bool) -> None:
-    """Whether a setting can have a value. Changes nothing; ends with 1 and says why when it cannot."""
+    """Check whether a setting accepts a value, without changing it. Exits with 1, and the reason, if not."""
     if (value is not None) == from_stdin:
         raise click.UsageError("Give a value or --stdin.")
     known = find_setting(name)
     written = _given(session, name, value, "check")
     settings.check_settings({name: written}, per_agent=_agent(session, agent) is not None)
     document = {"ok": True, "name": name, "kind": known.kind, "value": None if known.private else written}
-    session.output.document(document, lambda: session.output.line(f"{name} can have this value."))
+    session.output.document(document, lambda: session.output.line(f"{name} accepts this value."))
 
 
 def _given(session: CommandSession, name: str, value: str | None, command: str) -> object:
@@ -157,20 +158,20 @@ def _given(session: CommandSession, name: str, value: str | None, command: str) 
         return _natural(name, _from_stdin(session, name))
     if find_setting(name).private and value != "none":
         typed = f"lifeboat config {command} {quote_argument(name)} --stdin"
-        session.output.warn(f"the value of {name} stands in the history of your shell now; next time: {typed}")
+        session.output.warn(f"the value of {name} is now in your shell's history; next time: {typed}")
     return _natural(name, value)
 
 
 def _from_stdin(session: CommandSession, name: str) -> str:
     """Read one line. Raises BadSetting if there is none, or more than one."""
     if sys.stdin.isatty():
-        session.output.note(f"The value of {name}, then Enter:")
+        session.output.note(f"Value of {name}, then Enter:")
         text = sys.stdin.readline()
     else:
         text = sys.stdin.read(_LONGEST)
     lines = text.strip().splitlines()
     if len(lines) != 1:
-        raise BadSetting(f"{name}: this has to be one line, and {len(lines)} came from standard input")
+        raise BadSetting(f"{name}: expected one line on standard input, got {len(lines)}")
     return misplaced_words.refuse_in_field(f"the value of {name}", lines[0])
 
 

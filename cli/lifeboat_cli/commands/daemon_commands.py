@@ -21,18 +21,20 @@ from lifeboat_core.texts.human_text import age_text, size_text
 if TYPE_CHECKING:
     from lifeboat_daemon.service.daemon_lifecycle import DaemonState
 
-_COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "looked at", "none": "not watched"}
+_COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "polled", "none": "not watched"}
 
 
 @click.group(cls=DefaultCommandGroup, default="status")
 def daemon() -> None:
-    """The process that watches and captures."""
+    """Start, stop or inspect the daemon, which watches and captures."""
 
 
-@daemon.command(short_help="Be the daemon, here, until Ctrl-C.", epilog=format_examples("lifeboat daemon run"))
-@click.option("--wait", is_flag=True, help="Where another daemon serves this home, wait until it ends.")
+@daemon.command(
+    short_help="Run the daemon in the foreground until Ctrl-C.", epilog=format_examples("lifeboat daemon run")
+)
+@click.option("--wait", is_flag=True, help="If another daemon serves this home, wait until it ends.")
 def run(wait: bool) -> None:
-    """Be the daemon, here, until Ctrl-C; what happens is told on standard error."""
+    """Run the daemon in the foreground until Ctrl-C. Events are printed on standard error."""
     from lifeboat_daemon.service.daemon_lifecycle import COMMAND
 
     command = [*COMMAND, "--foreground", *(["--wait"] if wait else [])]
@@ -41,17 +43,18 @@ def run(wait: bool) -> None:
     os.execv(command[0], command)
 
 
-@daemon.command(short_help="Have the daemon running.", epilog=format_examples("lifeboat daemon start"))
+@daemon.command(short_help="Start the daemon if it is not running.", epilog=format_examples("lifeboat daemon start"))
 @session_command
 def start(session: CommandSession) -> None:
-    """Have the daemon running, through the service where one is installed. It outlives this terminal."""
+    """Start the daemon if it is not running, through the service if one is installed. It keeps running when this
+    terminal closes."""
     from lifeboat_daemon.service import daemon_lifecycle
 
     started = daemon_lifecycle.start_daemon(session.context, session.output.note)
     found = started.standing
 
     def text() -> None:
-        first = "It runs already" if started.how == "already" else "It runs now"
+        first = "The daemon runs already" if started.how == "already" else "The daemon is running"
         session.output.line(f"{first}: {_named(found)}.")
         if started.how == "process":
             session.output.line(_how_long(session))
@@ -62,36 +65,34 @@ def start(session: CommandSession) -> None:
 @daemon.command(epilog=format_examples("lifeboat daemon stop"))
 @session_command
 def stop(session: CommandSession) -> None:
-    """End the daemon at a safe point. Nothing is captured until it runs again."""
+    """Stop the daemon at a safe point. Nothing is captured until it runs again."""
     from lifeboat_daemon.service import daemon_lifecycle
 
     before = daemon_lifecycle.stop_daemon(session.context, session.output.note)
-    said = "It was not running." if before is None else f"Stopped: {_named(before)}."
+    said = "The daemon was not running." if before is None else f"Stopped the daemon: {_named(before)}."
     document = {"stopped": before is not None, "pid": before.pid if before else None}
     session.output.document(document, lambda: session.output.line(said))
 
 
-@daemon.command(
-    short_help="End the daemon, if it runs, and start it.", epilog=format_examples("lifeboat daemon restart")
-)
+@daemon.command(short_help="Restart the daemon, or start it.", epilog=format_examples("lifeboat daemon restart"))
 @session_command
 def restart(session: CommandSession) -> None:
-    """End the daemon, if it runs, and start it: after an upgrade, or when it does not answer."""
+    """Restart the daemon, or start it: after an upgrade, or if it does not answer."""
     from lifeboat_daemon.service import daemon_lifecycle
 
     daemon_lifecycle.stop_daemon(session.context, session.output.note)
     started = daemon_lifecycle.start_daemon(session.context, session.output.note)
-    said = f"It runs now: {_named(started.standing)}."
+    said = f"The daemon is running: {_named(started.standing)}."
     document = {"how": started.how, **started.standing.to_json()}
     session.output.document(document, lambda: session.output.line(said))
 
 
 @daemon.command(
-    short_help="Whether the daemon runs, and what it does.", epilog=format_examples("lifeboat daemon status")
+    short_help="Show whether the daemon runs, and its work.", epilog=format_examples("lifeboat daemon status")
 )
 @session_command
 def status(session: CommandSession) -> int:
-    """Whether the daemon runs, since when, what it watches and what it does. Exit 1 when it does not."""
+    """Show whether the daemon runs, since when, what it watches and its work. Exits with 1 if it does not run."""
     from lifeboat_daemon.service import daemon_lifecycle
 
     found = daemon_lifecycle.inspect_daemon(session.context)
@@ -102,17 +103,21 @@ def status(session: CommandSession) -> int:
 @daemon.command(epilog=format_examples("lifeboat daemon reload"))
 @session_command
 def reload(session: CommandSession) -> int:
-    """Have the daemon read the settings again. It does so by itself, too, when a file changes."""
+    """Make the daemon read the settings again. It also does so whenever a settings file changes."""
     from lifeboat_daemon.service import daemon_lifecycle
 
     problem = daemon_lifecycle.reload_daemon(session.context)
-    said = "The settings are in force." if problem is None else f"The last good settings stay in force: {problem}"
+    said = (
+        "The daemon uses the new settings."
+        if problem is None
+        else f"The daemon keeps the last valid settings: {problem}"
+    )
     session.output.document({"problem": problem}, lambda: session.output.line(said))
     return 0 if problem is None else 1
 
 
 @daemon.command(
-    short_help="What the daemon did, without names and content.",
+    short_help="Show the daemon's log, which contains no names and no content.",
     epilog=format_examples(
         "lifeboat daemon log", "lifeboat daemon log --level warning", "lifeboat daemon log --follow"
     ),
@@ -122,13 +127,13 @@ def reload(session: CommandSession) -> int:
     "--level",
     type=click.Choice(("debug", "info", "warning", "error")),
     default="debug",
-    help="Only what is at least as grave as this.",
+    help="Show only events of at least this level.",
 )
-@click.option("--follow", is_flag=True, help="Then what comes, until Ctrl-C; with --json one document a line.")
+@click.option("--follow", is_flag=True, help="Then print new events until Ctrl-C (with --json: one document per line).")
 @pager_option
 @session_command
 def log(session: CommandSession, lines: int, level: str, follow: bool) -> None:
-    """What the daemon did, oldest first: kinds, numbers and times, no names of files and no content."""
+    """Show the daemon's events, oldest first: kinds, numbers and times, but no file names and no content."""
     from lifeboat_daemon.service import event_log_reader
 
     found = event_log_reader.read_last_events(session.context.home, lines, level=level)
@@ -172,14 +177,17 @@ def _how_long(session: CommandSession) -> str:
     from lifeboat_daemon import units
 
     if units.inspect_unit(session.context).problem is not None:
-        return "It ends with this computer, on which no service manager answers: start it again after that."
-    return "It ends with this computer. To have it at every login: lifeboat service install"
+        return (
+            "The daemon ends when this computer shuts down, and no service manager answers here: "
+            "start it again afterwards."
+        )
+    return "The daemon ends when this computer shuts down. To start it at every login: lifeboat service install"
 
 
 def _print(session: CommandSession, found: DaemonState) -> None:
     output = session.output
     if not found.running:
-        output.line("The daemon is not running: nothing is captured by itself.", style="bold")
+        output.line("The daemon is not running: nothing is captured automatically.", style="bold")
         output.verbatim("lifeboat daemon start")
         return
     memory = "" if found.rss is None else f", {size_text(found.rss)} of memory"
@@ -191,7 +199,8 @@ def _print(session: CommandSession, found: DaemonState) -> None:
         return
     if found.release != read_release():
         output.line(
-            f"Release {read_release()} is installed and comes with the next change, or: lifeboat daemon restart"
+            f"Release {read_release()} is installed. The daemon switches to it with the next "
+            "change, or now: lifeboat daemon restart"
         )
     output.line(f"Socket: {found.told.address}")
     rows = [
@@ -199,11 +208,11 @@ def _print(session: CommandSession, found: DaemonState) -> None:
         for each in found.told.agents
     ]
     if rows:
-        output.table(("agent", "cadence", "changes are", "folders", "captures", "failures"), rows)
+        output.table(("agent", "cadence", "changes", "folders", "captures", "failures"), rows)
     for each in found.told.agents:
         if each.reason:
             output.line(f"{each.name}: {each.reason}")
     for job in found.told.jobs:
         output.line(f"{job.state}: {job.operation}{f', {job.text}' if job.text else ''}, {age_text(job.seconds)}")
     if not found.told.jobs:
-        output.line("Nothing is being done now.")
+        output.line("The daemon is idle.")

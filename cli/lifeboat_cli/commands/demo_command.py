@@ -14,17 +14,18 @@ from lifeboat_core.texts.human_text import count_text
 
 
 @click.command(
-    short_help="See it work, on an invented agent.",
+    short_help="Try everything on an invented agent.",
     epilog=format_examples("lifeboat demo", "lifeboat demo --keep /tmp/look"),
 )
-@click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder and leave it for a look.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--keep", type=click.Path(path_type=Path), help="Use this new folder and keep it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def demo(keep: Path | None, as_json: bool) -> int:
-    """Protect an invented agent, change it, lose it, bring it back; every byte is compared. Exit 0 if all held."""
+    """Protect an invented agent, change it, delete it, restore it, and compare every byte. Exits with 0 if every step
+    succeeded."""
     output = CommandOutput(as_json=as_json or is_json_wanted())
     if keep is not None:
         if keep.exists():
-            raise click.UsageError(f"{keep} is there already; --keep takes a folder that is not.")
+            raise click.UsageError(f"{keep} exists already; --keep needs a folder that does not exist.")
         keep.mkdir(parents=True)
         return _tell(output, keep.resolve())
     with tempfile.TemporaryDirectory(prefix="lifeboat-demo-") as folder:
@@ -42,7 +43,7 @@ def _tell(output: CommandOutput, folder: Path) -> int:
             for sentence in chapter.sentences:
                 output.line(f"   {sentence}")
             for problem in chapter.problems:
-                output.line(f"   NOT SO: {problem}", style="bold red")
+                output.line(f"   FAILED: {problem}", style="bold red")
     problems = [problem for chapter in chapters for problem in chapter.problems]
     document = {
         "ok": not problems,
@@ -54,10 +55,12 @@ def _tell(output: CommandOutput, folder: Path) -> int:
 
     def text() -> None:
         output.line()
-        output.line("All of it was true." if not problems else f"{count_text(len(problems), 'thing')} not as promised.")
+        output.line("Every step succeeded." if not problems else f"{count_text(len(problems), 'problem')} found.")
         if not problems:
-            output.line("Its key went with it. Yours, with its 24 words: lifeboat keys init")
-            output.line("Your own agents: lifeboat agents discover")
+            output.line(
+                "The demo's key was deleted with it. To create your own key and recovery words: lifeboat keys init"
+            )
+            output.line("To find your own agents: lifeboat agents discover")
 
     output.document(document, text)
     return 1 if problems else 0

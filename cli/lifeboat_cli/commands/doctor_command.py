@@ -22,16 +22,20 @@ _CONFORMANCE = "conformance"
 @click.command(
     epilog=format_examples("lifeboat doctor", "lifeboat doctor --bundle report.zip", "lifeboat doctor --remote home")
 )
-@click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
+@click.option(
+    "--trust-clock",
+    is_flag=True,
+    help="Accept the clock as correct although its time does not follow from the last one.",
+)
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write what somebody who helps needs to know, and nothing that is yours, to a new ZIP file.",
+    help="Write a support bundle, without personal data, to a new ZIP file.",
 )
-@click.option("--remote", type=REMOTE, help="Ask this second copy, and try out whether it does what one must.")
+@click.option("--remote", type=REMOTE, help="Also run the conformance checks against this remote.")
 @examining_command
 def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
-    """Examine the home, the key, every agent and its vault. Exit 1 when something is broken."""
+    """Check the home, the key, every agent and its vault, and the remotes. Exits with 1 if something is broken."""
     from lifeboat_cli.doctor import run_doctor_checks
     from lifeboat_core.machine import clock_trust
 
@@ -60,7 +64,7 @@ def _of_remote(session: CommandSession, name: str) -> list[DoctorCheckResult]:
         return found
     for result in remote_conformance.run_conformance(session.context, config):
         level = DoctorLevel.OK if result.ok else DoctorLevel.ERROR
-        finding = DoctorFinding(level, result.name, result.message or "as it must be")
+        finding = DoctorFinding(level, result.name, result.message or "without problems")
         found.append(DoctorCheckResult(_CONFORMANCE, config.name, finding))
     return found
 
@@ -79,11 +83,11 @@ def _write_bundle(session: CommandSession, target: Path) -> int:
         parts = support_bundle.write_support_bundle(session.context, target)
 
     def text() -> None:
-        session.output.line(f"{target} holds, and nothing else:")
+        session.output.line(f"{target} contains only:")
         for part in parts:
             session.output.line(f"  {part.name:<14} {part.what}")
-        session.output.line("No content, no names of files or agents, no keys, no credentials.")
-        session.output.verbatim(f"Look before you send it: unzip -p {quote_argument(str(target))}")
+        session.output.line("It contains no content, no file or agent names, no keys and no credentials.")
+        session.output.verbatim(f"Check it before you send it: unzip -p {quote_argument(str(target))}")
 
     listed = tuple(Part(part.name, part.what) for part in parts)
     session.output.document(Bundle(str(target), target.stat().st_size, listed), text)

@@ -30,8 +30,8 @@ def print_findings(
             if finding.fix:
                 output.verbatim(f"         {finding.fix}")
         if held := sum(map(quiet, found)):
-            done = f"does {count_text(held, 'thing')} that a second copy must do"
-            output.line(f"{'ok':<8} tried out with made-up agents: it {done}; --json names each")
+            done = f"passed {count_text(held, 'conformance check')}"
+            output.line(f"{'ok':<8} tested with temporary agents: it {done}; --json lists each check")
         output.line(_sum_up(broken, len(found)), style="bold")
 
     findings = tuple(Finding(one.check, one.title, **asdict(one.finding)) for one in found)
@@ -41,4 +41,4 @@ def print_findings(
 
 def _sum_up(broken: int, checks: int) -> str:
     checked = count_text(checks, "check")
-    return f"{broken} of {checked} found something broken." if broken else f"Nothing is broken ({checked})."
+    return f"{broken} of {checked} found a problem." if broken else f"No problem found ({checked})."

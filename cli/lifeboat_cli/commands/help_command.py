@@ -11,14 +11,14 @@ from lifeboat_cli.terminal.output import CommandOutput
 
 @click.command("help", epilog=format_examples("lifeboat help restore", "lifeboat help keys init"))
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def show_help(context: click.Context, words: tuple[str, ...], as_json: bool) -> None:
-    """Show the help of a command, or the list of all commands."""
+    """Show the help of a command, or list all commands."""
     shown = context.find_root()
     for word in words:
         if not isinstance(shown.command, click.Group):
-            raise click.UsageError(f"{shown.command_path!r} has no commands of its own.", ctx=shown)
+            raise click.UsageError(f"{shown.command_path!r} has no subcommands.", ctx=shown)
         _, command, _ = shown.command.resolve_command(shown, [word])
         assert command is not None
         shown = click.Context(command, info_name=word, parent=shown)

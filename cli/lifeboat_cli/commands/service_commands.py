@@ -19,18 +19,18 @@ _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 @click.group(cls=DefaultCommandGroup, default="status")
 def service() -> None:
-    """The daemon at every login.
+    """Start the daemon at every login.
 
-    Started by systemd, launchd or the task scheduler of Windows, and restarted when it fails.
+    systemd, launchd or the Windows task scheduler starts it and restarts it after a failure.
     """
 
 
 @service.command(epilog=format_examples("lifeboat service install", "lifeboat service install --print"))
-@click.option("--no-start", is_flag=True, help="Only from the next login on.")
-@click.option("--print", "only_print", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--no-start", is_flag=True, help="Start it at the next login, not now.")
+@click.option("--print", "only_print", is_flag=True, help="Print the files instead of writing them.")
 @session_command
 def install(session: CommandSession, no_start: bool, only_print: bool) -> None:
-    """Have the daemon started at every login, and now. May be repeated: after a move or an upgrade it is renewed."""
+    """Start the daemon now and at every login. Run it again after a move or an upgrade to update the service."""
     from lifeboat_daemon import units
 
     manager = units.find_manager(session.context)
@@ -69,18 +69,20 @@ def _advice(session: CommandSession, state: UnitState) -> list[str]:
     around = session.context.environment
     found = []
     if state.lingering is False and not any(around.get(name) for name in _SCREENS):
-        found.append("It ends when you log out. To have it run without a login: loginctl enable-linger")
+        found.append("The service ends when you log out. To run it without a login: loginctl enable-linger")
     if around.get("LIFEBOAT_PASSPHRASE") and not around.get("LIFEBOAT_PASSPHRASE_FILE"):
-        found.append("The service does not know LIFEBOAT_PASSPHRASE: put it into a private file, set ")
-        found[-1] += "LIFEBOAT_PASSPHRASE_FILE to its path, and install again."
+        found.append(
+            "The service does not get LIFEBOAT_PASSPHRASE from your shell: put the passphrase into a private file, set"
+        )
+        found[-1] += " LIFEBOAT_PASSPHRASE_FILE to its path, and install again."
     return found
 
 
 @service.command(epilog=format_examples("lifeboat service uninstall"))
-@click.option("--force", is_flag=True, help="Also when the service is the one of another home.")
+@click.option("--force", is_flag=True, help="Also if the service belongs to another home.")
 @session_command
 def uninstall(session: CommandSession, force: bool) -> None:
-    """Stop the service and have it started no more. Nothing that was captured is touched."""
+    """Stop the service and remove it from login. Captured data stays."""
     from lifeboat_daemon import units
     from lifeboat_daemon.units.service_unit import refuse_other_home
 
@@ -92,12 +94,12 @@ def uninstall(session: CommandSession, force: bool) -> None:
 
 
 @service.command(
-    short_help="Whether the service is installed and as it should be.",
+    short_help="Show whether the service is installed and up to date.",
     epilog=format_examples("lifeboat service status"),
 )
 @session_command
 def status(session: CommandSession) -> int:
-    """Whether the service is installed, runs, and is as this release would install it. Exit 1 when it is not."""
+    """Show whether the service is installed, running and as this release would install it. Exits with 1 if not."""
     from lifeboat_daemon import units
 
     state = units.inspect_unit(session.context)
@@ -115,16 +117,16 @@ def _print(session: CommandSession, state: UnitState) -> None:
         process = f" (process {state.pid})" if state.pid else ""
         output.line(f"Started at login: {_yes(state.enabled)}. Running now: {_yes(state.running)}{process}.")
         if not state.ours:
-            output.line(f"It serves another home: {state.home or 'the usual one'}")
+            output.line(f"It serves another home: {state.home or 'the default one'}")
         elif not state.program_found:
-            output.line(f"{state.program} is not there any more: lifeboat service install")
+            output.line(f"{state.program} does not exist; to update the service: lifeboat service install")
         elif not state.current:
-            output.line("This release would install it otherwise: lifeboat service install")
+            output.line("The service is out of date: lifeboat service install")
     if state.lingering is False:
-        output.line("It ends when you log out (loginctl enable-linger keeps it).")
+        output.line("It ends when you log out (to keep it running: loginctl enable-linger).")
     if state.problem:
         output.line(state.problem)
 
 
 def _yes(value: bool | None) -> str:
-    return "not known" if value is None else "yes" if value else "no"
+    return "unknown" if value is None else "yes" if value else "no"

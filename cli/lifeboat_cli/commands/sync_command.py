@@ -24,28 +24,31 @@ from lifeboat_core.texts.human_text import count_text, group_changes, path_text,
 from lifeboat_vault.errors import VaultDamaged, VaultMissing, VaultUnusable
 
 _LISTS = {
-    "unread": "could not be read, its last version stays",
-    "unstable": "changed while it was read, its last version stays",
-    "waiting": "may hold secrets and does not parse, its last version stays",
-    "left_out": "is not kept as it is now",
-    "looks_like_secret": "holds what looks like a secret",
+    "unread": "could not be read, its last version is kept",
+    "unstable": "changed while it was read, its last version is kept",
+    "waiting": "may contain secrets and cannot be parsed, its last version is kept",
+    "left_out": "is not captured in its current version",
+    "looks_like_secret": "contains text that looks like a secret",
 }
 _UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.code))
 """Codes of errors after which the content of a vault is unknown."""
 
 
 @click.command(
-    short_help="Capture what changed, and send it to every second copy.",
+    short_help="Capture changes and push them to all remotes.",
     epilog=format_examples("lifeboat sync", "lifeboat sync Juniper"),
 )
 @click.argument("names", metavar="[AGENT]...", nargs=-1, type=AGENT)
-@click.option("--unless-paused", is_flag=True, help="Leave an agent alone that rests, also one that is named.")
+@click.option("--unless-paused", is_flag=True, help="Skip agents that are paused or not protected yet, even if named.")
 @session_command
 def sync(session: CommandSession, names: tuple[str, ...], unless_paused: bool) -> int:
-    """Capture what changed, of every agent or of those named, and send it to every second copy, by the service where
-    one runs; then let go what retention lets go, and the history of agents that were removed a month ago. It ends with
-    1 when an agent was not captured, when something of it is not in the newest sequence as it is now (it could not be
-    read, changed meanwhile, or a limit keeps it out), or when a second copy that is not optional did not get it."""
+    """Capture changes of all agents, or of those named, and push them to all remotes, through the daemon if it runs.
+    Then thin old sequences as the retention settings say, and delete the history of agents that were removed a month
+    ago.
+
+    Exits with 1 if an agent was not captured, if the newest sequence lacks the current version of a file (unreadable,
+    changing, or over a limit), or if a required remote did not get it.
+    """
     chosen = [agents.find_agent(session.context, name) for name in names] or agents.list_agents(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
@@ -75,8 +78,8 @@ def _rests(session: CommandSession, agent: Agent) -> bool:
     """Return whether an agent is paused, and say so."""
     if agent.watched and not agent.is_paused(session.context.now()):
         return False
-    why = "its captures rest" if agent.watched else "it was imported and is not captured yet"
-    session.output.note(f"{agent.name}: {why}; lifeboat agents resume {quote_argument(agent.name)} goes on")
+    why = "its captures are paused" if agent.watched else "it was imported and is not protected yet"
+    session.output.note(f"{agent.name}: {why}; to resume: lifeboat agents resume {quote_argument(agent.name)}")
     return True
 
 
@@ -89,12 +92,12 @@ def _captured_by_daemon(session: CommandSession, chosen: list[Agent]) -> list[Js
         client = connect_if_running(session.context.home)
         if client is None:
             return None
-        with client, session.output.progress("Capturing and sending"):
+        with client, session.output.progress("Capturing and pushing"):
             documents: list[JsonObject] = client.ask(control_methods.SYNC, agents=[agent.id for agent in chosen])[
                 "agents"
             ]
     except ServiceError as error:
-        session.output.warn(f"the service did not capture: {error.message}; it is done without it")
+        session.output.warn(f"the daemon did not capture ({error.message}); this command captures instead")
         return None
     return [_with_patience(session, chosen, document) for document in documents]
 
@@ -109,7 +112,7 @@ def _with_patience(session: CommandSession, chosen: list[Agent], document: JsonO
 def _synced(session: CommandSession, agent: Agent) -> JsonObject:
     """Capture and push one agent in this process."""
     document = _capture(session, agent)
-    with session.output.progress(f"Sending {agent.name}") as tell:
+    with session.output.progress(f"Pushing {agent.name}") as tell:
         remotes = agent_sync.send_to_remotes(session.context, agent, tell=tell)
     return {**document, "remotes": remotes}
 
@@ -151,7 +154,7 @@ def describe_remote_result(remote: JsonObject) -> str:
     said = f"{place}: {remote['message'] or remote['state']}"
     if remote["sequence"] is not None:
         return f"{said}; it has sequence {remote['sequence']}"
-    return said if remote["code"] in _UNREADABLE else f"{said}; it has nothing yet"
+    return said if remote["code"] in _UNREADABLE else f"{said}; it has no sequence yet"
 
 
 def print_capture(output: CommandOutput, document: JsonObject) -> None:
@@ -173,15 +176,18 @@ def _print_remarks(output: CommandOutput, document: JsonObject) -> None:
             rest = f"lifeboat agents show {quote_argument(document['name'])} --left-out"
             output.warn(f"{count_text(len(files) - len(shown), 'more file')}, each of which {meaning}: {rest}")
     for path, count in document["kept_out"].items():
-        output.warn(f"{path_text(path)} holds what was purged in {count_text(count, 'place')}, and is kept without it")
+        output.warn(
+            f"{path_text(path)} contains purged text in {count_text(count, 'place')}; the "
+            "captured version leaves it out"
+        )
     for path, count in document["purged_again"].items():
         places = count_text(count, "place")
-        output.warn(f"{path_text(path)} holds what was purged in {places}, in other words, and is kept as it is")
+        output.warn(f"{path_text(path)} contains a purged value in {places}, in other words; it is captured unchanged")
     if document["held"]:
         name, before = quote_argument(document["name"]), document["held"].get("previous")
         output.warn(f"held: {document['held'].get('reason', '')}. Was that an accident?")
-        output.note(f"  take it back: lifeboat restore {name} --at {before}")
-        output.note(f"  let it go:    lifeboat agents accept {name}")
+        output.note(f"  restore it:         lifeboat restore {name} --at {before}")
+        output.note(f"  accept the removal: lifeboat agents accept {name}")
 
 
 def _sentence(document: JsonObject) -> str:
@@ -189,13 +195,13 @@ def _sentence(document: JsonObject) -> str:
     name, number = document["name"], document["sequence"]
     if document["state"] == "error":
         if number is not None:
-            return f"{name}: not captured; sequence {number} stays"
+            return f"{name}: not captured; the newest sequence is still {number}"
         if document.get("code") in _UNREADABLE:
-            return f"{name}: not captured; what was captured before cannot be read"
-        return f"{name}: not captured; nothing was captured before"
+            return f"{name}: not captured; its earlier captures cannot be read"
+        return f"{name}: not captured; it has no earlier capture"
     missing = len(list_left_out(document))
-    partial = f"; partial: {count_text(missing, 'file')} not in it as now" if missing else ""
+    partial = f"; partial: {count_text(missing, 'file')} missing in the current version" if missing else ""
     if not document["changed"]:
-        return f"{name}: nothing changed since sequence {number}{partial}"
+        return f"{name}: no changes since sequence {number}{partial}"
     parts = group_changes(document["records"], document["raw"])
     return f"{name}: sequence {number}: {'; '.join(parts) or 'details changed'}{partial}"

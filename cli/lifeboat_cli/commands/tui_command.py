@@ -39,7 +39,7 @@ OF_DEVELOPERS = ("TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_DEBUG", "TEXTUAL_PRESS", "TE
 
 
 @click.command(
-    short_help="The dashboard on this terminal.",
+    short_help="Open the dashboard.",
     epilog=format_examples(
         "lifeboat",
         "lifeboat tui timeline Juniper",
@@ -50,13 +50,13 @@ OF_DEVELOPERS = ("TEXTUAL", "TEXTUAL_LOG", "TEXTUAL_DEBUG", "TEXTUAL_PRESS", "TE
 )
 @click.argument("screen", type=click.Choice(list(TWINS)), default="dashboard")
 @click.argument("agent", required=False, type=AGENT)
-@click.option("--readonly", is_flag=True, help="Only look: nothing can be changed, restored or purged.")
-@click.option("--demo", is_flag=True, help="On recorded data of an invented home; changes nothing.")
-@click.option("--ascii", "as_ascii", is_flag=True, help="Plain letters instead of signs and lines.")
+@click.option("--readonly", is_flag=True, help="Show only; change, restore and purge nothing.")
+@click.option("--demo", is_flag=True, help="Show recorded data of an invented home; change nothing.")
+@click.option("--ascii", "as_ascii", is_flag=True, help="Use ASCII characters only.")
 @click.option(
     "--theme", type=click.Choice(["lifeboat", "lifeboat-light", "lifeboat-contrast", "ansi"]), help="Colours."
 )
-@click.option("--json", "as_json", is_flag=True, help="What the screen's twin command says, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON of the command that shows the same.")
 @click.pass_context
 def tui(
     ctx: click.Context,
@@ -68,13 +68,13 @@ def tui(
     theme: str | None,
     as_json: bool,
 ) -> int:
-    """The dashboard: how your agents stand, their past, restoring, purging, keys, settings.
+    """Open the dashboard: agents, timelines, restores, purges, keys, settings.
 
-    Where there is no terminal, or one that cannot draw, the command that says the same is run instead: `lifeboat tui
-    timeline Juniper` is `lifeboat timeline Juniper` then.
+    On a terminal that cannot draw it, or without one, the matching command runs instead: `lifeboat tui timeline
+    Juniper` runs `lifeboat timeline Juniper`.
     """
     if demo and not can_draw():
-        raise click.UsageError("the demonstration needs a terminal; lifeboat demo tells its story without one")
+        raise click.UsageError("the demonstration needs a terminal; without one: lifeboat demo")
     if as_json or not can_draw():
         return run_twin(ctx, screen, agent, as_json=as_json)
     return open_dashboard(screen, agent, readonly=readonly, demo=demo, as_ascii=as_ascii, theme=theme)
@@ -91,7 +91,7 @@ def run_twin(ctx: click.Context, screen: str, agent: str | None, *, as_json: boo
     """Run the equivalent command. Raises UsageError if it needs an agent and none is named."""
     words = TWINS[screen]
     if "AGENT" in words and agent is None:
-        raise click.UsageError(f"which agent? lifeboat tui {screen} AGENT")
+        raise click.UsageError(f"no agent is named: lifeboat tui {screen} AGENT")
     arguments = [str(agent) if word == "AGENT" else word for word in words] + (["--json"] if as_json else [])
     program = ctx.find_root().command
     result = program.main(arguments, prog_name="lifeboat", standalone_mode=False)

@@ -18,7 +18,7 @@ from lifeboat_core.texts.human_text import NO_BREAK, count_text, group_changes, 
 if TYPE_CHECKING:
     from lifeboat_core.memories.memory_search import MemoryFilters
 
-_BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
+_BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed with another key"}
 """What a sequence of a kind changed, if its counts do not show it."""
 _LIMIT = 20
 """The default number of search results."""
@@ -34,15 +34,15 @@ _FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",
 )
 @click.argument("agent", type=AGENT)
 @click.option("-n", "--limit", type=COUNT, help="Show only this many, the newest.")
-@click.option("--since", metavar="TIME", help="Only those from this time on.")
-@click.option("--until", metavar="TIME", help="Only those up to this time.")
-@click.option("--days", type=click.IntRange(1, 3660), help="With --json: changes by day, for so many days.")
+@click.option("--since", metavar="TIME", help="Show only sequences from this time on.")
+@click.option("--until", metavar="TIME", help="Show only sequences up to this time.")
+@click.option("--days", type=click.IntRange(1, 3660), help="With --json: also the changes per day, for this many days.")
 @pager_option
 @session_command
 def timeline(
     session: CommandSession, agent: str, limit: int | None, since: str | None, until: str | None, days: int | None
 ) -> None:
-    """Every kept sequence of an agent, newest first."""
+    """List the kept sequences of an agent, newest first."""
     from lifeboat_core.history import sequence_timeline as history
 
     found = agents.find_agent(session.context, agent)
@@ -52,7 +52,7 @@ def timeline(
         with session.output.pager():
             session.output.table(_COLUMNS, map(_row, document["entries"]), _FIT)
         for one in document["set_aside"]:
-            session.output.line(f"A history that gave way is only on this machine, until {time_text(one['until'])}:")
+            session.output.line(f"A history that was replaced stays on this machine until {time_text(one['until'])}:")
             session.output.verbatim(f"  lifeboat restore {quote_argument(found.name)} --from {one['from']} --dry-run")
 
     session.output.document(document, text)
@@ -82,12 +82,12 @@ def _row(entry: JsonObject) -> tuple[str, ...]:
 @click.argument("agent", type=AGENT)
 @click.argument("sequence", type=MOMENT)
 @click.argument("text", required=False)
-@click.option("--remove", is_flag=True, help="Take the name away.")
+@click.option("--remove", is_flag=True, help="Remove the name.")
 @session_command
 def label(session: CommandSession, agent: str, sequence: str, text: str | None, remove: bool) -> None:
-    """Name a sequence. While it has a name it is never thinned. Without TEXT: what it is called.
+    """Name a sequence, so that it is never thinned. Without TEXT: show its name.
 
-    Names stay on this machine: they do not travel to second copies, which thin by their own rules.
+    Names stay on this machine. Remotes do not get them, and thin by their own rules.
     """
     from lifeboat_core.history import sequence_timeline
 
@@ -109,7 +109,7 @@ def describe_changes(counts: JsonObject) -> str:
 
 
 @click.command(
-    short_help="What changed between two moments.",
+    short_help="Compare two sequences.",
     epilog=format_examples(
         "lifeboat diff Juniper",
         "lifeboat diff Juniper 3",
@@ -121,15 +121,15 @@ def describe_changes(counts: JsonObject) -> str:
 @click.argument("agent", type=AGENT)
 @click.argument("first", required=False, type=MOMENT, metavar="[FROM]")
 @click.argument("second", required=False, type=MOMENT, metavar="[TO]")
-@click.option("--names-only", is_flag=True, help="Without the changed lines.")
+@click.option("--names-only", is_flag=True, help="Omit the changed lines.")
 @click.option(
     "--path",
     "paths",
     metavar="GLOB",
     multiple=True,
-    help="Only these files and their memories, with every changed line.",
+    help="Show only these files and their memories, with every changed line.",
 )
-@click.option("--limit", type=SIZE, default="4MB", show_default=True, help="Leave out what would be more than this.")
+@click.option("--limit", type=SIZE, default="4MB", show_default=True, help="Omit anything beyond this size.")
 @pager_option
 @session_command
 def diff(
@@ -141,7 +141,7 @@ def diff(
     paths: tuple[str, ...],
     limit: int,
 ) -> None:
-    """What changed between two moments: sequences, times, or the workspace as it stands (the default for TO)."""
+    """Compare two states: sequences, times, or `workspace`, the current files (default for TO)."""
     from lifeboat_core.history import differences
 
     found = agents.find_agent(session.context, agent)
@@ -157,7 +157,7 @@ def diff(
 
 
 @click.command(
-    short_help="Search an agent's memory, and with --history its past.",
+    short_help="Search an agent's memories, or its whole history.",
     epilog=format_examples(
         "lifeboat search Juniper insurance",
         "lifeboat search Juniper blue folder --type semantic",
@@ -167,12 +167,12 @@ def diff(
 )
 @click.argument("agent", type=AGENT)
 @click.argument("words", type=TEXT, nargs=-1, required=True)
-@click.option("--type", "memory_type", type=TEXT, help="Only this memory type.")
-@click.option("--namespace", type=TEXT, help="Only this namespace.")
-@click.option("--tag", type=TEXT, help="Only records with this tag.")
-@click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
-@click.option("--history", "in_history", is_flag=True, help="Also what is not there any more, and lines of files.")
-@click.option("--for-agent", is_flag=True, help="As data that another agent may read: wrapped, escaped, bounded.")
+@click.option("--type", "memory_type", type=TEXT, help="Only memories of this type.")
+@click.option("--namespace", type=TEXT, help="Only memories in this namespace.")
+@click.option("--tag", type=TEXT, help="Only memories with this tag.")
+@click.option("--identity-version", type=int, help="Only memories created under this version of the identity.")
+@click.option("--history", "in_history", is_flag=True, help="Also search deleted memories and lines of files.")
+@click.option("--for-agent", is_flag=True, help="Print the matches as quoted data for another agent.")
 @click.option("-n", "--limit", type=COUNT, help="Show at most this many (default: 20; --for-agent: 10, at most 100).")
 @pager_option
 @session_command
@@ -188,18 +188,19 @@ def search(
     for_agent: bool,
     limit: int | None,
 ) -> None:
-    """Search an agent's present memory; with --history everything that is kept of it.
+    """Search an agent's current memories, or with --history everything that is kept.
 
-    In the history a word may be a part of a longer one, and each hit says from which sequence to which it stood
-    there. What was purged is found nowhere.
+    In the history a search word may be part of a longer word. Each match shows the sequences that contain it. Purged
+    text is never found.
 
-    Memories were written by whoever spoke to the agent. Give them to another one with --for-agent only: as a quotation
-    that cannot end itself, without invisible characters, at most 360 characters of each.
+    Anyone who talked to the agent may have influenced its memories. Use --for-agent to pass them to another agent: it
+    prints the matches as quoted data, so that text inside a memory cannot act as instructions, without invisible
+    characters and with at most 360 characters each.
     """
     from lifeboat_core.memories import memory_search as index
 
     if in_history and for_agent:
-        raise click.UsageError("--for-agent shows the present memory: leave --history away.")
+        raise click.UsageError("--for-agent searches current memories only: omit --history")
     found = agents.find_agent(session.context, agent)
     filters = index.MemoryFilters(memory_type, namespace, tag, identity_version)
     if in_history:
@@ -253,9 +254,9 @@ def _search_history(
                 origin = hit["origin_file"] or "no file"
                 session.output.line(f"{origin}  {place}  from sequence {hit['first']} until {until}", style="bold")
                 session.output.line(f"  {hit['snippet']}")
-        session.output.note(f"{len(document['hits'])} of {count_text(document['total'], 'place')} shown")
+        session.output.note(f"{len(document['hits'])} of {count_text(document['total'], 'match', 'matches')} shown")
         if document["unread"]:
             unread = count_text(document["unread"], "old version of a file", "old versions of files")
-            session.output.note(f"{unread} would have been too much to read")
+            session.output.note(f"{unread} not searched: too large")
 
     session.output.document(document, text)

@@ -17,7 +17,7 @@ _FIT = TableFit(shorten=("agent", "details"))
 
 
 @click.command(
-    short_help="What was done with the agents, and when.",
+    short_help="Show what was done with the agents, and when.",
     epilog=format_examples(
         "lifeboat log",
         "lifeboat log Juniper -n 10",
@@ -27,12 +27,12 @@ _FIT = TableFit(shorten=("agent", "details"))
 )
 @click.argument("agent", required=False, type=AGENT)
 @click.option("-n", "--limit", type=COUNT, default=50, show_default=True, help="Show only this many, the newest.")
-@click.option("--kind", "kinds", multiple=True, help="Only what is of this kind; may be given several times.")
-@click.option("--follow", is_flag=True, help="What is done from now on, until Ctrl-C; with --json one document a line.")
+@click.option("--kind", "kinds", multiple=True, help="Only entries of this kind (may be repeated).")
+@click.option("--follow", is_flag=True, help="Print new entries until Ctrl-C (with --json: one document per line).")
 @pager_option
 @session_command
 def log(session: CommandSession, agent: str | None, limit: int, kinds: tuple[str, ...], follow: bool) -> None:
-    """What was done, newest first: captures, restores, imports, undo, keys, purges, thinning, what was held."""
+    """Show the log, newest first: captures, restores, imports, undo, keys, purges, thinning and held removals."""
     from lifeboat_core.history import activity_log
 
     if follow:
@@ -45,7 +45,7 @@ def log(session: CommandSession, agent: str | None, limit: int, kinds: tuple[str
 
     def text() -> None:
         if not rows:
-            session.output.line("Nothing of this kind was done yet." if kinds else "Nothing was done yet.")
+            session.output.line("The log has no entry of this kind." if kinds else "The log is empty.")
             return
         with session.output.pager():
             session.output.table(_COLUMNS, rows, _FIT)
@@ -60,7 +60,7 @@ def _follow(session: CommandSession, agent: str | None, kinds: tuple[str, ...]) 
         agents.find_agent(session.context, agent)
 
     def polls() -> None:
-        session.output.note(f"No daemon runs: the files are looked at every {EVERY:.0f} seconds.")
+        session.output.note(f"No daemon runs: this command checks the files every {EVERY:.0f} seconds.")
 
     for each in follow_activity(session.context, agent, polls=polls):
         if kinds and each.kind not in kinds:

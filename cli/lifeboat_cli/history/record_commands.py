@@ -27,7 +27,7 @@ Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
 
 @click.group()
 def records() -> None:
-    """What an agent remembers: list, show, forget, bring back, pin."""
+    """List, show, forget, restore or pin memories."""
 
 
 @records.command(
@@ -39,14 +39,16 @@ def records() -> None:
     ),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--type", "memory_type", type=TEXT, help="Only this memory type.")
-@click.option("--status", type=TEXT, help="Only active, archived or deleted ones; without it all but the deleted.")
-@click.option("--namespace", type=TEXT, help="Only this namespace.")
+@click.option("--type", "memory_type", type=TEXT, help="Only memories of this type.")
+@click.option("--status", type=TEXT, help="Only active, archived or deleted memories (default: all but deleted).")
+@click.option("--namespace", type=TEXT, help="Only memories in this namespace.")
 @click.option("--tag", type=TEXT, help="Only memories with this tag.")
-@click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
-@click.option("--words", type=TEXT, default="", help="Only memories that hold these words; the last may be unfinished.")
+@click.option("--identity-version", type=int, help="Only memories created under this version of the identity.")
+@click.option(
+    "--words", type=TEXT, default="", help="Only memories containing these words (the last one may be a prefix)."
+)
 @click.option("-n", "--limit", type=COUNT, help="Show only this many, the newest.")
-@click.option("--after", type=TEXT, metavar="ID", help="Go on after this memory, which ended the page before.")
+@click.option("--after", type=TEXT, metavar="ID", help="Continue after this memory, the last one of the previous page.")
 @pager_option
 @session_command
 def list_records(
@@ -61,7 +63,7 @@ def list_records(
     limit: int | None,
     after: str | None,
 ) -> None:
-    """What an agent remembers, newest first."""
+    """List the memories of an agent, newest first."""
     from lifeboat_cli.history import record_listing
     from lifeboat_core.memories.memory_search import MemoryFilters
 
@@ -76,7 +78,7 @@ def list_records(
             session.output.table(_COLUMNS, map(_row, page["records"]), _FIT)
         session.output.note(f"{page['shown']} of {count_text(page['total'], 'memory')}")
         if page["next"] is not None:
-            session.output.note(f"There are more: the same command with --after {page['next']}")
+            session.output.note(f"For more: the same command with --after {page['next']}")
 
     session.output.document(page, text)
 
@@ -97,7 +99,7 @@ def _row(record: JsonObject) -> tuple[str, ...]:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def show(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """The memories that ids name; any id of a chain will do."""
+    """Show memories by id; an id of an earlier version works too."""
     found = memories.show_records(session.context, agents.find_agent(session.context, agent), ids)
 
     def text() -> None:
@@ -105,7 +107,7 @@ def show(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
             about = record["about"]
             session.output.line(f"{record['id']}  {record['memory_type']}  {record['status']}", style="bold")
             made = time_text(record["temporal"]["created_at"])
-            session.output.line(f"from {path_text(about['provenance']['origin_file'] or 'nowhere')}, {made}")
+            session.output.line(f"from {path_text(about['provenance']['origin_file'] or 'no file')}, {made}")
             for sentence in _about(about):
                 session.output.line(sentence)
             session.output.block(about["text"].rstrip("\n") or record["content"])
@@ -117,9 +119,9 @@ def _about(about: JsonObject) -> Iterator[str]:
     """Return the properties of a memory beside its text, as sentences."""
     if about["first_sequence"] is not None:
         until = "now" if about["present"] else f"sequence {about['last_sequence']}"
-        yield f"said this from sequence {about['first_sequence']} until {until}"
+        yield f"this version: sequence {about['first_sequence']} to {until}"
     if len(about["chain"]) > 1:
-        yield f"what it was before: {', '.join(one['id'] for one in about['chain'] if not one['current'])}"
+        yield f"earlier versions: {', '.join(one['id'] for one in about['chain'] if not one['current'])}"
     for link in about["links"]:
         yield f"{link['relation']}: {link['target'] or link['id']} ({link['state']}) {link['snippet']}".rstrip()
 
@@ -137,7 +139,8 @@ def _change(session: CommandSession, agent: str, ids: tuple[str, ...], change: C
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def forget(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Drop memories, also while their file still holds the text. Reversible; history keeps them."""
+    """Hide memories although their file still contains the text. History keeps them; `records restore` brings them
+    back."""
     _change(session, agent, ids, memories.forget_records, "forgotten")
 
 
@@ -146,8 +149,8 @@ def forget(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def restore(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Bring forgotten or deleted memories back."""
-    _change(session, agent, ids, memories.restore_records, "brought back")
+    """Restore forgotten or deleted memories."""
+    _change(session, agent, ids, memories.restore_records, "restored")
 
 
 @records.command()
@@ -155,7 +158,7 @@ def restore(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def pin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Memories that must not go without your word."""
+    """Pin memories: without your consent they are not removed."""
     _change(session, agent, ids, memories.pin_records, "pinned")
 
 
@@ -164,5 +167,5 @@ def pin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
 @click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def unpin(session: CommandSession, agent: str, ids: tuple[str, ...]) -> None:
-    """Take pins away."""
-    _change(session, agent, ids, memories.unpin_records, "no longer pinned")
+    """Remove pins."""
+    _change(session, agent, ids, memories.unpin_records, "unpinned")

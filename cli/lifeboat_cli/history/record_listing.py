@@ -116,7 +116,7 @@ def _beyond(db: StateDb, after: str | None) -> Iterator[Condition]:
         return
     row = db.connection.execute(f"select {_ORDER} from {_ALL} where id = ?", (after,)).fetchone()
     if row is None:
-        raise UnknownRecord(f"no memory has the id {after} any more: begin again with the first page")
+        raise UnknownRecord(f"the memory {after} does not exist any longer: start with the first page")
     yield f"({_ORDER}) < (?, ?, ?)", list(row)
 
 

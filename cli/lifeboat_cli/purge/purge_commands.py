@@ -32,7 +32,7 @@ _LARGEST = 1 << 20
 
 
 @click.command(
-    short_help="Destroy what an agent knows, everywhere, with proof.",
+    short_help="Destroy a text or memory in every copy, with a receipt.",
     epilog=format_examples(
         "lifeboat purge Juniper",
         "lifeboat purge Juniper --record ID --dry-run",
@@ -43,31 +43,50 @@ _LARGEST = 1 << 20
 )
 @click.argument("agent", type=AGENT)
 @click.option(
-    "--record", "records", metavar="ID", multiple=True, help="A memory, by any id it ever had; may be given often."
+    "--record",
+    "records",
+    metavar="ID",
+    multiple=True,
+    help="A memory, by the id of any of its versions (may be repeated).",
 )
-@click.option("--text-stdin", is_flag=True, help="Whatever holds this text, which is read from standard input.")
-@click.option("--text", metavar="T", help="The same; the shell's history keeps what is typed here.")
-@click.option("--pattern-stdin", is_flag=True, help="Whatever fits a regular expression, read from standard input.")
-@click.option("--all", "everything", is_flag=True, help="The whole agent: its history, its keys, every second copy.")
-@click.option("--passage", is_flag=True, help="Cut only the match; what stands around it stays (default).")
-@click.option("--line", is_flag=True, help="Cut the whole line in which it stands.")
-@click.option("--memory", is_flag=True, help="Destroy every memory that holds it, with all that it ever said.")
-@click.option("--only", is_flag=True, help="Not what a memory was before, nor what it became.")
-@click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
-@click.option("--workspace", is_flag=True, help="Cut the live files too; else they are kept out of captures.")
-@click.option("--kept-out", is_flag=True, help="Nothing new: cut from the live files what was purged before.")
-@click.option("--keep-print", is_flag=True, help="Know also a text again that can be guessed; its print can be, too.")
-@click.option("--let-in", is_flag=True, help="Nothing new: capture again the files that a purge left out.")
-@click.option("--reason", type=click.Choice(REASONS), default="user_request", show_default=True, help="For the record.")
-@click.option("--dry-run", is_flag=True, help="Show what would go, and what cannot be reached; destroy nothing.")
-@click.option("--yes", is_flag=True, help="Without asking.")
+@click.option("--text-stdin", is_flag=True, help="Everything that contains this text, read from standard input.")
+@click.option("--text", metavar="T", help="Like --text-stdin, but the text stays in your shell's history.")
+@click.option(
+    "--pattern-stdin", is_flag=True, help="Everything that matches a regular expression, read from standard input."
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="The whole agent: its history, its keys, its copies on all remotes."
+)
+@click.option("--passage", is_flag=True, help="Cut only the match and keep the text around it (default).")
+@click.option("--line", is_flag=True, help="Cut the whole line that contains the match.")
+@click.option("--memory", is_flag=True, help="Destroy every memory that contains the match, with all its versions.")
+@click.option("--only", is_flag=True, help="Only this version, not earlier or later ones.")
+@click.option("--derived", is_flag=True, help="Also memories derived only from the purged ones.")
+@click.option(
+    "--workspace",
+    is_flag=True,
+    help="Also edit the live files. Otherwise the text stays there and is left out of captures.",
+)
+@click.option("--kept-out", is_flag=True, help="No new purge: cut earlier purged text from the live files.")
+@click.option(
+    "--keep-print", is_flag=True, help="Also recognise a text again that could be guessed from its fingerprint."
+)
+@click.option("--let-in", is_flag=True, help="No new purge: capture the files again that a purge left out.")
+@click.option(
+    "--reason", type=click.Choice(REASONS), default="user_request", show_default=True, help="Reason for the receipt."
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would be destroyed and what cannot be reached; destroy nothing."
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def purge(session: CommandSession, /, agent: str, **flags: Any) -> int:
-    """Destroy what an agent knows: in all history here, in second copies, undo folders and caches.
+    """Destroy a text or memory in all history on this machine, on remotes, in undo folders and caches. This cannot be
+    undone.
 
-    Without an option it asks for a text, which is not shown, and cuts that passage alone. Numbers, digests and
-    signatures of all states stay as they are, and every other memory and file still restores byte for byte. It cannot
-    be undone. A key or password that leaked has to be revoked where it was issued, first of all.
+    Without an option the command asks for a text, does not show it, and cuts only that passage. Numbers, digests and
+    signatures of all sequences stay the same, and all other memories and files still restore byte for byte. If a key or
+    password leaked, revoke it first where it was issued.
     """
     _check(flags)
     found = agents.find_agent(session.context, agent)
@@ -84,22 +103,24 @@ def _check(flags: dict[str, Any]) -> None:
     """Check that the options are compatible. Raises UsageError."""
     texts = [name for name in ("text_stdin", "text", "pattern_stdin") if flags[name]]
     if len(texts) > 1:
-        raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
+        raise click.UsageError("use only one of --text-stdin, --text and --pattern-stdin")
     wanted = bool(texts or flags["records"])
     widths = [name for name in ("passage", "line", "memory") if flags[name]]
     narrowed = [*widths, *(name for name in ("only", "derived", "workspace", "keep_print") if flags[name])]
     if flags["everything"] and (wanted or narrowed):
-        raise click.UsageError("--all is the whole agent: it goes with --reason, --dry-run and --yes alone")
+        raise click.UsageError("--all can only be combined with --reason, --dry-run and --yes")
     if flags["kept_out"] and (wanted or narrowed or flags["everything"]):
-        raise click.UsageError("--kept-out purges nothing new: it goes with --dry-run and --yes alone")
+        raise click.UsageError("--kept-out purges nothing new and can only be combined with --dry-run and --yes")
     if flags["let_in"] and (wanted or narrowed or flags["everything"] or flags["kept_out"]):
-        raise click.UsageError("--let-in purges nothing new: it goes with --dry-run alone")
+        raise click.UsageError("--let-in purges nothing new and can only be combined with --dry-run")
     if len(widths) > 1:
-        raise click.UsageError("--passage, --line and --memory: one of them at a time")
+        raise click.UsageError("use only one of --passage, --line and --memory")
     if widths and flags["records"]:
-        raise click.UsageError(f"--{widths[0]} is for a text: it goes with --text-stdin, --text or --pattern-stdin")
+        raise click.UsageError(f"--{widths[0]} needs a text: --text-stdin, --text or --pattern-stdin")
     if flags["text"]:
-        click.echo("warning: the shell's history keeps the text; next time use --text-stdin, or no option", err=True)
+        click.echo(
+            ("warning: the text is in your shell's history now; next time use --text-stdin, or no option"), err=True
+        )
 
 
 def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
@@ -114,7 +135,7 @@ def _request(session: CommandSession, flags: dict[str, Any]) -> PurgeRequest:
     elif text is None and not flags["records"]:
         text = _asked(session)
     if text is not None and not text.strip():
-        raise click.UsageError("the text is empty: it would be found everywhere")
+        raise click.UsageError("the text is empty and would match everything")
     wanted = PurgeTerms()
     if text is not None:
         texts, patterns = ((), (compile_pattern(text),)) if flags["pattern_stdin"] else ((text,), ())
@@ -136,16 +157,16 @@ def _from_stdin() -> str:
     """Read standard input without the line break at its end. Raises UsageError."""
     data = sys.stdin.buffer.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise click.UsageError(f"more than {_LARGEST} bytes are no text to look for")
+        raise click.UsageError(f"the text is longer than {_LARGEST} bytes")
     try:
         return data.decode("utf-8-sig").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise click.UsageError("standard input is not text in UTF-8") from None
+        raise click.UsageError("standard input is not UTF-8 text") from None
 
 
 def _asked(session: CommandSession) -> str:
     if not can_ask(session):
-        raise click.UsageError("what is to go? --record ID, --text-stdin, --pattern-stdin or --all")
+        raise click.UsageError("nothing to purge was given: --record ID, --text-stdin, --pattern-stdin or --all")
     return str(click.prompt("Text to destroy (it is not shown)", hide_input=True, err=True))
 
 
@@ -155,7 +176,7 @@ def _asked(session: CommandSession) -> str:
 def _purge(session: CommandSession, agent: Agent, request: PurgeRequest, flags: dict[str, Any]) -> int:
     from lifeboat_core.purge import purge_json, purge_run
 
-    with session.output.progress(f"Looking through everything of {agent.name}") as tell:
+    with session.output.progress(f"Searching all copies of {agent.name}") as tell:
         found, warnings = purge_run.preview_purge(session.context, agent, request, tell)
     for warning in warnings:
         session.output.warn(warning)
@@ -183,7 +204,10 @@ def _confirm(session: CommandSession, phrase: str, otherwise: str) -> None:
     """Ask for a word that is not typed by accident. Raises RestoreError.CONSENT_NEEDED if no user can be asked."""
     if not can_ask(session):
         raise RestoreError.CONSENT_NEEDED(otherwise, fix="the same command with --yes")
-    if click.prompt(f"Type '{name_text(phrase)}' to go on", default="", show_default=False, err=True).strip() != phrase:
+    if (
+        click.prompt(f"Type '{name_text(phrase)}' to continue", default="", show_default=False, err=True).strip()
+        != phrase
+    ):
         raise click.Abort
 
 
@@ -199,8 +223,8 @@ def _said_when_cut_off(session: CommandSession) -> Iterator[None]:
         begun = any(purge_orders.list_pending_orders(session.context))
         if not begun and {each.id for each in receipt_signing.load_receipts(session.context)} == before:
             raise
-        session.output.warn("stopped in the middle of the purge; the next command, or the service, finishes it")
-        session.output.note("What became of it: lifeboat receipts list")
+        session.output.warn("the purge was interrupted; the next command, or the daemon, finishes it")
+        session.output.note("To see the result: lifeboat receipts list")
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
@@ -217,7 +241,7 @@ def _owners(session: CommandSession, found: PurgeMatches | None, *, ask: bool) -
     for config in asked:
         kind = remote_kinds.find_installed_kind(config.url)
         if kind is not None and kind.waits_for_owner(config):
-            question = f"Second token of {config.name} (Enter: it waits there)"
+            question = f"Second token of {config.name} (Enter: wait for its owner)"
             token = click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True).strip()
             misplaced_words.refuse_in_field("the token", token)
             owners |= {config.name: token} if token else {}

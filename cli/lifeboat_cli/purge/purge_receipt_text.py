@@ -24,13 +24,13 @@ _ENOUGH = 13
 _LOOKED = {
     "bodies": "version",
     "files": "file",
-    "live": "live place",
+    "live": "place in the workspace",
     "read": "remote file",
 }
 _REASONS = {
     "gdpr_article_17": "the right to erasure (GDPR, article 17)",
     "ccpa_deletion": "a deletion under the CCPA",
-    "user_request": "the user's wish",
+    "user_request": "the user's request",
     "security_incident": "a security incident",
 }
 
@@ -81,9 +81,9 @@ def describe_vault_note(note: VaultPurgeNote) -> str:
     if note.state == DONE:
         return f"done, but {note.message}" if note.message else "done"
     if note.state == WAITING and note.applies_at is not None:
-        why = note.message or "so that its owner can refuse it"
+        why = note.message or "its owner can refuse it until then"
         return f"waits until {time_text(note.applies_at)}: {why}"
-    return f"pending since {time_text(note.since)}: {note.message or 'it was not reached yet'}"
+    return f"pending since {time_text(note.since)}: {note.message or 'not reached yet'}"
 
 
 def _what(audit: Mapping[str, Any]) -> str:
@@ -111,7 +111,9 @@ def print_receipt(
     """Print for people what was purged where, what is left to do, and what cannot be reached."""
     audit = receipt.audit
     output.line(f"Purge {receipt.id} of {known.get(receipt.agent_id, receipt.agent_id)}", style="bold")
-    output.line(f"{_what(audit)} went, for {_REASONS[audit['reason']]}, asked for {time_text(audit['requested_at'])}.")
+    output.line(
+        f"Purged: {_what(audit)}. Reason: {_REASONS[audit['reason']]}. Requested: {time_text(audit['requested_at'])}."
+    )
     for line in _here_lines(receipt.here):
         output.line(line)
     if receipt.vaults:
@@ -125,41 +127,44 @@ def print_receipt(
 def print_receipt_findings(output: CommandOutput, found: Sequence[ReceiptFinding]) -> None:
     """Print everything that was checked, and the verdict."""
     rows = ((each.subject, str(each.level), each.message) for each in found)
-    output.table(("looked at", "", "found"), rows, TableFit(shorten=("looked at",), wrap="found"))
+    output.table(("checked", "", "found"), rows, TableFit(shorten=("checked",), wrap="found"))
     _say_verdict(output, found, said={each.subject for each in found})
 
 
 def _here_lines(here: MachinePurgeNote) -> Iterator[str]:
     emptied = [
         count_text(count, word)
-        for count, word in ((here.undo_folders, "undo folder"), (here.staging, "half-done restore"))
+        for count, word in ((here.undo_folders, "undo folder"), (here.staging, "interrupted restore"))
         if count
     ]
     caches = ["the caches deleted"] if here.state_db else []
     if emptied or caches:
         yield f"On this machine: {join_names([*(f'{each} emptied' for each in emptied), *caches])}."
     if here.workspace is not None:
-        yield f"In the workspace {count_text(here.workspace, 'file')} cut."
+        yield f"In the workspace, {count_text(here.workspace, 'file')} cut."
     elif here.keep_out_until is not None:
-        yield "The workspace was left as it is."
+        yield "The workspace was not changed."
     if here.keep_out_until is not None:
-        yield f"What still lies there is cut from captures until {when_text(here.keep_out_until)}."
+        yield (
+            "Purged text that is still in the workspace is left out of captures until "
+            f"{when_text(here.keep_out_until)}."
+        )
     looked = [
         count_text(count, _LOOKED.get(what, what.removesuffix("s")))
         for what, count in here.searched.items()
         if count and what != "hits"
     ]
     if looked:
-        yield f"Looked through again: {join_names(looked)}; {count_text(here.searched.get('hits', 0), 'hit')}."
+        yield f"Searched again: {join_names(looked)}; {count_text(here.searched.get('hits', 0), 'match', 'matches')}."
 
 
 def _say_verdict(output: CommandOutput, found: Sequence[ReceiptFinding], *, said: Collection[str]) -> None:
     """Print the verdict without repeating the lines above (`said`)."""
     wrong = [each for each in found if each.level is ReceiptLevel.WRONG]
     left = wrong or [each for each in found if each.level is ReceiptLevel.OPEN]
-    verdict = "The receipt does not hold" if wrong else "The receipt holds, as far as it goes"
+    verdict = "The receipt is not valid" if wrong else "The receipt is valid as far as it could be checked"
     shown = [f"{each.subject}: {each.message}" for each in left if wrong or each.subject not in said]
-    output.line(f"{verdict if left else 'The receipt holds'}{':' if shown else '.'}", style="bold")
+    output.line(f"{(verdict if left else 'The receipt is valid')}{(':' if shown else '.')}", style="bold")
     for line in shown:
         output.line(line)
 
@@ -201,4 +206,4 @@ def _position_lines(position: JsonObject) -> Iterator[str]:
         yield f"audit row {position['audit']['number']}  {position['audit']['hash']}"
     if position["head"]:
         yield f"sequence {position['head']['number']}  {position['head']['digest']}"
-    yield f"signed by its {position['signer']}; it has applied {count_text(position['applied'], 'purge')} of this agent"
+    yield f"signed by {position['signer']}; it has applied {count_text(position['applied'], 'purge')} of this agent"

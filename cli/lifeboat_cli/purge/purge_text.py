@@ -19,14 +19,13 @@ _WIDEST = 300
 """Characters of one destroyed text."""
 _MOST = 20
 """Lines of one kind; `--json` has all."""
-_NEVER = (
-    "What no program here reaches: files you exported, machines that were off, backups of whoever keeps a second copy."
-)
+_NEVER = "Not reached: files you exported, machines that were off, and backups made by the operators of remotes."
 
 
 _GUESSABLE = (
-    "some of it could be guessed from a print, so none is kept: where it is written again, captures do not recognise it"
-    " (--keep-print keeps one, --workspace cuts the live files)"
+    "Part of the text could be guessed from a fingerprint, so none is kept. If the text is "
+    "written again, captures do not recognise it (--keep-print keeps a fingerprint, "
+    "--workspace cuts the live files)"
 )
 
 
@@ -51,7 +50,7 @@ def print_purge_plan(
     """Print what would be destroyed, and what stays. With `workspace`, the live files are cut too, so their differences
     are shown."""
     if not document["versions"]:
-        output.line(f"Nothing that is kept of {agent.name} holds it.")
+        output.line(f"No copy of {agent.name} contains it.")
     else:
         output.line(f"{agent.name}: {describe_extent(document)} would be destroyed.", style="bold")
     _some(output, [f"  {_hit(hit)}" for hit in document["hits"]])
@@ -68,9 +67,9 @@ def print_purge_plan(
             output.line(f"  {_planned_at(remote)}")
     _say_opaque(output, found)
     if document["sealed"]:
-        output.warn("it is a secret that is cut out and sealed: only your key opens it, and it stays sealed")
+        output.warn("This secret is cut out and sealed: only your key opens it, and it stays sealed")
     if document["hits"] or document["beside"]:
-        output.note("A key or password that leaked has to be revoked where it was issued, first of all.")
+        output.note("If a key or password leaked, revoke it first where it was issued.")
         output.note(_NEVER)
 
 
@@ -79,8 +78,8 @@ def _say_opaque(output: CommandOutput, found: PurgeMatches) -> None:
     if found.opaque:
         names = [f"{name} ({form})" for name, form in sorted(found.opaque.items())]
         more = [f"{len(names) - _MOST} more"] if names[_MOST:] else []
-        output.warn(f"not looked into: {join_names([*names[:_MOST], *more])}")
-    output.note(f"Not looked into at all: {NOT_READ}.")
+        output.warn(f"not searched: {join_names([*names[:_MOST], *more])}")
+    output.note(f"Never searched: {NOT_READ}.")
 
 
 def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
@@ -88,7 +87,7 @@ def _say_also(output: CommandOutput, found: PurgeMatches) -> None:
     if not found.also:
         return
     count, places = sum(map(len, found.also.values())), len(found.also)
-    output.warn(f"what stands around it goes too: {count_text(count, 'text')} in {count_text(places, 'place')}")
+    output.warn(f"text around it is destroyed too: {count_text(count, 'text')} in {count_text(places, 'place')}")
     if not output.is_terminal:
         return
     for where, texts in list(found.also.items())[:_MOST]:
@@ -108,24 +107,26 @@ def _say_live(output: CommandOutput, found: PurgeMatches, *, workspace: bool) ->
     files = [cut for cut in found.live if cut.command is None]
     if files and not workspace:
         count = count_text(len(files), "file")
-        output.note(f"The live workspace has it in {count}: --workspace cuts it there, else captures leave it out.")
+        output.note(
+            f"The workspace contains it in {count}: --workspace cuts it there; otherwise captures leave it out."
+        )
     binary = [path_text(cut.path) for cut in files if not cut.diff]
     if binary and not workspace:
-        output.warn(
-            f"captures may have to leave these files out once they change, unless they are cut: {join_names(binary)}"
-        )
+        output.warn(f"captures may leave these files out after a change, unless they are cut: {join_names(binary)}")
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
 
 
 def _say_cuts(output: CommandOutput, cuts: list[WorkspaceRemoval]) -> None:
     for cut in cuts:
         if cut.command is not None:
-            output.warn(f"{path_text(cut.path)} holds it and is not cut here; what removes it: {cut.command}")
+            output.warn(
+                f"{path_text(cut.path)} contains it and is not cut by this command; to remove it: {cut.command}"
+            )
         elif cut.diff and output.is_terminal:
-            output.line(f"In the live workspace, {path_text(cut.path)}:")
+            output.line(f"In the workspace, {path_text(cut.path)}:")
             output.block(cut.diff)
         else:
-            output.line(f"In the live workspace, {path_text(cut.path)}: {count_text(cut.spans, 'place')}")
+            output.line(f"In the workspace, {path_text(cut.path)}: {count_text(cut.spans, 'place')}")
 
 
 def _hit(hit: JsonObject) -> str:
@@ -141,30 +142,32 @@ def _beside(sight: JsonObject) -> str:
 
 def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
     for path in document["names"][:_MOST]:
-        yield f"{path_text(path)}: its name holds the text; names stay in history, so rename it"
+        yield f"{path_text(path)}: the file name contains the text; names stay in history, so rename the file"
     for path in document["dropped"][:_MOST]:
-        yield f"{path_text(path)}: it could not be read without the text, so its content goes whole"
+        yield f"{path_text(path)}: it could not be rewritten without the text, so its whole content is destroyed"
     if document["spared"]:
         count = count_text(len(document["spared"]), "memory")
-        yield f"{count} derived from it and from others as well stay: {join_names(document['spared'][:3])}"
+        yield f"{count} derived from it and also from other memories are kept: {join_names(document['spared'][:3])}"
     for name, count in document["elsewhere"].items():
-        yield f"{name} holds it too, in {count_text(count, 'place')}: lifeboat purge {quote_argument(name)}"
+        yield f"{name} contains it too, in {count_text(count, 'place')}: lifeboat purge {quote_argument(name)}"
     for each in document["unreachable"]:
         yield f"not reached: {each['name']}: {each['why']} ({each['what']})"
 
 
 def _planned_at(remote: JsonObject) -> str:
     if remote["state"] is not None:
-        return f"{remote['name']}: not reachable now; it is told at the next contact"
-    more = f", with {count_text(len(remote['only_there']), 'state')} that only it has" if remote["only_there"] else ""
-    when = "after 24 hours, or at once with its second token" if remote["waits"] else "at once"
+        return f"{remote['name']}: not reachable now; it gets the purge at the next contact"
+    more = (
+        f", with {count_text(len(remote['only_there']), 'state')} that exist only there" if remote["only_there"] else ""
+    )
+    when = "after 24 hours, or immediately with its second token" if remote["waits"] else "immediately"
     return f"{remote['name']}: {when}{more}"
 
 
 def print_kept_out_files(output: CommandOutput, agent: Agent, cuts: list[WorkspaceRemoval]) -> None:
     """Print what was purged and is still in live files."""
     if not cuts:
-        output.line(f"Nothing that was purged lies in the workspace of {agent.name}.")
+        output.line(f"The workspace of {agent.name} contains no purged text.")
     _say_cuts(output, cuts)
 
 
@@ -177,11 +180,11 @@ def print_cut_files(output: CommandOutput, document: JsonObject) -> None:
 def print_readmitted_files(output: CommandOutput, agent: Agent, document: JsonObject) -> None:
     """Print which files captures take again."""
     if not document["let_in"]:
-        output.line(f"No file of {agent.name} is left out because of a purge.")
+        output.line(f"A purge keeps no file of {agent.name} out of captures.")
         return
     named = join_names([path_text(path) for path in document["let_in"]])
     output.line(
-        f"{'Would be captured' if document['dry_run'] else 'Captured'} again from the next capture on: {named}."
+        f"{('Would be captured' if document['dry_run'] else 'Captured')} again from the next capture on: {named}."
     )
 
 
@@ -189,7 +192,7 @@ def print_whole_agent(output: CommandOutput, agent: Agent, document: JsonObject)
     """Print an entire agent that would be destroyed."""
     states = count_text(document["sequences_rewritten"], "state")
     output.line(f"All of {agent.name} would be destroyed: {states}, its keys, every undo folder.", style="bold")
-    output.line(f"The workspace stays as it is: {agent.workspace}")
+    output.line(f"The workspace is not changed: {agent.workspace}")
     for name in document["histories"][1:]:
         output.line(f"  also the history {name}")
     for remote in document["remotes"]:
@@ -207,13 +210,15 @@ def print_purge_result(output: CommandOutput, agent: Agent, document: JsonObject
     print_cut_files(output, document)
     if document["undo_folders"]:
         folders = count_text(document["undo_folders"], "undo folder")
-        output.line(f"Emptied: {folders}; `lifeboat undo` has nothing to take back.")
+        output.line(f"Emptied: {folders}; `lifeboat undo` can no longer take back a restore.")
     if document["remains"]:
-        output.warn("the files of the vault still hold what is left of it, while others read them: it is tried again")
+        output.warn(
+            "other processes still read the vault's files, which contain remains of it: Lifeboat tries again later"
+        )
     _say_search(output, document)
     for remote in document["remotes"]:
         _say_remote(output, remote, document["receipt"])
-    output.line("The proof, signed:")
+    output.line("The signed receipt:")
     output.verbatim(f"  lifeboat receipts show {document['receipt']}")
 
 
@@ -222,12 +227,12 @@ def _say_search(output: CommandOutput, document: JsonObject) -> None:
     if not searched:
         return
     if searched["hits"]:
-        output.warn(f"looked for again: {count_text(searched['hits'], 'place')} still hold it; purge again")
+        output.warn(f"searched again: {count_text(searched['hits'], 'place')} still contain it; purge again")
     else:
-        output.line(f"Looked for again in {count_text(searched['bodies'], 'version')}: nothing.")
+        output.line(f"Searched again in {count_text(searched['bodies'], 'version')}: no match.")
     if searched.get("live"):
         live = count_text(searched["live"], "place")
-        output.note(f"The live workspace still holds it in {live}; captures leave it out.")
+        output.note(f"The workspace still contains it in {live}; captures leave it out.")
 
 
 def _say_remote(output: CommandOutput, remote: JsonObject, receipt: str) -> None:
@@ -236,14 +241,16 @@ def _say_remote(output: CommandOutput, remote: JsonObject, receipt: str) -> None
     elif remote["state"] == "waiting":
         if remote["message"]:
             output.warn(f"{remote['name']}: {remote['message']}")
-        output.line(f"  {remote['name']}: waits until {time_text(remote['applies_at'])}, unless its owner confirms:")
+        output.line(
+            f"  {remote['name']}: waits until {time_text(remote['applies_at'])}, unless its owner confirms earlier:"
+        )
         output.verbatim(f"    lifeboat receipts confirm {receipt} --remote {quote_argument(remote['name'])}")
     else:
-        output.warn(f"{remote['name']}: not yet ({remote['message']}); it is told at the next contact")
+        output.warn(f"{remote['name']}: not yet ({remote['message']}); it gets the purge at the next contact")
 
 
 def _some(output: CommandOutput, lines: list[str]) -> None:
     for line in lines[:_MOST]:
         output.line(line)
     if len(lines) > _MOST:
-        output.note(f"  and {len(lines) - _MOST} more: --json says all")
+        output.note(f"  and {len(lines) - _MOST} more (--json lists all)")

@@ -54,7 +54,7 @@ RECEIPT = NameOption("receipt", _receipts)
 
 @click.group("receipts")
 def purge_receipts() -> None:
-    """Receipts of purges: what went where, and the proof of it."""
+    """Show, check and export purge receipts."""
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def purge_receipts() -> None:
 @pager_option
 @session_command
 def list_receipts(session: CommandSession, agent: str | None) -> None:
-    """Every purge, and where it is not done yet."""
+    """List every purge and where it is not done yet."""
     context = session.context
     wanted = None if agent is None else _agent_id(context, agent)
     found = [each for each in receipt_signing.load_receipts(context) if wanted in (None, each.agent_id)]
@@ -76,7 +76,7 @@ def list_receipts(session: CommandSession, agent: str | None) -> None:
         for receipt_id, why in damaged:
             session.output.warn(f"the receipt {receipt_id} cannot be read: {why}")
         if not found:
-            session.output.line("Nothing was purged.")
+            session.output.line("There is no purge yet.")
             return
         columns = ("receipt", "agent", "asked for", "what", "stands")
         fit = TableFit(shorten=("agent", "what", "stands"), least={"stands": 20, "asked for": 16})
@@ -89,16 +89,19 @@ def list_receipts(session: CommandSession, agent: str | None) -> None:
 
 
 @purge_receipts.command(
-    short_help="One purge: what is gone, what waits, what cannot be reached.",
+    short_help="Show one purge: done, waiting, not reachable.",
     epilog=format_examples("lifeboat receipts show ID", "lifeboat receipts show ID --audit"),
 )
 @click.argument("receipt_id", metavar="ID", type=RECEIPT)
-@click.option("--audit", is_flag=True, help="For an auditor: the audit record, hashes, and places in the chains.")
+@click.option(
+    "--audit", is_flag=True, help="Show details for an auditor: audit record, hashes, positions in the chains."
+)
 @session_command
 def show(session: CommandSession, receipt_id: str, audit: bool) -> int:
-    """One purge: what went where, which second copies are done, and what cannot be reached. Never any content.
+    """Show one purge: what was destroyed where, which remotes are done, and what cannot be reached. Content is never
+    shown.
 
-    ID is the receipt's, or the beginning of it. Ends with 3 when the receipt does not hold.
+    ID is the receipt's id or its beginning. Exits with 3 if the receipt is not valid.
     """
     context = session.context
     receipt = receipt_signing.find_receipt(context, receipt_id)
@@ -118,16 +121,16 @@ def show(session: CommandSession, receipt_id: str, audit: bool) -> int:
 
 
 @purge_receipts.command(
-    short_help="Whether a receipt in a file holds, on any machine.",
+    short_help="Check a receipt from a file, on any machine.",
     epilog=format_examples("lifeboat receipts verify receipt.json"),
 )
 @click.argument("file", type=FILE)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def verify(file: Path, as_json: bool) -> int:
-    """Whether a receipt in a file holds. Nobody is asked, and no home is needed: without one only its consistency can
-    be checked. With one, its keys, the vault's audit and the list of purges count too.
+    """Check a receipt from a file, offline. Without a Lifeboat home only its consistency is checked; with one, also its
+    keys, the vault's audit log and the list of purges.
 
-    Ends with 3 when it does not hold, and with 4 when it is whole but was signed with a key that is not known here.
+    Exits with 3 if it is not valid, and with 4 if it is consistent but signed with a key that this home does not know.
     """
     output = CommandOutput(as_json=as_json or is_json_wanted())
     context = Context.open() if Home.locate(os.environ).exists() else None
@@ -145,19 +148,19 @@ def verify(file: Path, as_json: bool) -> int:
 
 
 @purge_receipts.command(
-    short_help="Let a purge that waits at a second copy happen now.",
+    short_help="Apply a purge now that waits at a remote.",
     epilog=format_examples(
         "lifeboat receipts confirm ID --remote home",
         "lifeboat receipts confirm ID --remote home --token-stdin < purge-token.txt",
     ),
 )
 @click.argument("receipt_id", metavar="ID", type=RECEIPT)
-@click.option("--remote", type=REMOTE, required=True, help="The second copy where it waits.")
-@click.option("--token-stdin", is_flag=True, help="Read the second token from standard input; else it is asked for.")
+@click.option("--remote", type=REMOTE, required=True, help="The remote where it waits.")
+@click.option("--token-stdin", is_flag=True, help="Read the second token from standard input (default: ask for it).")
 @session_command
 def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: bool) -> None:
-    """Let a purge that waits at a second copy happen now. That needs the second token, with the scope purge, which its
-    owner has: it is typed or read, and never kept."""
+    """Apply a purge now that waits at a remote. This needs the remote's second token, with the scope `purge`, which its
+    owner has. The token is not stored."""
     from lifeboat_core.remotes import remote_registry
     from lifeboat_core.remotes.redactions import purge_exchange
 
@@ -171,7 +174,7 @@ def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: 
             purge_exchange.send_redaction(context, agent, config, redaction, owner=token)
         except RemoteDenied as error:  # The typed token, not the one that this machine stores.
             again = f"lifeboat receipts confirm {receipt.id} --remote {quote_argument(config.name)}"
-            raise RemoteDenied(f"{error.message}; a token for purge is needed", fix=again) from None
+            raise RemoteDenied(f"{error.message}; a token with the scope purge is needed", fix=again) from None
     note = receipt_signing.find_receipt(context, receipt.id).vault(config.id)
     state = texts.encode_vault_note(note) if note is not None else None
 
@@ -183,23 +186,26 @@ def confirm(session: CommandSession, receipt_id: str, remote: str, token_stdin: 
 
 
 @purge_receipts.command(
-    short_help="Write a receipt into a file, for somebody else.",
+    short_help="Write a receipt to a file, as a proof for others.",
     epilog=format_examples("lifeboat receipts export ID -o receipt.json"),
 )
 @click.argument("receipt_id", metavar="ID", type=RECEIPT)
-@click.option("-o", "--output", "file", type=NEW_FILE, required=True, help="The file to write; it must be new.")
+@click.option("-o", "--output", "file", type=NEW_FILE, required=True, help="The new file to write.")
 @session_command
 def export(session: CommandSession, receipt_id: str, file: Path) -> None:
-    """Write a receipt into a file, for whoever wants proof. It holds ids, names of second copies and hashes, and
-    nothing of what was purged."""
+    """Write a receipt to a file, as a proof for others. It contains ids, names of remotes and hashes, but no purged
+    content."""
     context = session.context
     receipt = receipt_signing.find_receipt(context, receipt_id)
     data = json_codec.encode_pretty(receipt.to_json()) + b"\n"
     try:
         context.files.write_new(file.absolute(), data, mode=0o600)
     except FileExistsError:
-        raise ExchangeError.FILE_EXISTS(f"{file} is there already") from None
-    text = f"{file} holds the receipt as of {receipt.changed_at}; check it anywhere: lifeboat receipts verify {file}"
+        raise ExchangeError.FILE_EXISTS(f"{file} exists already") from None
+    text = (
+        f"{file} contains the receipt as of {receipt.changed_at}; to check it on any machine: "
+        f"lifeboat receipts verify {file}"
+    )
     session.output.document({"id": receipt.id, "path": str(file)}, lambda: session.output.line(text))
 
 
@@ -236,7 +242,7 @@ def _redaction(context: Context, receipt: receipt_signing.PurgeReceipt) -> tuple
         for row in vault.redaction_rows():
             if row.redaction.id == receipt.id:
                 return agent, row.redaction
-    raise DaemonError.UNKNOWN_RECEIPT(f"the vault here does not know of the purge {receipt.id}")
+    raise DaemonError.UNKNOWN_RECEIPT(f"this vault does not know the purge {receipt.id}")
 
 
 def _token(session: CommandSession, from_stdin: bool) -> str:
@@ -252,14 +258,14 @@ def _token(session: CommandSession, from_stdin: bool) -> str:
         raise click.UsageError("Give the second token with --token-stdin.")
     token = text.strip()
     if not token or len(token) > LONGEST_TOKEN or not token.isprintable():
-        raise BadSetting("the token has to be one line on standard input", fix="lifeboat receipts confirm --help")
+        raise BadSetting("expected the token on one line of standard input", fix="lifeboat receipts confirm --help")
     return misplaced_words.refuse_in_field("the token", token)
 
 
 def _findings(context: Context | None, file: Path) -> list[ReceiptFinding]:
     """Check a receipt. A file that is not strict JSON is invalid. Raises ArchiveError.TOO_LARGE, OSError."""
     if file.stat().st_size > LARGEST:
-        raise ArchiveError.TOO_LARGE(f"{file} is larger than any receipt")
+        raise ArchiveError.TOO_LARGE(f"{file} is too large for a receipt")
     try:
         document = json_codec.decode_strict(file.read_bytes(), entry=file.name)
     except BadJson as error:

@@ -10,16 +10,16 @@ from lifeboat_cli.terminal.help_examples import format_examples
 
 @click.command(epilog=format_examples("lifeboat status", "lifeboat status Juniper --check", "lifeboat status --watch"))
 @click.argument("agent", required=False)
-@click.option("--check", is_flag=True, help="Exit with 1 when something needs you.")
-@click.option("--watch", is_flag=True, help="Go on and show what changes, until Ctrl+C.")
+@click.option("--check", is_flag=True, help="Exit with 1 if something needs you.")
+@click.option("--watch", is_flag=True, help="Show changes until Ctrl-C.")
 @session_command
 def status(session: CommandSession, agent: str | None = None, check: bool = False, watch: bool = False) -> int:
-    """How the agents stand. Without AGENT, all of them."""
+    """Show whether agents are safe: newest sequence, last verified copy, remotes. Without AGENT: all agents."""
     from lifeboat_cli.status import status_text, status_view, status_watch
 
     if watch:
         if check or session.output.as_json:
-            raise click.UsageError("--watch shows to people what changes; --check and --json say how it is now")
+            raise click.UsageError("--watch cannot be combined with --check or --json")
         return status_watch.watch_status(session, agent)
     seen = status_view.view_status(session, agent)
     session.output.document(seen.to_json(), lambda: status_text.print_status_view(session, seen))

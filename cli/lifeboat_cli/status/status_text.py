@@ -117,9 +117,11 @@ def _show_service(session: CommandSession, seen: StatusView) -> None:
     """Print a line if the service does not run. While it runs, its results show it."""
     if seen.daemon.get("running"):
         since = seen.daemon.get("started_at")
-        session.output.line(f"service: runs{f' since {time_text(since)}' if since else ''}")
+        session.output.line(f"daemon: running{(f' since {time_text(since)}' if since else '')}")
     elif seen.silent is None:
-        session.output.line("service: does not run, so nothing is captured unasked; lifeboat daemon start")
+        session.output.line(
+            "daemon: not running, so nothing is captured automatically; to start it: lifeboat daemon start"
+        )
 
 
 def describe_age(session: CommandSession, moment: str | None) -> str:

@@ -43,7 +43,7 @@ from lifeboat_daemon.service.event_log import safe_field, safe_kind
 from lifeboat_vault.vault import Vault
 
 _DISTRIBUTION = "agent-lifeboat"
-_NOT_TOLD, _OTHER = "(set, not told)", "(other)"
+_NOT_TOLD, _OTHER = "(set, not shown)", "(other)"
 _LAYERS = ("raw", "artifacts", "memory", "history", "lifeboat")
 _OWN_WORDS = frozenset({"clock", "conditions", "copies", "disk"})
 """Checks whose results consist of words of this program and of figures only."""
@@ -65,12 +65,12 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
     gathered: tuple[tuple[str, str, Callable[[Context], JsonObject]], ...] = (
         ("versions.json", "versions of Lifeboat, Python and libraries, and the system", _versions),
         ("settings.json", "settings, without texts that you wrote", _settings),
-        ("findings.json", "what doctor finds, without names", _findings),
-        ("status.json", "how each agent stands, agents by number", _status),
+        ("findings.json", "results of doctor, without names", _findings),
+        ("status.json", "state of each agent, by number", _status),
         ("sizes.json", "sizes and counts of vaults and caches", _sizes),
-        ("home.json", "how many files of which rights lie in the home", _home),
-        ("remotes.json", "second copies by number: what kind, how each agent stands there", _remotes),
-        ("service.json", "the service: whether it runs, what it counted, how many events of which kind", _service),
+        ("home.json", "number of files in the home by permission", _home),
+        ("remotes.json", "remotes by number: kind, state of each agent", _remotes),
+        ("service.json", "the daemon: whether it runs, its counters, number of events by kind", _service),
     )
     return [BundlePart(name, what, _or_error(gather, context)) for name, what, gather in gathered]
 

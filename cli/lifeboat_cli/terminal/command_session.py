@@ -56,7 +56,7 @@ def examining_command(
 def _with_session(
     function: Callable[Concatenate[CommandSession, Parameters], Result], opened: Callable[..., CommandSession]
 ) -> Callable[..., Result]:
-    @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+    @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
     @functools.wraps(function)
     def run(*arguments: Any, as_json: bool = False, **options: Any) -> Result:
         try:
@@ -71,7 +71,7 @@ def _with_session(
 def _open_existing(*, as_json: bool) -> CommandSession:
     home = Home.locate(os.environ)
     if home.is_absent():
-        raise HomeError.ABSENT(f"nothing is in {home.folder}, and nothing was made")
+        raise HomeError.ABSENT(f"{home.folder} contains no home, and none was created")
     return open_session(as_json=as_json)
 
 
@@ -129,5 +129,5 @@ def open_session(*, as_json: bool) -> CommandSession:
         for sentence in crash_recovery.finish_rotation(context):
             output.warn(sentence)
     except LifeboatError as error:
-        output.warn(f"a rotation of your key is not finished: {error.message}")
+        output.warn(f"the rotation of your key is not finished: {error.message}")
     return CommandSession(replace(context, patience=LockPatience(output.note)), output)

@@ -10,7 +10,7 @@ HEADING = "Examples:"
 
 
 def format_examples(*commands: str) -> str:
-    """Return the epilog of a command: each example as it is typed, in a line of its own."""
+    """Return the epilog of a command: each example as it is typed, on a separate line."""
     return "\n".join(("\b", HEADING, *(f"  {command}" for command in commands)))
 
 

@@ -40,7 +40,7 @@ class TextOption(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not is_utf8(str(value)):
-            self.fail("it is no UTF-8 text", param, ctx)
+            self.fail("the text is not UTF-8", param, ctx)
         return str(value)
 
 
@@ -57,7 +57,7 @@ class DurationOption(click.ParamType[int]):
                 return seconds
         except ValueError as error:
             self.fail(f"{value!r} is not {error}", param, ctx)
-        self.fail("it would be over at once", param, ctx)
+        self.fail("a time of 0 would be over immediately", param, ctx)
 
 
 class SizeOption(click.ParamType[int]):
@@ -73,7 +73,7 @@ class SizeOption(click.ParamType[int]):
                 return size
         except ValueError as error:
             self.fail(f"{value!r} is not {error}", param, ctx)
-        self.fail("nothing would fit", param, ctx)
+        self.fail("a size of 0 is too small", param, ctx)
 
 
 def _agents(ctx: click.Context) -> Iterable[str]:

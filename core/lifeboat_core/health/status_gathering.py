@@ -98,7 +98,7 @@ def _problems(context: Context) -> list[str]:
     """Return for people what is wrong apart from agents."""
     try:
         problem = context.config().problem
-        told = [] if problem is None else [f"{problem.message}; the last good settings are in force"]
+        told = [] if problem is None else [f"{problem.message}; the last valid settings are in use"]
     except LifeboatError as error:
         told = [error.message]
     return [*told, *_unusable(context), *_full(context), *lost_agents.describe_lost_agents(context)]

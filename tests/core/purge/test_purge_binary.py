@@ -89,9 +89,9 @@ def test_people_are_told_that_a_binary_file_that_changes_may_be_left_out(
     ada: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
-    assert "leave these files out once they change, unless they are cut: own.db" in "".join(capsys.readouterr())
+    assert "leave these files out after a change, unless they are cut: own.db" in "".join(capsys.readouterr())
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run", "--workspace"]) == 0
-    assert "once they change" not in "".join(capsys.readouterr())
+    assert "after a change" not in "".join(capsys.readouterr())
 
 
 def say(database: Path, *texts: str) -> None:

@@ -145,9 +145,7 @@ def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
 
 def errors_page() -> str:
     """Return docs/errors.md. Classes that share a code share a row."""
-    rows: dict[str, str] = {
-        "usage": "| `usage` | 2 | The command was not understood |  | `lifeboat COMMAND --help` |  |"
-    }
+    rows: dict[str, str] = {"usage": "| `usage` | 2 | Unknown command or option |  | `lifeboat COMMAND --help` |  |"}
     for kind in error_kinds():
         again = "yes" if kind.retryable else ""
         advice = f"`{kind.fix}`" if kind.fix and kind.fix.startswith("lifeboat") else kind.fix or ""
