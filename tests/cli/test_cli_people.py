@@ -238,7 +238,7 @@ def test_a_result_that_cannot_be_written_is_said_once(ada: str) -> None:
             [str(LIFEBOAT), "status", "--json"], stdout=full, stderr=subprocess.PIPE, timeout=patience()
         )
     assert done.returncode == 1
-    assert done.stderr.count(b"There is no space left.") == 1 and b"Exception ignored" not in done.stderr
+    assert done.stderr.count(b"The disk is full.") == 1 and b"Exception ignored" not in done.stderr
 
 
 def test_a_closed_standard_output_is_no_crash(ada: str) -> None:

@@ -73,7 +73,7 @@ def test_a_keyring_that_came_later_is_offered_to_those_who_did_not_choose_the_fi
     assert "lifeboat keys init --store keyring" in _fixes(ada)
     ada.context.keys().move(StoreKind.KEYRING)
     (found,) = _findings(ada)
-    assert (found.level, found.result) == (DoctorLevel.OK, "OS keyring (Fake), and it can be reached")
+    assert (found.level, found.result) == (DoctorLevel.OK, "OS keyring (Fake), available")
     ada.context.keys().move(StoreKind.FILE)
     assert "lifeboat keys init --store keyring" not in _fixes(ada)
 

@@ -72,7 +72,7 @@ def test_an_agent_that_was_never_sent_is_named(ada: Protected) -> None:
     [
         ({"state": "fenced", "message": "the agent moved to laptop-2"}, DoctorLevel.ERROR, "lifeboat agents adopt"),
         ({"state": "held", "message": "a removal waits"}, DoctorLevel.WARNING, "lifeboat agents accept"),
-        ({"state": "error", "message": "no token"}, DoctorLevel.ERROR, "lifeboat doctor --remote home"),
+        ({"state": "error", "message": "token is missing"}, DoctorLevel.ERROR, "lifeboat doctor --remote home"),
         ({"state": "error", "code": "remote_forgot"}, DoctorLevel.ERROR, "lifeboat remote remove home"),
         ({"state": "waiting", "tries": 9}, DoctorLevel.WARNING, "lifeboat doctor --remote home"),
         ({"state": "waiting", "tries": 1}, DoctorLevel.OK, None),
@@ -96,4 +96,4 @@ def test_an_optional_one_that_is_away_worries_nobody(ada: Protected) -> None:
 def test_how_long_ago_it_was_read_back_is_told(ada: Protected) -> None:
     note(ada, state="ok", number=0, verified_number=0, verified_at=ada.context.now())
     ada.clock.advance(hours=5)
-    assert only(ada.context).result == "sequence 0 was read back 5 hours ago"
+    assert only(ada.context).result == "sequence 0 was verified 5 hours ago"

@@ -57,7 +57,7 @@ def verdict(*agents: AgentStatus) -> str:
 
 def test_of_a_second_copy_without_room_no_sync_is_promised() -> None:
     full = of(SERVER, state="waiting", code=remote_health.FULL, tries=2, message="2.0 MB of 2.1 MB are taken")
-    assert judged(full).fix == "make room at home-server, or ask whoever runs it for more"
+    assert judged(full).fix == "make room on home-server, or ask its operator for a larger quota"
     assert judged(full, pending=1).fix == "lifeboat sync ada"
 
 
@@ -84,7 +84,7 @@ def test_the_remote_that_was_read_back_last_counts() -> None:
 
 def test_a_copy_that_was_never_read_back_is_none() -> None:
     found = judged(of(SERVER, verified_at=None, added_at=ago(hours=1)))
-    assert (found.state, found.reasons) == ("waiting", ["no verified copy at home-server yet"])
+    assert (found.state, found.reasons) == ("waiting", ["not verified at home-server yet"])
     assert verdict(found) == "last verified 5 minutes ago, on this disk; not verified at home-server: waiting"
 
 

@@ -137,10 +137,10 @@ def test_what_is_not_looked_into_is_counted_and_named(ada: Protected) -> None:
     ada.capture()
     seen = gather_agent_status(ada.context, ada.agent, ada.context.keys().status())
     assert seen.not_looked_into == 2
-    assert "2 files not looked into for secrets; lifeboat doctor names each" in seen.reasons
+    assert "2 files not searched for secrets; for the list: lifeboat doctor" in seen.reasons
     said = [found.result for found in lookalikes.check(ada.context)]
-    assert any("a.png was not looked into for secrets: a picture" in each for each in said)
-    assert any("a.zip was not looked into for secrets: an encrypted part" in each for each in said)
+    assert any("a.png was not searched for secrets: a picture" in each for each in said)
+    assert any("a.zip was not searched for secrets: an encrypted part" in each for each in said)
     (ada.workspace / "notes/a.png").unlink()
     ada.write("notes/a.zip", b"nothing")
     ada.capture()
@@ -157,7 +157,7 @@ def test_a_search_index_with_words_of_a_known_secret_is_named(ada: Protected, tm
     ada.capture()
     assert known.encode() not in ada.body("artifacts/notes/skill.db")
     said = [found.result for found in lookalikes.check(ada.context)]
-    assert any("skill.db was not looked into for secrets: a search index" in each for each in said)
+    assert any("skill.db was not searched for secrets: a search index" in each for each in said)
 
 
 def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, mo
     ada.write("notes/a.gz", gzip.compress(Random(1).randbytes(200) + TOKEN.encode()))
     ada.capture()
     said = [found.result for found in lookalikes.check(ada.context)]
-    assert any("a.gz was not looked into for secrets: a known secret in a compressed part" in each for each in said)
+    assert any("a.gz was not searched for secrets: a known secret in a compressed part" in each for each in said)
 
 
 def test_places_of_many_tokens_are_found_in_one_pass() -> None:

@@ -120,7 +120,7 @@ def test_a_commit_refuses_what_a_restore_would_leave_out(ada: Protected) -> None
         with ada.context.vault(ada.agent.id) as vault:
             overlay = Overlay(vault.state())
             overlay.puts.update(entries)
-            with pytest.raises(DraftInvalid, match=f"{name} leaves no room"):
+            with pytest.raises(DraftInvalid, match=f"{name} conflicts with"):
                 sequence_commit.refuse_conflicts(overlay, "openclaw")
 
 

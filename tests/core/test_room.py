@@ -209,7 +209,7 @@ def test_old_versions_of_large_files_go_before_history(ada: Protected) -> None:
     before = count(ada)
     said = thin_history.apply_retention(ada.context, ada.agent)
     assert held(ada) == [3] and count(ada) == before
-    assert "large files are not taken" in said[0] and "2 older versions" in said[1] and len(said) == 2
+    assert "large files are not captured" in said[0] and "2 older versions" in said[1] and len(said) == 2
 
 
 def test_then_history_is_thinned_harder_a_tenth_at_a_time(ada: Protected) -> None:
@@ -257,7 +257,7 @@ def test_sync_says_each_step(isolated_home: Path, tmp_path: Path) -> None:
     run("config", "set", "vault.max_size", "1KB")
     (workspace / LARGE).write_bytes(os.urandom(300_000))
     (one,) = run("sync", expect=1)["agents"]
-    assert "large files are not taken" in one["warnings"][0] and "artifacts/chart.bin" in one["left_out"]
+    assert "large files are not captured" in one["warnings"][0] and "artifacts/chart.bin" in one["left_out"]
     assert run("status")["agents"][0]["state"] == "waiting"
 
 

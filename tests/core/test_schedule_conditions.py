@@ -272,17 +272,17 @@ def test_only_large_transfers_wait_and_it_is_said_why(found: MachineConditions, 
 @pytest.mark.parametrize(
     ("found", "power", "network"),
     [
-        (MachineConditions(), "no battery is seen: nothing waits", "not known, not known to be metered: nothing waits"),
-        (MachineConditions(online=False), "no battery", "there is none: what is sent waits for it, captures go on"),
+        (MachineConditions(), "no battery found: nothing waits", "unknown, not known to be metered: nothing waits"),
+        (MachineConditions(online=False), "no battery", "no network: pushes wait for it, captures continue"),
         (MachineConditions(metered=True, online=True), "no battery", "online, metered: transfers above 5.2 MB"),
         (MachineConditions(metered=False, online=True), "no battery", "online, not metered: nothing waits"),
-        (MachineConditions(on_battery=True), "on battery: reading back every kept sequence waits", "not known"),
+        (MachineConditions(on_battery=True), "on battery: whole verifications wait", "unknown"),
         (
             MachineConditions(on_battery=True, saver=True),
-            "on battery, power is being saved: transfers above",
-            "not known",
+            "on battery, power saving: transfers above",
+            "unknown",
         ),
-        (MachineConditions(on_battery=False, saver=True), "at the mains, power is being saved: nothing", "not known"),
+        (MachineConditions(on_battery=False, saver=True), "on mains power, power saving: nothing", "unknown"),
     ],
 )
 def test_the_doctor_says_what_is_seen_and_what_waits(

@@ -249,10 +249,10 @@ class TestFailures:
         with serve({"fail": fail}).greeted() as raw:
             answer = raw.ask("fail")
         assert _code(answer) == json_rpc.FAILED
-        assert answer["error"]["message"] == "There is no such agent"
+        assert answer["error"]["message"] == "Unknown agent"
         assert answer["error"]["data"] == {
             "code": "unknown_agent",
-            "title": "There is no such agent",
+            "title": "Unknown agent",
             "message": "no agent is called juniper",
             "fix": "lifeboat agents list",
             "retryable": False,

@@ -125,7 +125,7 @@ async def test_what_only_a_shell_does_is_said_to_be() -> None:
         ("lifeboat agents accept ada", "dashboard", None),
         ("lifeboat receipts show 7", "receipts", None),
         ("lifeboat purge 'my agent' --kept-out", "purge", "my agent"),
-        ("lifeboat restore ada --at SEQ, a sequence that lifeboat verify ada --at SEQ accepts", "restore", "ada"),
+        ("lifeboat restore ada --at SEQ, where lifeboat verify ada --at SEQ finds no damage", "restore", "ada"),
     ],
 )
 async def test_what_helps_has_its_place(fix: str, screen: str, agent: str | None) -> None:

@@ -310,7 +310,7 @@ async def test_long_work_is_stopped_by_esc_and_that_is_said() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, CommandProgressScreen))
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, RemotesScreen)
-        assert notes(pilot)[-1] == "The work was stopped: you stopped it"
+        assert notes(pilot)[-1] == "The work was cancelled: you stopped it"
 
 
 async def test_a_token_is_not_shown_and_is_said_to_count() -> None:

@@ -71,7 +71,7 @@ class DemoStory:
             "An agent is protected",
             [
                 f"Ada lives in {self.workspace}.",
-                f"Sequence {number} holds {found.records['created']} memories and {found.raw['put']} files.",
+                f"Sequence {number} has {found.records['created']} memories and {found.raw['put']} files.",
                 "The two secrets in openclaw.json and .env were cut out and sealed.",
             ],
             [] if number == 0 else [f"the first sequence has the number {number}, not 0"],
@@ -87,7 +87,7 @@ class DemoStory:
         return DemoChapter(
             "A day passes",
             [
-                "A section on top of MEMORY.md, a line in the log, a script, one note thrown away.",
+                "New: a section in MEMORY.md, a line in the log, a script. Deleted: one note.",
                 f"Sequence {number}: {'; '.join(group_changes(found.records, found.raw))}.",
             ],
             problems,
@@ -108,7 +108,7 @@ class DemoStory:
     def verified(self) -> DemoChapter:
         drill = samples_and_drills.drill_vault(self.context, self.agent)
         return DemoChapter(
-            "The copy is tried out",
+            "The copy is verified",
             [f"A restore drill wrote {drill.files} files and compared every byte.", self._age()],
             list(drill.mismatches),
         )
@@ -119,7 +119,7 @@ class DemoStory:
         problems = ["the loss of the workspace was captured as a change"] if found.changed else []
         return DemoChapter(
             "The workspace is lost",
-            ["rm -r took everything.", "Lifeboat captures nothing from a missing folder: the last sequence stays."],
+            ["rm -r deleted everything.", "Lifeboat captures nothing from a missing folder: the last sequence stays."],
             problems,
         )
 
@@ -127,17 +127,17 @@ class DemoStory:
         report = restore_agent(self.context, self.agent, RestoreOptions())
         head = max(self.trees)
         problems = list_differences(self.trees[head], read_tree(self.workspace))
-        what = f"every byte, right, link, empty folder and time of {len(self.trees[head])} paths"
-        sentence = f"Sequence {report.sequence} is back: {what}."
-        return DemoChapter("Ada is brought back", [sentence], problems)
+        what = f"every byte, permission, link, empty folder and time of {len(self.trees[head])} paths"
+        sentence = f"Sequence {report.sequence} is restored: {what}."
+        return DemoChapter("Ada is restored", [sentence], problems)
 
     def went_back(self) -> DemoChapter:
         target = self.folder / "as-it-was"
         report = restore_agent(self.context, self.agent, RestoreOptions(at="0", to=target))
         problems = list_differences(self.trees[0], read_tree(target))
         paths = len(self.trees[0])
-        sentence = f"Sequence {report.sequence}, two days older, stands beside it: {paths} paths, all the same."
-        return DemoChapter("And an older moment", [sentence], problems)
+        sentence = f"Sequence {report.sequence}, two days older, is restored next to it: {paths} paths, all identical."
+        return DemoChapter("An older state is restored", [sentence], problems)
 
     def tampered(self) -> DemoChapter:
         """Change SOUL.md inside a copy of the vault, with every unkeyed checksum recomputed. Restoring it must be
@@ -148,8 +148,10 @@ class DemoStory:
         try:
             restore_agent(stolen, self.agent, RestoreOptions(to=self.folder / "poisoned"))
         except LifeboatError as error:
-            return DemoChapter("Somebody edits the copy", [f"A changed SOUL.md is refused: {error.message}."])
-        return DemoChapter("Somebody edits the copy", [], ["a state that nobody signed was restored without a word"])
+            return DemoChapter("An attacker edits the copy", [f"A changed SOUL.md is refused: {error.message}."])
+        return DemoChapter(
+            "An attacker edits the copy", [], ["a state without a valid signature was restored without a warning"]
+        )
 
     def kept_secret(self) -> DemoChapter:
         found: list[Path] = []
@@ -157,8 +159,8 @@ class DemoStory:
             found += find_files_holding(self.context.home.folder, secret.encode())
         return DemoChapter(
             "The secrets",
-            ["No file of Lifeboat's holds the key or the token in clear."],
-            [f"{path} holds a secret in clear" for path in found],
+            ["No file of Lifeboat contains the key or the token in clear."],
+            [f"{path} contains a secret in clear" for path in found],
         )
 
     def _remember(self) -> int:

@@ -49,7 +49,7 @@ def _node(path: bytes) -> TreeEntry:
 def list_differences(wanted: Tree, found: Tree) -> list[str]:
     """Return one sentence for each path that is missing, extra or different."""
     sentences = [f"{os.fsdecode(path)} is missing" for path in sorted(wanted.keys() - found.keys())]
-    sentences += [f"{os.fsdecode(path)} should not be there" for path in sorted(found.keys() - wanted.keys())]
+    sentences += [f"{os.fsdecode(path)} should not exist" for path in sorted(found.keys() - wanted.keys())]
     for path in sorted(wanted.keys() & found.keys()):
         if wanted[path] != found[path]:
             sentences.append(f"{os.fsdecode(path)} differs: {wanted[path]} became {found[path]}")

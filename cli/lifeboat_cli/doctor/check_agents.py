@@ -9,7 +9,7 @@ from lifeboat_core.agents import lost_agents
 from lifeboat_core.health.status_gathering import ERROR, HELD, OVERDUE, WAITING, AgentStatus, gather_status
 from lifeboat_core.home.context import Context
 
-TITLE = "The agents"
+TITLE = "Agents"
 _WARN = frozenset({OVERDUE, WAITING})
 
 
@@ -19,7 +19,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         yield DoctorFinding(DoctorLevel.ERROR, "agents", problem)
     found = gather_status(context).agents
     if not found and not lost:
-        yield DoctorFinding(DoctorLevel.WARNING, "agents", "none is protected", "lifeboat agents discover")
+        yield DoctorFinding(DoctorLevel.WARNING, "agents", "no agent is protected", "lifeboat agents discover")
     for agent in found:
         yield _finding(agent)
 

@@ -22,21 +22,21 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 def _power(found: MachineConditions, large: str) -> str:
     if found.on_battery is None:
-        source = "no battery is seen"
+        source = "no battery found"
     else:
-        source = "on battery" if found.on_battery else "at the mains"
+        source = "on battery" if found.on_battery else "on mains power"
     if found.saves_battery:
-        return f"{source}, power is being saved: {large}"
-    saving = ", power is being saved" if found.saver else ""
+        return f"{source}, power saving: {large}"
+    saving = ", power saving" if found.saver else ""
     if found.on_battery:
-        return f"{source}{saving}: reading back every kept sequence waits for the mains"
+        return f"{source}{saving}: whole verifications wait for mains power"
     return f"{source}{saving}: nothing waits"
 
 
 def _network(found: MachineConditions, large: str) -> str:
     if found.online is False:
-        return "there is none: what is sent waits for it, captures go on"
-    how = "online" if found.online else "not known"
+        return "no network: pushes wait for it, captures continue"
+    how = "online" if found.online else "unknown"
     if found.metered:
         return f"{how}, metered: {large}; if it is not: lifeboat config set network.metered no"
     metered = "not metered" if found.metered is False else "not known to be metered"

@@ -11,7 +11,7 @@ from lifeboat_core.health.remote_health import RemoteFacts
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import join_names, quote_argument
 
-TITLE = "A copy elsewhere"
+TITLE = "Copies on other machines"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -30,11 +30,11 @@ def _finding(agent: Agent, remotes: tuple[RemoteFacts, ...]) -> DoctorFinding:
     if relied_on:
         return DoctorFinding(DoctorLevel.OK, agent.name, f"verified at {join_names(relied_on)}")
     if verified:
-        only = f"its only other copy is optional: {join_names([one.name for one in verified])}"
+        only = f"its only other copy is on an optional remote: {join_names([one.name for one in verified])}"
         return DoctorFinding(DoctorLevel.WARNING, agent.name, only, "lifeboat remote add NAME URL")
     return DoctorFinding(
         DoctorLevel.WARNING,
         agent.name,
-        "no other copy was ever read back",
+        "no other copy was ever verified",
         f"lifeboat sync {quote_argument(agent.name)}",
     )

@@ -10,7 +10,7 @@ from lifeboat_core.history import vault_quota
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import size_text
 
-TITLE = "Space on the disk"
+TITLE = "Disk space"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 def _disk(context: Context) -> DoctorFinding:
     free, wanted = context.files.free_space(context.home.folder), context.setting("vault.min_free")
-    found = f"{size_text(free)} are free"
+    found = f"{size_text(free)} free"
     if free >= wanted:
         return DoctorFinding(DoctorLevel.OK, str(context.home.folder), found)
     found += f", less than vault.min_free ({size_text(wanted)})"
@@ -39,6 +39,6 @@ def _vault(context: Context, agent: Agent) -> DoctorFinding:
     return DoctorFinding(
         DoctorLevel.WARNING,
         agent.name,
-        f"{taken}: large files are not taken",
+        f"{taken}: large files are not captured",
         "lifeboat config set vault.max_size 20GB",
     )

@@ -10,7 +10,7 @@ from lifeboat_core.capture.secret_cutter import EXPOSED
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import quote_argument
 
-TITLE = "Secrets in older states"
+TITLE = "Secrets in older sequences"
 
 
 def write_purge_command(agent: str) -> str:
@@ -30,9 +30,10 @@ def _exposed(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     concerned = {path: last for path, last in found.items() if any(number <= last for number in kept)}
     for path, last in sorted(concerned.items()):
         result = (
-            f"{path} holds a secret in clear in kept sequences up to {last}: it was not known then to be one. "
-            "Replace it at its service, and purge the old one"
+            f"{path} contains a secret in clear in sequences up to {last}: it was not "
+            "recognised as a secret then. Replace the secret at its service, then purge the "
+            "old one"
         )
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, result, write_purge_command(agent.name))
     if not concerned:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, "no secret is known to stand in clear in a kept sequence")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, "no known secret is in clear in a kept sequence")

@@ -8,17 +8,17 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import quote_argument
 
-TITLE = "The home and its settings"
+TITLE = "Home and settings"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
     """Check the content of the home. `Context.open` has already refused an unsafe home."""
-    yield DoctorFinding(DoctorLevel.OK, str(context.home.folder), "private, and of this release's layout")
+    yield DoctorFinding(DoctorLevel.OK, str(context.home.folder), "private, and in this release's layout")
     if context.home.is_read_only:
-        result = "read-only: what was kept can be read and restored elsewhere, and nothing is captured"
+        result = "read-only: existing sequences can be read and restored elsewhere, but nothing is captured"
         yield DoctorFinding(DoctorLevel.ERROR, str(context.home.folder), result)
     for folder in () if context.home.is_read_only else context.home.unusable_folders():
-        result = "cannot be read and written by this user, or the disk is read-only: nothing is captured"
+        result = "this user cannot read and write it, or the disk is read-only: nothing is captured"
         yield DoctorFinding(DoctorLevel.ERROR, str(folder), result, f"chmod u+rwx {quote_argument(str(folder))}")
     problem = context.config().problem
     if problem:

@@ -21,10 +21,10 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     status = keys.status(thorough=True)
     if status.key_id is None and status.state is not KeyState.ERROR:
         if agent_files.all_ids(context):
-            result = "there is none, though agents are protected: their credentials cannot be opened"
+            result = "there is no key although agents are protected: their credentials cannot be opened"
             yield DoctorFinding(DoctorLevel.ERROR, "key", result, "lifeboat keys recover")
         else:
-            yield DoctorFinding(DoctorLevel.WARNING, "key", "none yet", "lifeboat keys init")
+            yield DoctorFinding(DoctorLevel.WARNING, "key", "no key yet", "lifeboat keys init")
         return
     subject = f"key {status.key_id or ''}".rstrip()
     if status.state is KeyState.OK:
@@ -37,9 +37,9 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 def _reached(subject: str, description: str, store: StoreKind) -> DoctorFinding:
     if store is StoreKind.FILE:
-        result = f"{description}; whoever reads it opens all"
+        result = f"{description}; anyone who can read the file can open everything"
         return DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init --store passphrase")
-    return DoctorFinding(DoctorLevel.OK, subject, f"{description}, and it can be reached")
+    return DoctorFinding(DoctorLevel.OK, subject, f"{description}, available")
 
 
 def _away(keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
@@ -59,21 +59,22 @@ def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFi
         return
     if keys.store_problem(StoreKind.KEYRING) is None:
         fix = "lifeboat keys init --store keyring"
-        yield DoctorFinding(
-            DoctorLevel.WARNING, subject, "the OS keyring can be used now, and the key is not in it", fix
-        )
+        yield DoctorFinding(DoctorLevel.WARNING, subject, "the OS keyring is available, but the key is not in it", fix)
 
 
 def _exposed(context: Context, keys: HomeKeys, subject: str) -> Iterator[DoctorFinding]:
     left = keys.left_open()
     if left and keys.store is not StoreKind.KEY_FILE:
-        result = f"an unprotected copy is left in {', '.join(left)}"
+        result = f"an unprotected copy is in {', '.join(left)}"
         yield DoctorFinding(DoctorLevel.WARNING, subject, result, f"lifeboat keys init --store {keys.store}")
     if context.environment.get(PASSPHRASE):
-        result = f"{PASSPHRASE} is set: every process of yours can read it"
+        result = f"{PASSPHRASE} is set: all your processes can read it"
         yield DoctorFinding(
-            DoctorLevel.WARNING, subject, result, "put it into a private file and set LIFEBOAT_PASSPHRASE_FILE"
+            DoctorLevel.WARNING,
+            subject,
+            result,
+            ("put the passphrase into a private file and set LIFEBOAT_PASSPHRASE_FILE to its path"),
         )
     if is_in_temporary_folder(context.home.folder) and keys.store is StoreKind.FILE:
-        result = "the home lies in a temporary folder, so its key is not offered to the OS keyring"
+        result = "the home is in a temporary folder, so its key is not offered to the OS keyring"
         yield DoctorFinding(DoctorLevel.OK, subject, result)

@@ -10,16 +10,14 @@ from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import quote_argument
 
-TITLE = "What runtimes left behind"
+TITLE = "Files left behind by runtimes"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
     for agent in list_agents(context):
         if agent.workspace.is_dir():
             found = list(_findings(context, agent))
-            yield from found or [
-                DoctorFinding(DoctorLevel.OK, agent.name, "its runtime left nothing of it lying about")
-            ]
+            yield from found or [DoctorFinding(DoctorLevel.OK, agent.name, "its runtime left no files behind")]
 
 
 def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:

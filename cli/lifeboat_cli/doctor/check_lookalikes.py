@@ -11,9 +11,10 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.state.state_db import StateDb
 from lifeboat_core.texts.human_text import file_name, path_text, quote_argument
 
-TITLE = "What looks like a secret"
+TITLE = "Text that looks like a secret"
 REST = (
-    "Revoke it at its service, for whoever reads the file has it. If it is no secret, write lifeboat:allow on that line"
+    "Revoke it at its service: anyone who can read the file has it. If it is no secret, "
+    "write lifeboat:allow on that line"
 )
 
 
@@ -35,10 +36,13 @@ def _of(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
                 found, unread = secret_lookalikes.read_lookalikes(db), secret_lookalikes.read_opaque_files(db)
     for path, places in sorted(found.items()):
         result = (
-            f"{path_text(path)} holds in clear what looks like a secret: {secret_lookalikes.describe_places(places)}"
+            f"{path_text(path)} contains text in clear that looks like a secret: "
+            f"{secret_lookalikes.describe_places(places)}"
         )
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, f"{result}. {REST}", write_cut_command(agent.name, path))
     for path, form in sorted(unread.items()):
-        yield DoctorFinding(DoctorLevel.OK, agent.name, f"{path_text(path)} was not looked into for secrets: {form}")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"{path_text(path)} was not searched for secrets: {form}")
     if not found:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, "nothing that is kept in clear looks like a secret")
+        yield DoctorFinding(
+            DoctorLevel.OK, agent.name, "no captured file contains text in clear that looks like a secret"
+        )

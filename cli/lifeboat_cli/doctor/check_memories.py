@@ -25,7 +25,7 @@ def _finding(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     try:
         store = _store(context, agent)
     except DatabaseAbsent as error:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, f"{error.message}: what was captured of it stays")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"{error.message}: its captured memories are kept")
     except RuntimeDatabaseError as error:
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     except AdapterError:

@@ -8,7 +8,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
 from lifeboat_daemon.notices import dead_man_ping, notifiers
 
-TITLE = "Who is told"
+TITLE = "Notifications"
 _FIX = "lifeboat config set ntfy.url https://ntfy.example.com/YOUR-TOPIC"
 
 
@@ -17,8 +17,10 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         name: way.problem(context) for name, way in notifiers.load_notifiers().items() if way.is_wanted(context)
     }
     for name, why in problems.items():
-        yield DoctorFinding(DoctorLevel.OK, name, "you are told when something needs you" if why is None else why)
+        yield DoctorFinding(DoctorLevel.OK, name, "you are notified when something needs you" if why is None else why)
     if context.setting(dead_man_ping.SETTING):
         yield DoctorFinding(DoctorLevel.OK, "ping", "an address is called while all is well")
     elif all(problems.values()):
-        yield DoctorFinding(DoctorLevel.WARNING, "notices", "nobody is told when something needs you", _FIX)
+        yield DoctorFinding(
+            DoctorLevel.WARNING, "notices", "no notification is set up: you are not told when something needs you", _FIX
+        )

@@ -12,7 +12,7 @@ from lifeboat_core.home.context import Context
 from lifeboat_core.settings.config_file import PRIVATE_FILE
 from lifeboat_core.texts.human_text import count_text, quote_argument
 
-TITLE = "Who can read what"
+TITLE = "Permissions"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _SHOWN = 5
 
@@ -20,31 +20,33 @@ _SHOWN = 5
 def check(context: Context) -> Iterator[DoctorFinding]:
     """Check permissions, except on Windows, where a folder inherits those of the user's profile."""
     if os.name != "posix":
-        yield DoctorFinding(DoctorLevel.OK, "rights", "as the user's profile has them")
+        yield DoctorFinding(DoctorLevel.OK, "rights", "set by the user's profile")
         return
     home = context.home.folder
     open_folders, open_secrets, foreign = _looked_through(context)
     for path in open_folders[:_SHOWN]:
         yield DoctorFinding(
-            DoctorLevel.ERROR, str(path), "others can look into it", f"chmod 700 {quote_argument(str(path))}"
+            DoctorLevel.ERROR, str(path), "other users can list it", f"chmod 700 {quote_argument(str(path))}"
         )
     for path in open_secrets[:_SHOWN]:
         yield DoctorFinding(
-            DoctorLevel.ERROR, str(path), "others can read it", f"chmod 600 {quote_argument(str(path))}"
+            DoctorLevel.ERROR, str(path), "other users can read it", f"chmod 600 {quote_argument(str(path))}"
         )
     if foreign:
-        result = f"{count_text(len(foreign), 'file')} of another user, as after a command with sudo: {foreign[0]}"
+        result = (
+            f"{count_text(len(foreign), 'file')} of another user, for example after a command with sudo: {foreign[0]}"
+        )
         fix = f"sudo chown -R {os.geteuid()} {quote_argument(str(home))}"
         yield DoctorFinding(DoctorLevel.ERROR, str(home), result, fix)
     yield from _socket(context)
     if not (open_folders or open_secrets or foreign):
-        yield DoctorFinding(DoctorLevel.OK, str(home), "for its owner alone")
+        yield DoctorFinding(DoctorLevel.OK, str(home), "private")
 
 
 def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path]]:
     """Return folders that others can enter, files that only their own mode would then protect, and files of other
-    users. A file in a private folder is safe whatever its mode. Keys, tokens, addresses and logs must be private by
-    their own mode, because they are copied elsewhere."""
+    users. A file in a private folder is safe regardless of its mode. Keys, tokens, addresses and logs must be private
+    by their own mode, because they are copied elsewhere."""
     open_folders: list[Path] = []
     open_secrets: list[Path] = []
     foreign: list[Path] = []
@@ -90,5 +92,5 @@ def _socket(context: Context) -> Iterator[DoctorFinding]:
     found = path.lstat()
     if found.st_mode & _OTHERS:
         yield DoctorFinding(
-            DoctorLevel.ERROR, str(path), "others can open the control socket", "lifeboat daemon restart"
+            DoctorLevel.ERROR, str(path), "other users can open the control socket", "lifeboat daemon restart"
         )

@@ -13,7 +13,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 
-TITLE = "Secrets in clear around the agents"
+TITLE = "Secrets in clear near the agents"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -42,12 +42,12 @@ def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
 def _finding(agent: Agent, leftover: LeftoverSecretFile, mode: int) -> DoctorFinding:
     """Return the finding. A file that the runtime needs or writes again is only a fault if others can read it."""
     is_open = bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
-    result = f"{leftover.path} (mode {mode:04o}) may hold secrets in clear: {leftover.what}"
+    result = f"{leftover.path} (mode {mode:04o}) may contain secrets in clear: {leftover.what}"
     if leftover.advice:
         result = f"{result}; {leftover.advice}"
     path = shlex.quote(str(leftover.path))
     if not leftover.made_again:
         return DoctorFinding(DoctorLevel.WARNING, agent.name, result, f"rm {path}")
     if is_open:
-        return DoctorFinding(DoctorLevel.WARNING, agent.name, f"{result}; others can read it", f"chmod 600 {path}")
-    return DoctorFinding(DoctorLevel.OK, agent.name, f"{result}; for its owner alone")
+        return DoctorFinding(DoctorLevel.WARNING, agent.name, f"{result}; other users can read it", f"chmod 600 {path}")
+    return DoctorFinding(DoctorLevel.OK, agent.name, f"{result}; private")

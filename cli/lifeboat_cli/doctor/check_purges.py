@@ -42,7 +42,7 @@ def _receipts(context: Context) -> Iterator[DoctorFinding]:
                 broken += 1
                 yield DoctorFinding(DoctorLevel.ERROR, f"receipt {receipt.id}", f"{each.subject}: {each.message}", fix)
     if found and not broken:
-        yield DoctorFinding(DoctorLevel.OK, "receipts", f"{count_text(len(found), 'receipt')} of purges held")
+        yield DoctorFinding(DoctorLevel.OK, "receipts", f"{count_text(len(found), 'purge receipt')} checked")
 
 
 def _outstanding(context: Context, one: OutstandingPurge) -> DoctorFinding:
@@ -73,14 +73,14 @@ def _kept_out(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
         return  # The checks of vaults and of the key report it.
     if not kept:
         return
-    until = when_text(kept.until or "the workspace is clean")
+    until = when_text(kept.until or "the workspace contains no purged text")
     if again:
-        result = f"what was purged came back in {_named(again)}, and captures take it (purge.again)"
+        result = f"purged text came back in {_named(again)} and is captured (setting purge.again)"
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, result, f"lifeboat purge {quote_argument(agent.name)}")
     if not where:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, f"what was purged is kept out of captures until {until}")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, f"purged text is kept out of captures until {until}")
         return
-    result = f"what was purged still lies in {_named(where)}: captures cut it, until {until}"
+    result = f"{_named(where)} still contain purged text: captures leave it out until {until}"
     yield DoctorFinding(
         DoctorLevel.WARNING, agent.name, result, f"lifeboat purge {quote_argument(agent.name)} --kept-out"
     )

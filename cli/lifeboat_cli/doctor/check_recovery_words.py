@@ -8,7 +8,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
 from lifeboat_core.texts.human_text import time_text
 
-TITLE = "The words of the key"
+TITLE = "Recovery words"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         return
     subject = f"words of key {keys.key_id}"
     if keys.proven_at is None:
-        result = "never written down and proven: if this machine is lost, nothing opens the credentials"
+        result = "never proven: if this machine is lost, the credentials cannot be opened"
         yield DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat keys init")
     else:
         yield DoctorFinding(DoctorLevel.OK, subject, f"proven on {time_text(keys.proven_at)}")

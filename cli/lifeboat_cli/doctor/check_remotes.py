@@ -18,7 +18,7 @@ from lifeboat_core.remotes.acknowledged_states import AcknowledgedState, describ
 from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 from lifeboat_core.texts.human_text import age_text, quote_argument
 
-TITLE = "Second copies"
+TITLE = "Remotes"
 _TRIES = 5
 """The number of consecutive failures after which an unreachable remote is reported."""
 
@@ -28,7 +28,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         problem = remote_kinds.find_problem(config)
         if problem is not None:
             fix = f"lifeboat remote remove {quote_argument(config.name)}"
-            yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{problem}: it gets nothing", fix)
+            yield DoctorFinding(DoctorLevel.ERROR, config.name, f"{problem}: nothing is pushed to it", fix)
             continue
         yield from _token(context, config, remote_kinds.find_kind(config.url))
         yield from _agents(context, config)
@@ -42,11 +42,11 @@ def _token(context: Context, config: RemoteConfig, kind: RemoteKind) -> Iterator
     except FileNotFoundError:
         if kind.needs_token:
             yield DoctorFinding(
-                DoctorLevel.ERROR, config.name, "no token is kept for it: it lets this machine in no more", fix
+                DoctorLevel.ERROR, config.name, "its token is missing, so this machine cannot use it", fix
             )
         return
     if not stat.S_ISREG(found.st_mode):
-        yield DoctorFinding(DoctorLevel.ERROR, config.name, "its token is no file of its own", fix)
+        yield DoctorFinding(DoctorLevel.ERROR, config.name, "its token is not in a separate file", fix)
 
 
 def _agents(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
@@ -62,7 +62,7 @@ def _agents(context: Context, config: RemoteConfig) -> Iterator[DoctorFinding]:
             yield from _drilled(context, config, subject, agent, known)
         elif agent.watched:
             fix = f"lifeboat sync {quote_argument(agent.name)}"
-            yield DoctorFinding(DoctorLevel.WARNING, subject, "nothing of it was sent there yet", fix)
+            yield DoctorFinding(DoctorLevel.WARNING, subject, "nothing was pushed yet", fix)
 
 
 def _standing(
@@ -87,13 +87,11 @@ def _standing(
     if known.state == ERROR:
         return DoctorFinding(DoctorLevel.ERROR, subject, message, fix)
     if known.state == WAITING and known.tries >= _TRIES and not config.optional:
-        return DoctorFinding(
-            DoctorLevel.WARNING, subject, f"{known.tries} tries in a row came to nothing: {message}", fix
-        )
+        return DoctorFinding(DoctorLevel.WARNING, subject, f"{known.tries} attempts in a row failed: {message}", fix)
     if known.state not in (OK, WAITING) or known.verified_at is None:
-        return DoctorFinding(DoctorLevel.OK, subject, message if known.message else "it was not read back yet")
+        return DoctorFinding(DoctorLevel.OK, subject, message if known.message else "not verified yet")
     age = (context.clock.now() - times.parse_time(known.verified_at)).total_seconds()
-    return DoctorFinding(DoctorLevel.OK, subject, f"sequence {known.verified_number} was read back {age_text(age)} ago")
+    return DoctorFinding(DoctorLevel.OK, subject, f"sequence {known.verified_number} was verified {age_text(age)} ago")
 
 
 def _drilled(
@@ -105,11 +103,7 @@ def _drilled(
     every, now = float(context.setting("verify.whole_every", agent)), context.clock.now()
     if due_checks.is_past(known.drilled_at or agent.added_at or None, every + due_checks.LONGEST_DEFERRED, now):
         fix = f"lifeboat verify {quote_argument(agent.name)} --remote {quote_argument(config.name)}"
-        yield DoctorFinding(
-            DoctorLevel.WARNING, subject, "a restore from it was not tried out for more than a month", fix
-        )
+        yield DoctorFinding(DoctorLevel.WARNING, subject, "no drill for more than a month", fix)
     elif known.drilled_at is not None:
         age = (now - times.parse_time(known.drilled_at)).total_seconds()
-        yield DoctorFinding(
-            DoctorLevel.OK, subject, f"it was restored from aside {age_text(age)} ago, every byte compared"
-        )
+        yield DoctorFinding(DoctorLevel.OK, subject, f"last drill {age_text(age)} ago: every byte compared")

@@ -42,9 +42,13 @@ def _of_values(context: Context, agent: Agent) -> DoctorFinding:
     if not labels:
         return DoctorFinding(DoctorLevel.OK, agent.name, "every captured credential can be used on another machine")
     result = (
-        f"{count_text(len(labels), 'credential')} can only be used with the runtime's key, which could not be read: "
-        f"{', '.join(labels[:3])}{', ...' if len(labels) > 3 else ''}"
+        f"{count_text(len(labels), 'credential')} can only be used with the runtime's key, "
+        "which could not be read: "
+        f"{', '.join(labels[:3])}{(', ...' if len(labels) > 3 else '')}"
     )
     return DoctorFinding(
-        DoctorLevel.WARNING, agent.name, result, f"put the key back, then: lifeboat sync {quote_argument(agent.name)}"
+        DoctorLevel.WARNING,
+        agent.name,
+        result,
+        f"restore the runtime's key file, then: lifeboat sync {quote_argument(agent.name)}",
     )

@@ -10,7 +10,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 
-TITLE = "The runtimes"
+TITLE = "Runtimes"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -27,7 +27,11 @@ def _finding(context: Context, agent: Agent) -> DoctorFinding:
     except AdapterError as error:
         return DoctorFinding(DoctorLevel.ERROR, agent.name, error.message, error.fix)
     if installation.state_dir is None:
-        return DoctorFinding(DoctorLevel.OK, agent.name, f"a workspace of {agent.runtime} that stands alone")
-    program = "its program is found" if installation.program else "its program is not on PATH: no re-index on restore"
+        return DoctorFinding(DoctorLevel.OK, agent.name, f"a workspace of {agent.runtime} without an installation")
+    program = (
+        "its program is installed"
+        if installation.program
+        else "its program is not on PATH: a restore cannot rebuild its search index"
+    )
     level = DoctorLevel.OK if installation.program else DoctorLevel.WARNING
     return DoctorFinding(level, agent.name, f"{agent.runtime}, layout {installation.layout}; {program}")

@@ -13,7 +13,7 @@ from lifeboat_daemon.service import daemon_lifecycle
 from lifeboat_daemon.service.daemon_lifecycle import DaemonState
 from lifeboat_daemon.units.service_unit import UnitState
 
-TITLE = "The service"
+TITLE = "Service"
 _INSTALL = "lifeboat service install"
 _SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
@@ -26,50 +26,51 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         yield from _unit(context, state)
     elif state.problem is None:
         yield DoctorFinding(
-            DoctorLevel.WARNING, "service", "not installed: nothing starts the daemon when you log in", _INSTALL
+            DoctorLevel.WARNING, "service", "not installed: the daemon does not start when you log in", _INSTALL
         )
     else:
         yield DoctorFinding(DoctorLevel.OK, "service", f"not installed; {state.problem}")
     around = context.environment
     if state.installed and around.get("LIFEBOAT_PASSPHRASE") and not around.get("LIFEBOAT_PASSPHRASE_FILE"):
-        result = "it does not know LIFEBOAT_PASSPHRASE, which is never written into a unit"
+        result = "it does not get LIFEBOAT_PASSPHRASE, which is never written into a unit"
         yield DoctorFinding(
-            DoctorLevel.WARNING, "service", result, "put it into a private file and set LIFEBOAT_PASSPHRASE_FILE"
+            DoctorLevel.WARNING,
+            "service",
+            result,
+            ("put the passphrase into a private file and set LIFEBOAT_PASSPHRASE_FILE to its path"),
         )
 
 
 def _daemon(context: Context, standing: DaemonState) -> DoctorFinding:
     if not standing.running:
         level = DoctorLevel.WARNING if list_agents(context) else DoctorLevel.OK
-        return DoctorFinding(level, "daemon", "not running: nothing is captured by itself", "lifeboat daemon start")
+        return DoctorFinding(level, "daemon", "not running: nothing is captured automatically", "lifeboat daemon start")
     if standing.problem is not None:
         result = f"process {standing.pid}: {standing.problem.title}: {standing.problem.message}"
         return DoctorFinding(DoctorLevel.ERROR, "daemon", result, standing.problem.fix or "lifeboat daemon restart")
     since = "" if standing.uptime is None else f" for {age_text(standing.uptime)}"
     ticks = standing.told.ticks if standing.told else 0
-    return DoctorFinding(
-        DoctorLevel.OK, "daemon", f"process {standing.pid} runs{since}; it looked around {ticks} times"
-    )
+    return DoctorFinding(DoctorLevel.OK, "daemon", f"process {standing.pid} is running{since}; {ticks} scans so far")
 
 
 def _unit(context: Context, state: UnitState) -> Iterator[DoctorFinding]:
     subject = f"service ({state.manager})"
     if not state.ours:
-        result = f"it serves another home: {state.home or 'the usual one'}"
+        result = f"it serves another home: {state.home or 'the default one'}"
         yield DoctorFinding(DoctorLevel.WARNING, subject, result, "lifeboat service uninstall --force")
         return
     if not state.program_found:
-        result = f"{state.program} is not there any more: it cannot start"
+        result = f"{state.program} does not exist, so the service cannot start"
         yield DoctorFinding(DoctorLevel.ERROR, subject, result, _INSTALL)
     elif not state.current:
-        yield DoctorFinding(DoctorLevel.WARNING, subject, "this release would install it otherwise", _INSTALL)
+        yield DoctorFinding(DoctorLevel.WARNING, subject, "it is out of date", _INSTALL)
     elif state.problem:
         yield DoctorFinding(DoctorLevel.WARNING, subject, state.problem, "lifeboat daemon start")
     elif state.enabled is False:
         yield DoctorFinding(DoctorLevel.WARNING, subject, "it does not start when you log in", _INSTALL)
     elif state.running is False:
-        yield DoctorFinding(DoctorLevel.WARNING, subject, "it is installed and does not run", "lifeboat daemon start")
+        yield DoctorFinding(DoctorLevel.WARNING, subject, "it is installed but not running", "lifeboat daemon start")
     else:
-        yield DoctorFinding(DoctorLevel.OK, subject, "installed as this release installs it")
+        yield DoctorFinding(DoctorLevel.OK, subject, "installed and up to date")
     if state.lingering is False and not any(context.environment.get(name) for name in _SCREENS):
         yield DoctorFinding(DoctorLevel.WARNING, subject, "it ends when you log out", "loginctl enable-linger")

@@ -29,8 +29,8 @@ def _finding(context: Context, agent: Agent) -> DoctorFinding:
         return DoctorFinding(DoctorLevel.WARNING, agent.name, error.message, error.fix)
     if wrong:
         idle = context.config().get("session.idle", agent.settings).written
-        said = f"{wrong}: one counts as ended when nothing changed for {idle}"
+        said = f"{wrong}: a session counts as ended after {idle} without changes"
         return DoctorFinding(
             DoctorLevel.WARNING, agent.name, said, f"lifeboat agents hook {quote_argument(agent.name)}"
         )
-    return DoctorFinding(DoctorLevel.OK, agent.name, "its runtime tells when a session ends")
+    return DoctorFinding(DoctorLevel.OK, agent.name, "its runtime reports when a session ends")

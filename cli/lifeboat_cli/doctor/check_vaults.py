@@ -9,7 +9,7 @@ from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 from lifeboat_core.restore.restore_plan import load_trusted_keys
 
-TITLE = "The vaults"
+TITLE = "Vaults"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -26,12 +26,12 @@ def _vault(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
             return
         found = vault.verify(trusted=load_trusted_keys(context), whole=False)
     for finding in found.findings:
-        fix = f"lifeboat restore {agent.name} --at SEQ, a sequence that lifeboat verify {agent.name} --at SEQ accepts"
+        fix = f"lifeboat restore {agent.name} --at SEQ, where lifeboat verify {agent.name} --at SEQ finds no damage"
         yield DoctorFinding(DoctorLevel.ERROR, agent.name, f"{finding.subject}: {finding.message}", fix)
     for number in found.unsigned:
-        result = f"sequence {number}: nobody signed it, and this home signs what it keeps"
+        result = f"sequence {number}: it is not signed, but this home signs every sequence"
         yield DoctorFinding(DoctorLevel.ERROR, agent.name, result)
     if not (found.findings or found.unsigned):
         yield DoctorFinding(
-            DoctorLevel.OK, agent.name, "the newest state is what was signed, and the audit chain is whole"
+            DoctorLevel.OK, agent.name, "the newest state matches its signature, and the audit chain is complete"
         )

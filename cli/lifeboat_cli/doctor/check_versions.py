@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
     wrong = [*_libraries()]
     yield from wrong
     if not wrong:
-        yield DoctorFinding(DoctorLevel.OK, "libraries", "in the ranges that this release is made for")
+        yield DoctorFinding(DoctorLevel.OK, "libraries", "in the supported ranges")
 
 
 def _daemon(context: Context) -> DoctorFinding:
@@ -37,7 +37,7 @@ def _daemon(context: Context) -> DoctorFinding:
     standing = daemon_lifecycle.inspect_daemon(context)
     if standing.release in (None, own):
         return DoctorFinding(
-            DoctorLevel.OK, "Lifeboat", f"release {own}{', as the daemon' if standing.release else ''}"
+            DoctorLevel.OK, "Lifeboat", f"release {own}{(', as the daemon' if standing.release else '')}"
         )
     result = f"this is release {own}, the daemon is {standing.release}"
     return DoctorFinding(DoctorLevel.WARNING, "Lifeboat", result, "lifeboat daemon restart")
@@ -47,7 +47,9 @@ def _python() -> DoctorFinding:
     found = platform.python_version()
     if sys.version_info >= _OLDEST_PYTHON:
         return DoctorFinding(DoctorLevel.OK, "Python", found)
-    return DoctorFinding(DoctorLevel.ERROR, "Python", f"{found}, and at least 3.11 is needed", _INSTALL_AGAIN)
+    return DoctorFinding(
+        DoctorLevel.ERROR, "Python", f"{found} is installed, but at least 3.11 is required", _INSTALL_AGAIN
+    )
 
 
 def _libraries() -> Iterator[DoctorFinding]:
@@ -58,7 +60,7 @@ def _libraries() -> Iterator[DoctorFinding]:
             yield DoctorFinding(DoctorLevel.ERROR, name, "is missing", _INSTALL_AGAIN)
             continue
         if not is_version_in_range(found, wanted):
-            result = f"{found} is there, and {wanted} is what this release is made for"
+            result = f"{found} is installed, but this release needs {wanted}"
             yield DoctorFinding(DoctorLevel.WARNING, name, result, _INSTALL_AGAIN)
 
 

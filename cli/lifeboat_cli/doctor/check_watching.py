@@ -37,7 +37,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 def _mounts(agent: str, folders: tuple[PlannedFolder, ...], mounts: MountTable) -> Iterator[DoctorFinding]:
     """Report file systems that have to be scanned. That is not a fault, but explains slower captures."""
     for kind in sorted({kind for watched in folders if (kind := mounts.silent(watched.folder)) is not None}):
-        result = f"a part lies on {kind}, which does not tell of changes: it is looked through every minute"
+        result = f"a part is on {kind}, which does not report changes: it is scanned every minute"
         yield DoctorFinding(DoctorLevel.OK, agent, result)
 
 
@@ -60,26 +60,26 @@ def _folders(watched: PlannedFolder, mounts: MountTable) -> set[str]:
 def _watches(wanted: int) -> DoctorFinding:
     """Count the watches that are needed. The service's own watches are part of those in use and not needed twice."""
     most = inotify_limits.read_inotify_limit(WATCHES) or 0
-    said = f"{wanted} to watch; the system lets you watch {most}"
+    said = f"{wanted} to watch; the system's limit is {most}"
     if wanted > most:
         return DoctorFinding(
             DoctorLevel.ERROR,
             "folders",
-            f"{said}: the rest is looked through every minute",
+            f"{said}: the rest is scanned every minute",
             inotify_limits.write_limit_command(WATCHES),
         )
     taken = inotify_limits.count_user_use().watches
     if taken >= most * _NEARLY:
-        result = f"{said}, and your programs have taken {taken} of them"
+        result = f"{said}, and your programs use {taken} of them"
         return DoctorFinding(DoctorLevel.WARNING, "folders", result, inotify_limits.write_limit_command(WATCHES))
-    return DoctorFinding(DoctorLevel.OK, "folders", f"{said}, of which {taken} are taken")
+    return DoctorFinding(DoctorLevel.OK, "folders", f"{said}, of which {taken} are used")
 
 
 def _instances() -> DoctorFinding:
     most, taken = inotify_limits.read_inotify_limit(INSTANCES) or 0, inotify_limits.count_user_use().instances
-    result = f"{taken} of {most} watching programs (inotify instances) are running"
+    result = f"{taken} of {most} inotify instances are used"
     if taken >= most:
-        result += ": no other can begin to watch"
+        result += ": no other program can start to watch"
         return DoctorFinding(
             DoctorLevel.WARNING, "watching programs", result, inotify_limits.write_limit_command(INSTANCES)
         )

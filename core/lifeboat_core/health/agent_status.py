@@ -41,7 +41,7 @@ GRACE = timedelta(minutes=15)
 """How long a machine has after it woke up to verify before an agent is overdue."""
 MOST_NAMED = 3
 """Files that one sentence names."""
-_MISSING_WORDS = "the workspace is not what was captured; nothing is taken until it is"
+_MISSING_WORDS = "the workspace does not match its last capture; nothing is captured until it does"
 LOCAL = "local"
 """The name of this machine's vault."""
 
@@ -134,17 +134,15 @@ class AwakeTime(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """The status of one agent.
-
-    `state` is a word, `reasons` says for people why it is not `ok` and what else to know, and `reason_codes` the same
-    for programs. Most other fields are those of `StatusFacts`; `missing` is also set while the folder does not exist.
-    `last_verified_at` is of the second copy that was read back last, which `verified_in` names; of this machine's vault
-    if there is no required second copy, or none was ever read back. `lookalikes` counts the places that look like a
-    secret and are kept in clear, `not_looked_into` the files that are not searched for secrets; `kept_out` and
-    `purged_again` are as in `StatusFacts`.
+    """The status of one agent. `state` is a word, `reasons` says for people why it is not `ok` and what else to know,
+    and `reason_codes` the same for programs. Most other fields are those of `StatusFacts`; `missing` is also set while
+    the folder does not exist. `last_verified_at` is of the remote that was verified last, which `verified_in` names; of
+    this machine's vault if there is no required remote, or none was ever verified. `lookalikes` counts the places that
+    look like a secret and are captured in clear, `not_looked_into` the files that are not searched for secrets;
+    `kept_out` and `purged_again` are as in `StatusFacts`.
 
     Only the daemon knows `at_work` (a job of this agent runs), `waits_for` (what captures wait for) and `unwatched`
-    (why not every change is noticed at once).
+    (why not every change is noticed immediately).
     """
 
     id: str
@@ -205,7 +203,10 @@ class AgentStatus:
             return "lifeboat doctor" if self.needs_doctor else self._fix_of_remote(str(self.refusing))
         if self.state == HELD:
             before = (self.held or {}).get("previous")
-            return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
+            return (
+                f"lifeboat restore {name} --at {before} (to restore it), "
+                f"lifeboat agents accept {name} (to accept the removal)"
+            )
         if self.state == WAITING and self.over_limit:
             return self.limit_fix or f"lifeboat agents show {name} --left-out"
         if self.state == WAITING and self.unread:
@@ -214,7 +215,7 @@ class AgentStatus:
             return "lifeboat receipts list"
         full = remote_health.find_full_remote(self.remotes)
         if self.state == WAITING and full is not None and not self.pending and self.no_room is None:
-            return f"make room at {full}, or ask whoever runs it for more"
+            return f"make room on {full}, or ask its operator for a larger quota"
         overdue = "sync" if remote_health.select_required(self.remotes) else "verify"
         known = {FENCED: "agents adopt", OVERDUE: overdue, WAITING: "sync", PAUSED: "agents resume"}
         return f"lifeboat {known[self.state]} {name}" if self.state in known else None
@@ -231,7 +232,7 @@ class AgentStatus:
 
     @property
     def refusing(self) -> str | None:
-        """The second copy that is the reason for the state `error`, None for any other reason."""
+        """The remote that is the reason for the state `error`, None for any other reason."""
         if self.state != ERROR or self.damaged is not None or self.missing or self.failed is not None:
             return None
         return next((one.name for one in remote_health.select_required(self.remotes) if one.state == ERROR), None)
@@ -337,15 +338,15 @@ def judge_agent(facts: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, 
 
 
 def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
-    """Yield what is said of an agent without affecting its state."""
+    """Yield remarks on an agent that do not affect its state."""
     yield from (StatusReason("", "last_capture", reason) for reason in seen.reasons)
     yield from remote_health.list_remote_remarks(seen.remotes)
     if seen.lookalikes:
         count = count_text(seen.lookalikes, "place")
-        yield StatusReason("", "lookalikes", f"{count} in clear may be a secret; lifeboat doctor names each")
+        yield StatusReason("", "lookalikes", f"{count} in clear may be a secret; for the list: lifeboat doctor")
     if seen.not_looked_into:
         count = count_text(seen.not_looked_into, "file")
-        yield StatusReason("", "not_looked_into", f"{count} not looked into for secrets; lifeboat doctor names each")
+        yield StatusReason("", "not_looked_into", f"{count} not searched for secrets; for the list: lifeboat doctor")
     if seen.kept_out:
         yield StatusReason("", "kept_out", _kept_out_words(seen.kept_out))
     if seen.purged_again:
@@ -354,22 +355,26 @@ def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
 
 def _kept_out_words(paths: tuple[str, ...]) -> str:
     """Say in which files purged text lies, by name only."""
-    return f"what was purged still lies in {_named(paths)}; it is left out of every capture"
+    return f"purged text is still in {_named(paths)}; it is left out of captures"
 
 
 def _again_words(paths: tuple[str, ...], agent: Agent) -> str:
     command = f"lifeboat purge {quote_argument(agent.name)}"
-    return f"what was purged came back in {_named(paths)} and is captured (purge.again); to purge it there: {command}"
+    return (
+        f"purged text came back in {_named(paths)} and is captured (setting purge.again); to purge it there: {command}"
+    )
 
 
 def _gap_words(paths: tuple[str, ...], agent: Agent) -> str:
     command = f"lifeboat restore {quote_argument(agent.name)} --with-credentials"
-    return f"{_named(paths)} {'lacks' if len(paths) == 1 else 'lack'} credentials since a restore: {command}"
+    return f"{_named(paths)} {('lacks' if len(paths) == 1 else 'lack')} credentials since a restore: {command}"
 
 
 def _shut_words(labels: tuple[str, ...], agent: Agent) -> str:
     command = f"lifeboat sync {quote_argument(agent.name)}"
-    return f"the key of {_named(labels)} was lost, so nothing opens what is kept of it; to read it again: {command}"
+    return (
+        f"the key of {_named(labels)} was lost, so its captured values cannot be opened; to capture it again: {command}"
+    )
 
 
 def _named(paths: tuple[str, ...]) -> str:
@@ -405,15 +410,15 @@ def _is_ahead(moment: str, now: datetime) -> bool:
 
 
 def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awake: AwakeTime) -> list[StatusReason]:
-    """Return every reason with its state; of equal states the first one is said first."""
+    """Return every reason with its state; of equal states, the first one is reported first."""
     is_gone = agent.watched and seen.is_gone
     damage = (seen.damaged or {}).get("first")
     checks = (
         (agent.problem is not None, ERROR, "agent_unusable", str(agent.problem)),
         (seen.unreadable is not None, ERROR, "facts_unreadable", _unreadable_words(seen)),
-        (is_gone, ERROR, "folder_gone", f"{agent.workspace} is not there; nothing is captured until it is back"),
+        (is_gone, ERROR, "folder_gone", f"{agent.workspace} does not exist; nothing is captured until it is back"),
         (seen.missing and not is_gone, ERROR, "folder_missing", _MISSING_WORDS),
-        (seen.damaged is not None, ERROR, "damaged", f"the copy does not hold: {damage}"),
+        (seen.damaged is not None, ERROR, "damaged", f"the copy is damaged: {damage}"),
         (seen.failed is not None, ERROR, "capture_failed", f"the last capture failed: {seen.failed}"),
         (key.state == ERROR, ERROR, "key_unusable", key.note),
         (seen.held is not None, HELD, "held", str((seen.held or {}).get("reason"))),
@@ -421,10 +426,15 @@ def _findings(seen: StatusFacts, agent: Agent, key: KeyFacts, now: datetime, awa
         (bool(seen.gaps), NEEDS_KEY, "credentials_left_out", _gap_words(seen.gaps, agent)),
         (bool(seen.shut), NEEDS_KEY, "credential_key_lost", _shut_words(seen.shut, agent)),
         (_is_overdue(seen, agent, now, awake), OVERDUE, "overdue", _overdue_words(seen, agent, now)),
-        (seen.pending > 0, WAITING, "pending", f"{count_text(seen.pending, 'file')} not kept in the present version"),
-        (seen.no_room is not None, WAITING, "no_room", f"{seen.no_room}: large files are not taken"),
+        (
+            seen.pending > 0,
+            WAITING,
+            "pending",
+            f"{count_text(seen.pending, 'file')} not captured in the current version",
+        ),
+        (seen.no_room is not None, WAITING, "no_room", f"{seen.no_room}: large files are not captured"),
         (agent.is_paused(times.to_text(now)), PAUSED, "paused", _paused_words(agent)),
-        (not agent.watched, PAUSED, "not_captured_yet", "it was imported and is not captured yet"),
+        (not agent.watched, PAUSED, "not_captured_yet", "it was imported and is not protected yet"),
     )
     found = [StatusReason(state, code, text) for applies, state, code, text in checks if applies]
     elsewhere = list(remote_health.find_remote_problems(seen.remotes, now))
@@ -445,10 +455,8 @@ def _paused_words(agent: Agent) -> str:
 
 
 def find_agent_unverified_since(facts: StatusFacts, agent: Agent, now: datetime) -> datetime | None:
-    """Return since when there is no newer verified copy: away from this disk if a second copy is required.
-
-    For an agent that was never verified, this is when it was captured or added; None if it was neither.
-    """
+    """Return since when there is no newer verified copy: away from this disk if a remote is required. For an agent that
+    was never verified, this is when it was captured or added; None if it was neither."""
     seen = _credible(facts, now)
     if remote_health.select_required(seen.remotes):
         return remote_health.find_unverified_since(seen.remotes, agent.added_at)
@@ -499,7 +507,7 @@ def mark_blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
 
 def mark_half_watched(status: AgentStatus, why: str) -> AgentStatus:
     """Return the status with a reason why not every change starts a capture. The state stays: scans find the rest."""
-    reason = f"not every change is noticed at once: {why}"
+    reason = f"not every change is noticed immediately: {why}"
     codes = [*status.reason_codes, "half_watched"]
     return replace(status, reasons=[*status.reasons, reason], reason_codes=codes, unwatched=why)
 

@@ -39,10 +39,10 @@ def can_defer_whole(last_whole_at: str | None, added_at: str | None, whole_every
 
 
 def is_remote_due(verified_at: str | None, every: float, now: datetime, *, share: float) -> bool:
-    """Return whether a second copy has to be read back again.
+    """Return whether a remote has to be verified again.
 
     `share` (0 to 1, see `compute_share`) spreads several remotes over the last fifth of the interval, so that all of
-    them are read back by its end.
+    them are verified by its end.
     """
     return is_past(verified_at, every * (0.8 + 0.15 * share), now)
 

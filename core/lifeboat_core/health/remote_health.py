@@ -1,5 +1,4 @@
-"""The health of an agent's second copies: what is known of each, which ones count, and what is wrong. Pure and
-light."""
+"""The health of an agent's remotes: what is known of each, which ones count, and what is wrong. Pure and light."""
 
 from __future__ import annotations
 
@@ -33,17 +32,17 @@ PURGE = "purge"
 
 
 class RemoteFacts(msgspec.Struct, frozen=True):
-    """The facts about one second copy of one agent. Times are timestamps, None when it never happened.
+    """The facts about one remote of one agent. Times are timestamps, None when it never happened.
 
     `state`: `ok` (it has everything it should have), `waiting`, `held`, `fenced` or `error`; `message` says why, for
     people, `code` for programs. `sequence` is the newest that it acknowledged, at `acknowledged_at`; `pending` counts
-    the kept ones that it still needs, of which the oldest is of `pending_since`. `verified_at` is when it was last read
-    back without a fault, `verified_sequence` what that was. `tries` failed in a row, the last at `tried_at`. `fenced`:
-    {reason, machine, since, epoch}, the machine that writes the agent there. `purges` counts the purges of this machine
-    that it has not applied yet: it is asked again at `purges_ask_at` (None: now); all of them wait until
-    `purges_wait_until`, so that the owner of the data there can refuse them, or `purges_message` says why not.
-    `purges_refused` counts those that its owner decided against: nothing here waits for them. `doubts`: what it lists
-    of purges that does not count.
+    the kept ones that it still needs, of which the oldest is of `pending_since`. `verified_at` is when it was last
+    verified without a fault, `verified_sequence` the verified sequence. `tries` failed in a row, the last at
+    `tried_at`. `fenced`: {reason, machine, since, epoch}, the machine that writes the agent there. `purges` counts the
+    purges of this machine that it has not applied yet: it is asked again at `purges_ask_at` (None: now); all of them
+    wait until `purges_wait_until`, so that the owner of the data there can refuse them, or `purges_message` says why
+    not. `purges_refused` counts those that its owner refused: nothing here waits for them. `doubts`: entries in its
+    list of purges that are not accepted.
     """
 
     name: str
@@ -115,8 +114,8 @@ def drop_future_verification(remote: RemoteFacts, latest: datetime) -> RemoteFac
 
 
 def find_unverified_since(remotes: Iterable[RemoteFacts], agent_added_at: str) -> datetime | None:
-    """Return since when no required second copy is known to hold everything; the best of them counts. None if there is
-    none, or if its age is unknown."""
+    """Return since when no required remote is known to have everything; the best of them counts. None if there is none,
+    or if its age is unknown."""
     moments = [_since(one, agent_added_at) for one in select_required(remotes)]
     return max((each for each in moments if each is not None), default=None)
 
@@ -163,7 +162,7 @@ def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[StatusReason]:
     elif remote.state == WAITING and _is_late(remote, now):
         yield StatusReason(WAITING, "remote_late", _waiting_words(remote))
     elif remote.verified_at is None and remote.state in (OK, WAITING, HELD):
-        yield StatusReason(WAITING, "remote_unverified", f"no verified copy at {remote.name} yet")
+        yield StatusReason(WAITING, "remote_unverified", f"not verified at {remote.name} yet")
 
 
 def list_remote_remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason]:
@@ -204,7 +203,7 @@ def _is_late(remote: RemoteFacts, now: datetime) -> bool:
 def _waiting_words(remote: RemoteFacts) -> str:
     what = count_text(remote.pending, "sequence") if remote.pending else "something"
     verb = "are" if remote.pending > 1 else "is"
-    return f"{what} {verb} not at {remote.name} yet{f': {remote.message}' if remote.message else ''}"
+    return f"{what} {verb} not at {remote.name} yet{(f': {remote.message}' if remote.message else '')}"
 
 
 def describe_waiting_purge(remote: RemoteFacts) -> str:
@@ -213,22 +212,24 @@ def describe_waiting_purge(remote: RemoteFacts) -> str:
     if remote.purges_wait_until is not None:
         verb = "waits" if remote.purges == 1 else "wait"
         until = time_text(remote.purges_wait_until)
-        return f"{what} {verb} at {remote.name} until {until}; its owner may confirm or refuse that"
+        return f"{what} {verb} at {remote.name} until {until}; its owner may confirm or refuse"
     verb = "has" if remote.purges == 1 else "have"
     why = f": {remote.purges_message}" if remote.purges_message else ""
-    return f"{what} {verb} not happened at {remote.name} yet{why}"
+    return f"{what} {verb} not applied at {remote.name} yet{why}"
 
 
 def describe_refused_purge(remote: RemoteFacts) -> str:
     """Say for people that what was purged here stays there."""
     what = count_text(remote.purges_refused, "purge")
     verb = "was" if remote.purges_refused == 1 else "were"
-    return f"{what} {verb} refused by whoever owns {remote.name}, which keeps what was purged: lifeboat receipts list"
+    return (
+        f"{what} {verb} refused by the owner of {remote.name}, which still has the purged data: lifeboat receipts list"
+    )
 
 
 def describe_fence(remote: RemoteFacts) -> str:
     """Say for people which machine writes the agent there."""
     machine = (remote.fenced or {}).get("machine")
     if (remote.fenced or {}).get("reason") == "moved" or not remote.message:
-        return f"moved to {machine or 'another machine'}: this machine keeps its own copy and sends nothing"
-    return f"{remote.name}: {remote.message}; this machine keeps its own copy and sends nothing"
+        return f"moved to {machine or 'another machine'}: this machine keeps its own copy and pushes nothing"
+    return f"{remote.name}: {remote.message}; this machine keeps its own copy and pushes nothing"

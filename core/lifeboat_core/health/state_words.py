@@ -1,4 +1,4 @@
-"""The words for the state of an agent or of a second copy. Texts for people, JSON and metrics use the same ones."""
+"""The words for the state of an agent or of a remote. Texts for people, JSON and metrics use the same ones."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ FILTER, FOUND = "keep_out", "kept_out"
 SETTING, AGAIN = "purge.keep_out_days", "purge.again"
 CUT, NOTICE = "cut", "notice"
 """What a capture does with a purged value in other words."""
-LEFT_OUT = "it lost something in a purge, changed since, and captures cannot tell whether the text is in it"
+LEFT_OUT = "a purge cut text from it, it changed since, and captures cannot tell whether the text is in it"
 
 
 Remembered = tuple[dict[str, int], dict[str, int]]
@@ -96,7 +96,11 @@ class KeepOut:
         if not self:
             return None
         if self.clean_since is None:
-            return f"the workspace was clean for {self.days} days" if self.days else "the workspace is clean"
+            return (
+                f"the workspace has not contained the text for {self.days} days"
+                if self.days
+                else "the workspace does not contain the text"
+            )
         return times.to_text(times.parse_time(self.clean_since) + timedelta(days=self.days))
 
     def cut(self, path: str, body: bytes) -> tuple[bytes, int]:

@@ -38,7 +38,7 @@ LEAST_ANYWHERE = 12
 
 
 def runtime_file_name(path: str) -> str:
-    """Return the file as the runtime names it, whatever folder of the archive it is in."""
+    """Return the file as the runtime names it, regardless of its folder in the archive."""
     if path.startswith("raw/"):
         return path.split("/", 2)[-1]
     return path.removeprefix("artifacts/")

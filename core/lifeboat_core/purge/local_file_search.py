@@ -157,7 +157,7 @@ def _sights(
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
         if found.st_size > LARGEST:
-            raise _FileTooLarge(f"{found.st_size} bytes are not looked through")
+            raise _FileTooLarge(f"{found.st_size} bytes were not searched")
         data, lines, seen = file.read(_CHUNK), 0, set[tuple[int, str]]()
         is_cut = found.st_size > _CHUNK
         while data:

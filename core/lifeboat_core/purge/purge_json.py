@@ -87,7 +87,7 @@ def _common(agent: Agent, receipt: str | None, dry_run: bool) -> JsonObject:
 def _found(found: PurgeMatches) -> JsonObject:
     plan = found.plan
     unreachable = [_offline(each) for each in found.remotes if each.problem is not None]
-    unreachable += [_said(name, why, "a file that was not looked through") for name, why in found.looked.unread.items()]
+    unreachable += [_said(name, why, "a file that was not searched") for name, why in found.looked.unread.items()]
     unreachable += [_said(name, why, "a history on this disk") for name, why in found.closed.items()]
     return {
         "records": len(plan.record_ids),
@@ -140,14 +140,14 @@ def _offline(asked: RemoteSearch) -> JsonObject:
     return _said(
         asked.config.name,
         asked.problem or "",
-        "told at the next contact; states that only it has were not looked through",
+        "applied at the next contact; states that exist only there were not searched",
     )
 
 
 def _pending(result: PurgeResult) -> list[JsonObject]:
     known = {each.name for each in result.unreachable}
     late = (each for each in result.remotes if each.state == receipt_signing.PENDING and each.name not in known)
-    return [_said(each.name, each.message, "told at the next contact") for each in late]
+    return [_said(each.name, each.message, "applied at the next contact") for each in late]
 
 
 def _said(name: str, why: str, what: str) -> JsonObject:

@@ -18,7 +18,7 @@ def complete_purges(context: Context) -> list[str]:
     """Complete every purge that was begun here; return a sentence for each. One that another process runs is skipped;
     one that cannot be completed is reported and tried again later. A damaged order blocks nothing else."""
     damaged = [
-        f"A purge cannot be finished: {each.message}; ask for it again, then {each.fix}"
+        f"A purge cannot be finished: {each.message}; repeat the purge, then {each.fix}"
         for each in purge_orders.list_damaged_orders(context)
     ]
     finished = (_finished(context, order) for order in purge_orders.list_pending_orders(context))
@@ -48,5 +48,5 @@ def _carried_out(context: Context, agent: Agent, order: PurgeOrder) -> str:
             return f"A purge of {agent.name} is not finished: another program reads its history."
     except RedactionInvalid as error:
         purge_orders.remove_order(context, order)
-        return f"A purge of {agent.name} can never be done, and nothing was: {error.message}"
-    return f"A purge of {agent.name} was interrupted; it is finished now. Look for the text once more."
+        return f"A purge of {agent.name} is impossible, and nothing was purged: {error.message}"
+    return f"A purge of {agent.name} was interrupted; it is finished now. Search for the text again."

@@ -100,7 +100,7 @@ def _captured(context: Context, agent: Agent) -> list[str]:
     try:
         capture_agent(context, agent)
     except LifeboatError as error:
-        return [f"what lies in the workspace now was not captured: {error.message}"]
+        return [f"the current workspace was not captured: {error.message}"]
     return []
 
 
@@ -178,16 +178,16 @@ def _asker(agent: Agent, vault: Vault | None) -> str:
 def _unreachable(found: PurgeMatches, wanted: PurgeTerms) -> list[UnreachableCopy]:
     """Return what could not be searched. It is written into the receipt, so the text is masked in names too."""
     offline = [
-        UnreachableCopy(each.config.name, each.problem, "states that only it has")
+        UnreachableCopy(each.config.name, each.problem, "states that exist only there")
         for each in found.remotes
         if each.problem
     ]
     unread = [
-        UnreachableCopy(black_out(name, wanted), why, "a file that was not looked through")
+        UnreachableCopy(black_out(name, wanted), why, "a file that was not searched")
         for name, why in found.looked.unread.items()
     ]
     opaque = [
-        UnreachableCopy(black_out(name, wanted), form, "content that was not looked into")
+        UnreachableCopy(black_out(name, wanted), form, "content that was not searched")
         for name, form in sorted(found.opaque.items())
     ]
     return [*offline, *unread, *opaque]
@@ -226,7 +226,7 @@ def _tell_one(context: Context, agent: Agent, redaction: Redaction, name: str, o
             if redaction.scope == WHOLE_AGENT:
                 purged_agent_files.note_told(context, agent.id, config.id)
     except UnknownAtRemote:
-        return RemotePurge(name, receipt_signing.DONE, None, "it has nothing of the agent")
+        return RemotePurge(name, receipt_signing.DONE, None, "it has no data of the agent")
     except LifeboatError as error:
         return RemotePurge(name, receipt_signing.PENDING, None, error.message)
     if state.applies_at is not None:

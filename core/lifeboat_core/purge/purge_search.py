@@ -113,7 +113,7 @@ def find_purge_matches(
     no history knows and for a match of too much, VaultDamaged."""
 
     def items() -> Iterator[PurgeItem]:
-        looked = count_units(tell, "Looking through the histories", len(opened.open))
+        looked = count_units(tell, "Searching the histories", len(opened.open))
         for history in opened.open:
             yield from histories.iter_vault_items(history.vault)
             looked()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PURGE = "purge"
 """The kind of the audit row of a redaction; its subject is the redaction's id."""
-_KEPT, _AUDIT, _LIST = "receipt kept here", "audit of the vault here", "vault here"
+_KEPT, _AUDIT, _LIST = "receipt in this home", "audit log of the vault here", "vault here"
 
 
 def check_against_home(
@@ -36,9 +36,9 @@ def check_against_home(
             yield from _vault(vault, receipt, trusted)
     except VaultMissing:
         if receipt.audit["scope"] == WHOLE_AGENT:
-            yield report_valid(_LIST, "there is none of this agent any more")
+            yield report_valid(_LIST, "this agent has no vault here any longer")
         else:
-            yield report_open(_LIST, "the vault of this agent is not here, so its audit could not be looked at")
+            yield report_open(_LIST, "this agent has no vault here, so the audit log could not be checked")
     except LifeboatError as error:
         yield report_wrong(_LIST, error.message)
 
@@ -53,11 +53,11 @@ def _kept(context: Context, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     if kept is None or kept == receipt:
         return
     if kept.digest != receipt.digest:
-        yield report_wrong(_KEPT, "is of another redaction under the same id")
+        yield report_wrong(_KEPT, "is of another redaction with the same id")
     elif kept.signature is not None and _device(kept) != _device(receipt):
         return  # a receipt of the same purge by another machine of the user
     elif kept.audit != receipt.audit or kept.changed_at == receipt.changed_at:
-        yield report_wrong(_KEPT, "says something else")
+        yield report_wrong(_KEPT, "differs")
     elif kept.changed_at > receipt.changed_at:
         yield report_open(_KEPT, f"is newer, of {kept.changed_at}: lifeboat receipts export {receipt.id}")
 
@@ -71,7 +71,7 @@ def _device(receipt: PurgeReceipt) -> object:
 
 def _vault(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> Iterator[ReceiptFinding]:
     if receipt.audit["scope"] == WHOLE_AGENT:
-        yield report_wrong(_LIST, "the agent was purged whole, and its vault is still here")
+        yield report_wrong(_LIST, "the agent was purged completely, but its vault still exists here")
         return
     broken = vault.check_audit()
     if broken:
@@ -89,20 +89,20 @@ def _row(vault: Vault, receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     row = find_audit_row(vault, receipt.id)
     if note is None or note.state != DONE or note.receipt is None:
         if row is not None and _record(row.details) != _record(receipt.audit):
-            yield report_wrong(_AUDIT, f"row {row.number} says something else of this purge")
+            yield report_wrong(_AUDIT, f"row {row.number} differs from this purge")
         elif row is not None:
-            yield report_valid(_AUDIT, f"row {row.number} says the same; the receipt is of another machine's vault")
+            yield report_valid(_AUDIT, f"row {row.number} matches; the receipt is of another machine's vault")
         return
     if row is None:
-        yield report_wrong(_AUDIT, "no row says that this purge was done")
+        yield report_wrong(_AUDIT, "no row records that this purge was done")
         return
     if row.details != receipt.audit:
-        yield report_wrong(_AUDIT, f"row {row.number} says something else of this purge")
+        yield report_wrong(_AUDIT, f"row {row.number} differs from this purge")
     said = note.receipt.get("audit") or {}
     if (said.get("number"), said.get("hash")) != (row.number, row.hash.hex()):
-        yield report_wrong(_AUDIT, f"row {row.number} is not where the receipt says, or was written anew")
+        yield report_wrong(_AUDIT, f"row {row.number} is not where the receipt says, or was rewritten")
     else:
-        yield report_valid(_AUDIT, f"row {row.number} is the one that the receipt names")
+        yield report_valid(_AUDIT, f"row {row.number} is the one named in the receipt")
 
 
 def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None) -> Iterator[ReceiptFinding]:
@@ -111,12 +111,12 @@ def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None)
     note = receipt.vault(vault.id)
     if found is None or not found.applied:
         if note is not None and note.state == DONE:
-            yield report_wrong(_LIST, "its list of purges does not have this one as done")
+            yield report_wrong(_LIST, "its list of purges does not record this one as done")
         else:
             yield report_open(_LIST, "has not done this purge yet")
         return
     if found.redaction.digest.hex() != receipt.digest:
-        yield report_wrong(_LIST, "its list of purges has another redaction under this id")
+        yield report_wrong(_LIST, "its list of purges has another redaction with this id")
         return
     try:
         redaction_signatures.verify_redaction(found.redaction, trusted)
@@ -125,9 +125,9 @@ def _redaction(vault: Vault, receipt: PurgeReceipt, trusted: TrustedKeys | None)
         return
     remaining = vault.remaining(found.redaction)
     if remaining:
-        yield report_wrong(_LIST, f"{remaining} of what was to be destroyed is still there")
+        yield report_wrong(_LIST, f"{remaining} of the items to destroy still exist")
     else:
-        yield report_valid(_LIST, "has the signed redaction, and nothing that it names")
+        yield report_valid(_LIST, "has the signed redaction, and none of the items to destroy")
 
 
 def find_audit_row(vault: Vault, redaction_id: str) -> AuditRow | None:

@@ -30,8 +30,8 @@ HITS = "hits"
 """The count of a search that has to be 0."""
 RECEIPT = "receipt"
 """The subject of findings about the whole receipt."""
-_UNKNOWN = "signed under a key that is not known here"
-_WHOLE = "only that it is whole could be checked"
+_UNKNOWN = "signed with a key that is unknown here"
+_WHOLE = "only its consistency could be checked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
     if not receipt.vaults:
         yield report_open(RECEIPT, "it names no vault")
     if receipt.here.searched.get(HITS):
-        yield report_wrong(RECEIPT, f"something was still found on this machine: {receipt.here.searched[HITS]}")
+        yield report_wrong(RECEIPT, f"matches were still found on this machine: {receipt.here.searched[HITS]}")
 
 
 # Vaults ---------------------------------------------------------------------------------------------------------------
@@ -128,24 +128,24 @@ def _together(receipt: PurgeReceipt) -> Iterator[ReceiptFinding]:
 
 def _vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     if note.state != DONE and note.receipt is not None:
-        yield report_wrong(note.name, "it has a receipt and is not done")
+        yield report_wrong(note.name, "it has a receipt but is not done")
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
         if note.message:
             # The message of the home lists joined purges; that of a remote says what it did not do.
             yield (report_valid if note.kind == HOME else report_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
-        yield report_wrong(note.name, "it waits, and does not say until when")
+        yield report_wrong(note.name, "it waits, but has no end time")
     elif note.state == WAITING:
         yield report_open(note.name, f"waits until {note.applies_at}, so that its owner can refuse it")
     else:
-        yield report_open(note.name, f"not done yet: {note.message or 'it was not reached'}")
+        yield report_open(note.name, f"not done yet: {note.message or 'not reached yet'}")
 
 
 def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) -> Iterator[ReceiptFinding]:
     """Check what one vault signed."""
     if note.receipt is None:
-        yield report_wrong(note.name, "it is said to be done, and there is no receipt of it")
+        yield report_wrong(note.name, "it is marked as done, but has no receipt")
         return
     try:
         signed = vault_receipts.decode_vault_receipt(note.receipt)
@@ -164,7 +164,7 @@ def _of_vault(receipt: PurgeReceipt, note: VaultPurgeNote, keys: ReceiptKeys) ->
     if verdict is ReceiptVerdict.UNKNOWN_SIGNER:
         yield report_untrusted(note.name, f"its receipt was {signer}: {_WHOLE}")
         return
-    whose = "the key of it that is remembered here" if verdict is ReceiptVerdict.PINNED else "a machine of yours"
+    whose = "the key of it that this home knows" if verdict is ReceiptVerdict.PINNED else "a machine of yours"
     yield report_valid(note.name, f"signed under {whose}: {signed.objects} destroyed, none left")
 
 
@@ -180,6 +180,6 @@ def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceip
         if said != expected:
             yield f"its receipt is of another {what}"
     if signed.remaining:
-        yield f"{signed.remaining} of what was to be destroyed is still there"
+        yield f"{signed.remaining} of the items to destroy still exist"
     if signed.found.get(HITS):
-        yield f"it was searched again, and {signed.found[HITS]} was found"
+        yield f"it was searched again, and {signed.found[HITS]} matches were found"

@@ -126,7 +126,7 @@ def note_untold_remotes(
     configs: Iterable[RemoteConfig], having: Collection[str], now: str
 ) -> tuple[VaultPurgeNote, ...]:
     """Return notes for those of the remotes in `having`, which have something of the agent, that are told later."""
-    said = partial(VaultPurgeNote, kind="remote", state=PENDING, since=now, message="it was not told yet")
+    said = partial(VaultPurgeNote, kind="remote", state=PENDING, since=now, message="it did not get the purge yet")
     return tuple(said(config.name, config.id) for config in configs if config.id in having)
 
 
@@ -259,7 +259,7 @@ def _believed(context: Context, known: PurgeReceipt, note: VaultPurgeNote) -> Va
     problem = find_vault_problem(known, note, load_receipt_keys(context))
     if problem is None:
         return note
-    return replace(note, state=PENDING, applies_at=None, receipt=None, message=f"its receipt does not hold: {problem}")
+    return replace(note, state=PENDING, applies_at=None, receipt=None, message=f"its receipt is not valid: {problem}")
 
 
 def _sign_and_save(context: Context, receipt: PurgeReceipt) -> PurgeReceipt:

@@ -198,7 +198,7 @@ def test_damaged_notes_of_keys_are_said_and_not_replaced(ada: Purged) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"remaining": 1}, "still there"),
+        ({"remaining": 1}, "still exist"),
         ({"found": {"hits": 1}}, "searched again"),
         ({"agent_id": "01900000-0000-7000-8000-00000000000b"}, "another agent"),
         ({"redaction_id": "01900000-0000-7000-8000-00000000000b"}, "another purge"),
@@ -231,7 +231,7 @@ def test_a_receipt_holds_in_the_home_that_made_it(ada: Purged) -> None:
 def test_without_a_home_it_was_made_by_somebody_whose_key_is_not_known(ada: Purged) -> None:
     found = receipt_signing.verify_receipt(None, ada.document())
     assert not receipt_signing.has_wrong_finding(found) and not any(each.level is ReceiptLevel.HOLDS for each in found)
-    assert "a key that is not known" in found[0].message
+    assert "a key that is unknown" in found[0].message
 
 
 def test_in_another_home_of_the_same_user_the_keys_are_known_and_the_vault_is_not_there(
@@ -382,9 +382,9 @@ def test_the_receipt_of_another_agent_does_not_pass_even_signed(ada: Purged) -> 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda document: document["vaults"][1].update(receipt=None), "no receipt of it"),
+        (lambda document: document["vaults"][1].update(receipt=None), "no receipt"),
         (lambda document: document["vaults"][1].update(state="pending"), "is not done"),
-        (lambda document: document["vaults"][2].update(applies_at=None), "until when"),
+        (lambda document: document["vaults"][2].update(applies_at=None), "no end time"),
         (lambda document: document["vaults"].append(document["vaults"][2]), "a vault twice"),
         (lambda document: document["here"]["searched"].update(hits=2), "still found"),
         (lambda document: document["audit"].update(purge_id=document["audit"]["agent_id"]), "another purge"),
@@ -403,7 +403,7 @@ def test_what_contradicts_itself_does_not_hold_even_signed(
 def test_a_vaults_receipt_that_was_removed_is_missed_by_the_home_even_signed(ada: Purged) -> None:
     document = ada.document()
     del document["vaults"][1]
-    assert wrong(ada.context, ada.sign_again(document)) == ["receipt kept here: says something else"]
+    assert wrong(ada.context, ada.sign_again(document)) == ["receipt in this home: differs"]
 
 
 # The vault ------------------------------------------------------------------------------------------------------------
@@ -434,7 +434,7 @@ def _in_vault(ada: Purged, *statements: str) -> None:
 )
 def test_an_audit_row_that_was_changed_or_removed_is_caught(ada: Purged, change: str) -> None:
     _in_vault(ada, change)
-    assert any(each.startswith("audit of the vault here") for each in wrong(ada.context, ada.document()))
+    assert any(each.startswith("audit log of the vault here") for each in wrong(ada.context, ada.document()))
 
 
 def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
@@ -450,12 +450,12 @@ def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
                 metadata, [audit_chain.AuditEntry(r.time, r.kind, r.subject, r.details) for r in rows[1:]]
             )
         assert vault.check_audit() == []
-    assert any("written anew" in each for each in wrong(ada.context, ada.document()))
+    assert any("rewritten" in each for each in wrong(ada.context, ada.document()))
 
 
 def test_a_redaction_that_is_gone_from_the_list_is_caught(ada: Purged) -> None:
     _in_vault(ada, "DELETE FROM redaction")
-    assert any("does not have this one" in each for each in wrong(ada.context, ada.document()))
+    assert any("does not record this one" in each for each in wrong(ada.context, ada.document()))
 
 
 def test_what_came_back_into_the_vault_is_caught(ada: Purged) -> None:
@@ -464,7 +464,7 @@ def test_what_came_back_into_the_vault_is_caught(ada: Purged) -> None:
         sealed = vault._columns.salt(b"s" * 16)
         with vault._metadata.transaction():
             vault._metadata.execute("UPDATE object SET salt = ? WHERE id = ?", (sealed, item.object))
-    assert any("still there" in each for each in wrong(ada.context, ada.document()))
+    assert any("still exist" in each for each in wrong(ada.context, ada.document()))
 
 
 # Nothing in it --------------------------------------------------------------------------------------------------------
