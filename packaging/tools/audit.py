@@ -65,10 +65,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"Not checked: {given or 'safety-db'} cannot be read as a database: {error!r}", file=sys.stderr)
         return UNKNOWN
     if database is None and given is not None:
-        print(f"Not checked: {given} holds no file of a vulnerability database.", file=sys.stderr)
+        print(f"Not checked: {given} is not a file of a vulnerability database.", file=sys.stderr)
         return UNKNOWN
     if database is None:
-        print("Not checked: no vulnerability database is on this machine.", file=sys.stderr)
+        print("Not checked: there is no vulnerability database on this machine.", file=sys.stderr)
         print("What helps: make audit AUDIT_DB=all.zip, with PyPI's all.zip from osv.dev", file=sys.stderr)
         return UNKNOWN
     return report(database, locked_versions(), datetime.now(UTC))
@@ -93,7 +93,7 @@ def report(database: Database, versions: set[tuple[str, str]], now: datetime) ->
         return FOUND
     if now - database.until > OLDEST:
         days = (now - database.until).days
-        print(f"Not checked for today: the database is {days} days old, and knows nothing newer.", file=sys.stderr)
+        print(f"Not checked for today: the database is {days} days old.", file=sys.stderr)
         return UNKNOWN
     return CLEAN
 

@@ -29,7 +29,7 @@ def findings(recipe: Path, context: Path) -> list[str]:
         if name in _JSON_FORM and not rest.startswith("["):
             found.append(f"{name} goes through a shell")
         if name == "RUN" and re.search(r"curl|wget|apt-get upgrade|--trusted-host|--index-url", rest):
-            found.append(f"RUN takes what no lock names: {rest}")
+            found.append(f"RUN installs something that is in no lock file: {rest}")
         if name == "RUN" and "pip install" in rest and "--require-hashes" not in rest and "--no-deps" not in rest:
             found.append(f"RUN installs without hashes: {rest}")
     return found
@@ -46,14 +46,14 @@ def _bases(steps: list[tuple[str, str]]) -> list[str]:
         if "/" in image:
             found.append(f"base names a registry: {image}")
         stages.add(stage)
-    return found if len(stages) > 1 else [*found, "one stage only: what builds would be shipped"]
+    return found if len(stages) > 1 else [*found, "only one stage: the build tools would be shipped"]
 
 
 def _copies(steps: list[tuple[str, str]], context: Path) -> list[str]:
     found = []
     for rest in (rest for name, rest in steps if name == "COPY" and not rest.startswith("--from=")):
         *sources, _ = rest.split()
-        found += [f"COPY of {source}, which is not there" for source in sources if not (context / source).exists()]
+        found += [f"COPY of {source}, which does not exist" for source in sources if not (context / source).exists()]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The Debian package: an environment of its own, the program, the user's service, manual page and completions."""
+"""The Debian package: a separate environment, the program, the user's service, manual page and completions."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def prepare(stage: Path, tree: Path, moment: int) -> Base:
 def _minor() -> str:
     missing = [name for name in ("dpkg-deb", "dpkg") if shutil.which(name) is None]
     if missing or not INTERPRETER.exists():
-        raise NotPossible("no Debian package: this is no Debian system")
+        raise NotPossible("no Debian package: this is not a Debian system")
     text = "import sys; print('%d.%d' % sys.version_info[:2])"
     minor = subprocess.run([INTERPRETER, "-I", "-c", text], check=True, capture_output=True, text=True).stdout.strip()
     if tuple(map(int, minor.split("."))) < (3, 11):
-        raise NotPossible(f"no Debian package: {INTERPRETER} is Python {minor}, 3.11 is needed")
+        raise NotPossible(f"no Debian package: {INTERPRETER} is Python {minor}, 3.11 is required")
     return minor
 
 
@@ -147,7 +147,7 @@ def _day_of(day: str | None) -> str | None:
 
 
 def _copyright(folder: Path, tree: Path) -> str:
-    """Our licence, and of each distribution that the package carries what it says of its own."""
+    """Our licence, and the licence statement of each distribution in the package."""
     licence = (tree / "LICENSE").read_text(encoding="utf-8").splitlines()
     holder = next(line for line in licence if line.startswith("Copyright")).removeprefix("Copyright (c) ")
     body = "\n".join(f" {line}" if line else " ." for line in licence[licence.index(next(filter(_permits, licence))) :])
@@ -175,7 +175,7 @@ def _foreign(folder: Path) -> Iterator[str]:
         ]
         licence = metadata["License-Expression"] or ", ".join(kinds) or (metadata["License"] or "").split("\n")[0]
         licence = licence or _title_of_licence(info)
-        assert licence, f"{info.name} names no licence"
+        assert licence, f"{info.name} states no licence"
         yield f"Comment: {metadata['Name']} {metadata['Version']}, in /{environment.PLACE}: {licence}\n"
 
 

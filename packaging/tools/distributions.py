@@ -149,9 +149,7 @@ def _sdist_findings(sdist: Path, tree: Path) -> list[str]:
     }
     found = [f"source distribution lacks {name}" for name in sorted((code | others) - names)]
     found += [f"source distribution has {name}" for name in sorted(names - code - others)]
-    found += [
-        f"source distribution: {m.name} belongs to somebody" for m in members if m.uid or m.gid or m.uname or m.gname
-    ]
+    found += [f"source distribution: {m.name} has an owner" for m in members if m.uid or m.gid or m.uname or m.gname]
     return found + _paths_of_machines("source distribution", bodies)
 
 

@@ -72,7 +72,7 @@ def _clean(folder: Path) -> None:
 
 
 def _prune_record(info: Path) -> None:
-    """Take out of RECORD what is not there any more. Rows are sorted: pip writes them in an order of its own."""
+    """Remove the rows of missing files from RECORD. Rows are sorted: pip writes them in its own order."""
     record = info / "RECORD"
     rows = [row for row in csv.reader(io.StringIO(record.read_text())) if (info.parent / row[0]).exists()]
     written = io.StringIO()
@@ -125,5 +125,5 @@ def glibc(folder: Path) -> str:
     for info in folder.glob("lib/*/site-packages/*.dist-info/WHEEL"):
         found = re.findall(r"manylinux_2_(\d+)_", info.read_text())
         needs += [min(map(int, found))] if found else []
-    assert needs or "manylinux" not in tags, "tags of wheels are not understood"
+    assert needs or "manylinux" not in tags, "unknown wheel tags"
     return f"2.{max(needs, default=17)}"

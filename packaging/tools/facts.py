@@ -82,9 +82,9 @@ def unready(source: Path = ROOT) -> list[str]:
     if newest.version != version(source):
         reasons.append(f"CHANGELOG.md begins with {newest.version}, pyproject.toml says {version(source)}")
     elif newest.day is None:
-        reasons.append(f"CHANGELOG.md: {newest.version} has no day (## {newest.version} - YYYY-MM-DD)")
+        reasons.append(f"CHANGELOG.md: {newest.version} has no date (## {newest.version} - YYYY-MM-DD)")
     if _git(source, "status", "--porcelain"):
-        reasons.append("there are changes that are not committed")
+        reasons.append("there are uncommitted changes")
     if "SOURCE_DATE_EPOCH" in os.environ:
         reasons.append("SOURCE_DATE_EPOCH is set: a release takes its time from its commit")
     return reasons

@@ -3,8 +3,8 @@
     python packaging/tools/formula.py --homepage URL --release URL --index URL dist/agent_lifeboat-0.1.0.tar.gz
 
 `--release` is where the source distribution will lie, `--index` a package index (PEP 503 with JSON, PEP 691). No
-address is written in this repository: whoever releases says which ones they mean. A file of the index is taken only if
-its SHA-256 stands in requirements.lock.
+address is written in this repository: the person who releases gives them. A file of the index is taken only if
+its SHA-256 is in requirements.lock.
 """
 
 from __future__ import annotations

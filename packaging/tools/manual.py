@@ -20,36 +20,36 @@ _ENDING = r"""
 Done.
 .TP
 .B 1
-Failed, or, where a command checks something, not as it should be.
+Failed, or a check found a problem.
 .TP
 .B 2
-The command was not understood.
+Unknown command or option.
 .TP
 .B 3
 Refused by a guard: nothing was done.
 .TP
 .B 130
-Stopped by Ctrl-C, or by a no to a question.
+Stopped by Ctrl-C, or a question was answered with no.
 .SH ENVIRONMENT
 .TP
 .B LIFEBOAT_HOME
-The folder that holds everything of Lifeboat: settings, vaults, keys, logs.
+The folder with all data of Lifeboat: settings, vaults, keys, logs.
 .TP
 .B LIFEBOAT_PASSPHRASE_FILE
 A file whose first line opens a wrapped key, for machines without a keyring.
 .SH FILES
 .TP
 .I ~/.local/share/lifeboat
-The home, where LIFEBOAT_HOME does not name another folder.
+The home, unless LIFEBOAT_HOME names another folder.
 .I config.toml
 and
 .I agents/
 in it are settings,
 .I vault/
-is what was captured.
+has the captured data.
 .TP
 .I /usr/lib/systemd/user/lifeboat.service
-The service of a user, where a package brought it.
+The service of a user, if installed by a package.
 .SH SEE ALSO
 .BR systemctl (1),
 .BR loginctl (1)
@@ -59,7 +59,7 @@ The service of a user, where a package brought it.
 def page(day: str, version: str) -> str:
     """The whole page in man(7). `day` is YYYY-MM-DD."""
     lines = [f'.TH LIFEBOAT 1 "{day}" "Agent Lifeboat {version}" "User Commands"']
-    lines += [".SH NAME", r"lifeboat \- keeps AI agents alive: every change captured, every moment restorable"]
+    lines += [".SH NAME", r"lifeboat \- keeps AI agents alive: every change captured, every captured state restorable"]
     lines += [".SH SYNOPSIS", ".B lifeboat", r"[\fB\-\-json\fR]", r"\fICOMMAND\fR [\fIARGUMENTS\fR]"]
     lines += [".SH DESCRIPTION", *_prose(program.help or "")]
     lines += _options(program, "lifeboat")

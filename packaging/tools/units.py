@@ -57,9 +57,9 @@ def _launch_agent(body: bytes) -> list[str]:
     document = plistlib.loads(body)
     found = [f"no {key}" for key in ("Label", "ProgramArguments", "RunAtLoad", "KeepAlive") if key not in document]
     if document.get("ProgramArguments", [""])[0] != PROGRAM.command[0]:
-        found.append("it starts something else")
+        found.append("it starts another program")
     if document.get("Umask") != 0o077:
-        found.append("others may read what it writes")
+        found.append("other users may read its files")
     return found
 
 
@@ -82,5 +82,5 @@ def _unit(text: str) -> list[str]:
         if not settings.get(name):
             found.append(f"no {name}")
     if not settings.get("ExecStart", "").startswith(PROGRAM.command[0]):
-        found.append("it starts something else")
+        found.append("it starts another program")
     return found

@@ -165,7 +165,7 @@ def test_words_are_typed_one_by_one_and_a_misspelt_one_is_offered_what_is_near()
         terminal.type(f"1. {words[0].upper()}")
         terminal.wait_for("Word 2: ")
         terminal.type(words[1][:-1] + "qq")
-        terminal.wait_for(f"word 2 is not in the list.*{words[1]}")
+        terminal.wait_for(f"word 2 is not in the word list.*{words[1]}")
         terminal.wait_for("Word 2: ")
         terminal.type(" ".join(words[1:]))
         assert terminal.ended() == 0

@@ -101,7 +101,7 @@ def test_a_daemon_that_runs_and_one_that_does_not_answer_are_told_apart(
 ) -> None:
     standing(monkeypatch, DaemonState(True, 4242, read_release(), "2026-11-22T09:00:00Z", 60))
     assert found(context)[0] == ("daemon", DoctorLevel.OK, None)
-    standing(monkeypatch, DaemonState(True, 4242, problem=ServiceError.DOES_NOT_ANSWER("nothing came")))
+    standing(monkeypatch, DaemonState(True, 4242, problem=ServiceError.DOES_NOT_ANSWER("no answer")))
     assert found(context)[0] == ("daemon", DoctorLevel.ERROR, "lifeboat daemon restart")
 
 

@@ -83,7 +83,7 @@ def test_a_large_file_that_changes_again_is_captured_within_two_minutes(ada: Pro
     report = ada.capture(paced=True)
     assert not report.changed and "artifacts/large.bin" in report.left_out
     assert report.due_in == 40.0
-    assert stands(ada).reasons[1].startswith("large.bin changed and is captured later: its version of ")
+    assert stands(ada).reasons[1].startswith("large.bin changed and will be captured later: its version of ")
     assert not stands(ada).over_limit
     ada.clock.advance(seconds=report.due_in)
     assert ada.capture(paced=True).changed

@@ -410,7 +410,7 @@ def test_a_busy_channel_makes_a_sequence_an_hour_at_most(ada: Protected) -> None
     ada.write_config('{"counter": 20}', CREDS)
     report = ada.capture(paced=True)
     assert not report.changed and HOME + CREDS in report.left_out and report.complete
-    assert report.not_captured() == ["1 file in folders with a limit not kept as they are now"]
+    assert report.not_captured() == ["1 file in folders with a limit not captured in the current version"]
     assert captured_again(ada).changed
     assert whole(ada, HOME + CREDS) == b'{"counter": 20}'
 

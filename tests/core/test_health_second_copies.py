@@ -236,7 +236,7 @@ def test_people_are_told_without_what_the_remote_said(remote: RemoteFacts) -> No
 def test_a_refusal_names_the_second_copy() -> None:
     told = notice_rules.decide_agent_notices(judged(DENIED), notice_rules.NoticeState(), NOW).told
     (news,) = notice_rules.decide_agent_notices(judged(DENIED), told, NOW + timedelta(minutes=2)).notices
-    assert "home-server does not let this machine in" in news.text
+    assert "home-server refuses this machine" in news.text
 
 
 # In general -------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_a_home_keeps_its_id(tmp_path: Path) -> None:
 def test_a_home_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     home = at(tmp_path / "home").open(FILES)
     home.folder.chmod(0o770)
-    with raises_code(HomeError.UNSAFE, match="others can write"):
+    with raises_code(HomeError.UNSAFE, match="other users can write"):
         home.open(FILES)
 
 

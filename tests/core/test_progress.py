@@ -161,5 +161,5 @@ def test_a_restore_into_a_new_folder_counts_to_its_end(tmp_path: Path) -> None:
 def test_a_drill_tells_of_every_file(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
     drill = samples_and_drills.drill_vault(ada.context, ada.agent, tell=lambda *each: said.append(each))
-    assert _steps(said) == ["Reading back what is kept", "Writing files aside", "Comparing every byte"]
+    assert _steps(said) == ["Reading back every sequence", "Restoring into a temporary folder", "Comparing every byte"]
     assert said[-1] == ("Comparing every byte", drill.files, drill.files)

@@ -83,7 +83,7 @@ def test_a_verification_opens_the_databases_that_it_restored(ada: Protected, dat
     assert (found.mismatches, len(found.damaged)) == ([], 1)
     shutil.rmtree(ada.workspace)
     (said,) = samples_and_drills.drill_vault(ada.context, ada.agent).mismatches
-    assert said.startswith("orders.db: SQLite finds it damaged: ")
+    assert said.startswith("orders.db: SQLite reports damage: ")
 
 
 @pytest.mark.parametrize("mode", ["delete", "wal"])

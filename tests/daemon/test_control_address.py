@@ -163,7 +163,7 @@ def test_a_long_path_without_a_note_means_that_no_daemon_runs(deep: Path) -> Non
 
 def test_a_client_trusts_no_folder_that_others_write_to(context: Context) -> None:
     context.home.run_folder.chmod(0o770)
-    with pytest.raises(NotAllowed, match="others can write"):
+    with pytest.raises(NotAllowed, match="other users can write"):
         socket_address.find_address(context.home, FILES)
     context.home.run_folder.chmod(0o700)
     if os.geteuid() == 0:
@@ -180,7 +180,7 @@ def test_a_client_believes_no_note_that_others_could_have_written(context: Conte
         socket_address.write_address_note(context.home, FILES, where)
         assert socket_address.find_address(context.home, FILES) == where
         context.home.run_folder.chmod(0o777)
-        with pytest.raises(NotAllowed, match="others can write"):
+        with pytest.raises(NotAllowed, match="other users can write"):
             socket_address.find_address(context.home, FILES)
 
 
@@ -197,7 +197,7 @@ def test_a_client_does_not_go_where_a_note_leads_if_others_write_there(context: 
     loose.mkdir()
     loose.chmod(0o777)
     socket_address.write_address_note(context.home, FILES, UnixAddress(str(loose / "x.sock")))
-    with pytest.raises(NotAllowed, match="others can write"):
+    with pytest.raises(NotAllowed, match="other users can write"):
         socket_address.find_address(context.home, FILES)
 
 

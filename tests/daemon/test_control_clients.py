@@ -174,7 +174,7 @@ class TestConnecting:
             assert isinstance(where, LoopbackAddress)
             note = LoopbackAddress(where.port, where.token, "c" * 64)
             socket_address.write_address_note(context.home, context.files, note)
-            with pytest.raises(NotAllowed, match="not the service"):
+            with pytest.raises(NotAllowed, match="not the daemon"):
                 _connect(context, kind)
             socket_address.write_address_note(
                 context.home, context.files, LoopbackAddress(where.port, "c" * 64, where.reply)

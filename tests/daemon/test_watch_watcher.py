@@ -513,7 +513,7 @@ def test_a_folder_that_can_be_no_path_is_missing_and_disturbs_nobody_else(worksp
         (workspace / "MEMORY.md").write_text("# Memory\n")
         await made.told_of(CHANGED)
         assert made.coverage().mode == "events"
-        assert made.coverage("odd").reason == "the folder is not there"
+        assert made.coverage("odd").reason == "the folder does not exist"
 
     watching(story)
 

@@ -134,7 +134,7 @@ def test_a_broken_installation_is_said_and_not_tried_again_and_again(monkeypatch
             office.do("echo")
         assert len(started) == 2
         office.workers.warm()
-        with pytest.raises(WorkerFailed, match="next try"):
+        with pytest.raises(WorkerFailed, match="next attempt"):
             office.do("echo")
         assert len(started) == 2
         office.workers._command = work_program.command()
@@ -150,7 +150,7 @@ def test_a_command_that_is_not_there_is_said() -> None:
 
 def test_a_worker_that_says_nothing_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "READY_WITHIN", 0.2)
-    with offices.office("--silent") as office, pytest.raises(WorkerFailed, match="did not say that it is there"):
+    with offices.office("--silent") as office, pytest.raises(WorkerFailed, match="did not start"):
         office.do("echo")
 
 
@@ -327,5 +327,5 @@ def test_a_worker_that_says_what_nobody_understands_is_ended_and_its_work_fails(
         f"import sys; print({ready!r}, flush=True); sys.stdin.readline(); print({line}, flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program]
-    with offices.office(command=command) as office, pytest.raises(WorkerFailed, match="no message"):
+    with offices.office(command=command) as office, pytest.raises(WorkerFailed, match="an invalid message"):
         office.do("standing", ADA)

@@ -247,7 +247,7 @@ def test_what_waits_is_forgotten_when_it_is_cancelled_and_what_runs_is_asked_to_
         with pytest.raises(Cancelled):
             await waiting
         assert hands.cancelled == ["ada"] and not other.done()
-        await hands.done(0, Cancelled("somebody stopped it"))
+        await hands.done(0, Cancelled("it was cancelled"))
         assert [each["agent"] for each in queue.jobs()] == ["bob"]
 
     told(story)
@@ -260,7 +260,7 @@ def test_one_operation_is_cancelled_and_what_else_waits_stays() -> None:
         waiting = queue.put("capture", "ada")
         assert queue.cancel("ada", "verify") == 1
         assert hands.cancelled == ["ada"] and not waiting.done()
-        await hands.done(0, Cancelled("somebody stopped it"))
+        await hands.done(0, Cancelled("it was cancelled"))
         assert hands.begun == [("verify", "ada"), ("capture", "ada")]
 
     told(story)

@@ -268,9 +268,9 @@ def test_an_agent_without_a_pair_has_no_secret_to_give(keys: HomeKeys) -> None:
 
 @pytest.mark.parametrize("agent_id", ["", "../user", "a/b", ".lock", "a\0b", "x" * 65])
 def test_an_id_that_is_no_file_name_is_refused(keys: HomeKeys, agent_id: str) -> None:
-    with pytest.raises(KeyDamaged, match="not the id of an agent"):
+    with pytest.raises(KeyDamaged, match="not an agent id"):
         keys.agent_public(agent_id)
-    with pytest.raises(KeyDamaged, match="not the id of an agent"):
+    with pytest.raises(KeyDamaged, match="not an agent id"):
         keys.import_agent({"agent_id": agent_id})
 
 

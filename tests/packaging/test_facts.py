@@ -59,7 +59,7 @@ def test_what_hinders_a_release_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     (tree / "new").touch()
     assert len(facts.unready(tree)) == 3
     (tree / "CHANGELOG.md").write_text("# Changelog\n\n## 0.2.0\n\n- It is.\n")
-    assert "has no day" in facts.unready(tree)[0]
+    assert "has no date" in facts.unready(tree)[0]
 
 
 def test_points_of_the_changelog_are_read_whole(tmp_path: Path) -> None:

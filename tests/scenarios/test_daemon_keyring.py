@@ -47,7 +47,7 @@ def test_captures_are_made_while_a_keyring_does_not_answer(kept: Kept) -> None:
     try:
         daemon.start()
         kept.change("Written while the keyring hangs.")
-        assert "not answered" in daemon.ask("status")["key"]["note"]
+        assert "no answer" in daemon.ask("status")["key"]["note"]
         until(lambda: kept.ada.head == 1, "the change to be captured")
         (job,) = [job for job in daemon.ask("jobs")["jobs"] if job["operation"] == "key"]
         assert job["state"] == "running"

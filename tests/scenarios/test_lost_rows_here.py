@@ -157,7 +157,7 @@ def test_any_kind_of_remote_gives_everything_back(copies: Copies, remote: str) -
     harm(copies, delete_every_row)
     found = verified(copies, whole=False)
     assert found.mismatches == []
-    assert any(f"put back from {remote}" in each for each in found.healed)
+    assert any(f"repaired from {remote}" in each for each in found.healed)
     assert is_as(copies, before)
     assert copies.laptop.push(remote).state == "ok"
 
@@ -183,7 +183,7 @@ def test_the_daily_verification_puts_rows_back(copies: Copies) -> None:
     harm(copies, delete_every_record)
     answer = verified_by_the_service(copies)
     assert answer["ok"]
-    assert any("put back from" in each for each in answer["healed"])
+    assert any("repaired from" in each for each in answer["healed"])
     assert is_as(copies, before)
 
 
@@ -194,7 +194,7 @@ def test_a_remote_that_is_away_gives_the_rows_back_when_it_is_there_again(copies
     copies.places.away.add(HOME)
     answer = verified_by_the_service(copies)
     assert not answer["ok"]
-    assert "no remote that could be asked" in answer["mismatches"][0]
+    assert "no reachable remote" in answer["mismatches"][0]
     assert any(each.startswith("home could not be asked") for each in answer["mismatches"])
     assert is_damaged(copies)
     copies.places.away.clear()

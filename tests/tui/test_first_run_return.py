@@ -79,7 +79,9 @@ async def test_a_new_machine_asks_where_the_agent_is_and_sends_nothing_there(mon
         assert "Your key is here" in text_of(pilot)
 
 
-@pytest.mark.parametrize(("typed", "problem"), [("stick", "whole path"), ("/no/such", "there is no folder /no/such")])
+@pytest.mark.parametrize(
+    ("typed", "problem"), [("stick", "absolute path"), ("/no/such", "the folder /no/such does not exist")]
+)
 @driven
 async def test_a_folder_that_is_not_there_is_no_second_copy(typed: str, problem: str) -> None:
     link = machine()

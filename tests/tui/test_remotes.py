@@ -230,7 +230,7 @@ async def test_a_folder_is_given_by_its_path_and_may_be_away_and_in_clear() -> N
         await press(pilot, "a")
         await fill(pilot, name="stick", address="media")
         await press(pilot, "enter")
-        assert "the whole path" in text_of(pilot)
+        assert "the absolute path" in text_of(pilot)
         await fill(pilot, address="/media/a stick")
         for tick in ("optional", "plain"):
             pilot.app.screen.query_one(f"#{tick}").toggle()  # type: ignore[attr-defined]

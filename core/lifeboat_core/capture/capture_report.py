@@ -22,8 +22,8 @@ KINDS = "pending_kinds"
 """Members of that fact: what is not in the newest sequence (see `not_captured`)."""
 
 MOST_REASONS = 20
-UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
-LATE, KEPT_OUT = "changed and is captured later", "is not captured"
+UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may contain secrets and cannot be parsed"
+LATE, KEPT_OUT = "changed and will be captured later", "is not captured"
 """Why the present version of a file is not captured, for users."""
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
@@ -36,14 +36,12 @@ class CaptureReport:
     `outcome` is `captured` (a new sequence), `unchanged`, or `root_missing` (the workspace was removed, emptied or
     replaced: nothing was captured; `absent` says what is missing). `sequence` is the head afterwards, None in an empty
     vault. `records` counts created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes`
-    is the growth of the vault.
-
-    The mappings name files with the reason: `unread` (the last version stays), `unstable` (changed while being read),
-    `waiting` (may hold secrets and does not parse), `left_out` (not captured at all, or not in this version). Of the
-    latter, `late` are due later, the first in `due_in` seconds, and `over_limit` wait until the user raises a limit
-    with the command `limit_fix`. `no_room` says why large files are not captured now. `kept_out` counts places in live
-    files that have purged text and are left out of every capture; `purged_again` those where a purged value stands in
-    other words and is captured (`purge.again`).
+    is the growth of the vault. The mappings name files with the reason: `unread` (the last version stays), `unstable`
+    (changed while being read), `waiting` (may contain secrets and cannot be parsed), `left_out` (not captured at all,
+    or not in this version). Of the latter, `late` are due later, the first in `due_in` seconds, and `over_limit` wait
+    until the user raises a limit with the command `limit_fix`. `no_room` says why large files are not captured now.
+    `kept_out` counts places in live files that have purged text and are left out of every capture; `purged_again` those
+    where a purged value occurs in other words and is captured (`purge.again`).
     """
 
     agent_id: str
@@ -114,7 +112,11 @@ class CaptureReport:
         """Return one sentence for the files that caps of folders left out."""
         named = self.late.keys() | self.over_limit.keys() | self.skipped.keys()
         count = len(self.left_out.keys() - named)
-        return [f"{count_text(count, 'file')} in folders with a limit not kept as they are now"] if count else []
+        return (
+            [(f"{count_text(count, 'file')} in folders with a limit not captured in the current version")]
+            if count
+            else []
+        )
 
     def leave_out(self, path: str, why: str, *, wait: float | None = None, fix: str | None = None) -> None:
         """Note a file over a limit, or with `wait` one that can be captured after this many seconds."""

@@ -60,7 +60,7 @@ def capture_agent(
 ) -> CaptureReport:
     """Capture what changed in an agent's workspace; nothing in the workspace is written.
 
-    `kind` is the kind of the sequence (capture, restore, adopt). `full` reads every file whatever its stat says.
+    `kind` is the kind of the sequence (capture, restore, adopt). `full` reads every file regardless of its stat.
     `paced` postpones large files that were captured a short time ago (`artifacts.interval`). Raises Busy,
     SystemRefused, DiskFull, and what the vault, the keys and the adapter raise. Files that cannot be read are in the
     report.
@@ -291,8 +291,8 @@ def _end_hold(session: CaptureSession, row: SequenceRow) -> None:
 
 
 def _memory_ids(session: CaptureSession, number: int) -> set[str]:
-    """Return the ids of every version of every memory of a sequence. A memory that comes back with another file time is
-    a new version, with an id of its own."""
+    """Return the ids of every version of every memory of a sequence. A memory that is restored with another file time
+    is a new version with a new id."""
     return {one for each in visible_records(session.vault.state(number)) for one in each.chain_ids}
 
 

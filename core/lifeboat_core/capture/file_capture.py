@@ -236,7 +236,7 @@ class FileCapture:
         except Unstable:
             self.report.unstable[found.path] = "it changed while it was read"
         except FileNotFoundError:
-            self.report.unstable[found.path] = "it went while it was read"
+            self.report.unstable[found.path] = "it was removed while it was read"
         except OSError as error:
             self.report.unread[found.path] = refusal_reason(error)
         return None
@@ -405,7 +405,7 @@ class FileCapture:
                 self._remove(one.path)
                 self.unseen.add(name)
             else:
-                self.report.unstable[one.path] = "it came back while the folder was read"
+                self.report.unstable[one.path] = "it was created again while the folder was read"
 
     def _is_gone(self, name: str, one: KnownFile, scan: RootScan, roots: list[CaptureRoot]) -> bool:
         """Return whether a file is ignored now, or the system confirms that it does not exist."""

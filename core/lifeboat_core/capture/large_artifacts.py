@@ -86,7 +86,7 @@ class LargeArtifacts:
         shortage = self._shortage(found.key.size)
         if shortage is not None:
             self.no_room = shortage
-            return ArtifactRefusal(f"{shortage}; large files are not taken until there is room")
+            return ArtifactRefusal(f"{shortage}; large files are not captured until there is space")
         taken = {path: size for path, (size, _) in self.before.items()}
         taken |= {path: one.size for path, one in self.new.items()}
         total = sum(size for path, size in taken.items() if path != found.path) + size
@@ -99,7 +99,7 @@ class LargeArtifacts:
         wait = limits.wait_for(size) - (times.parse_time(self.now) - times.parse_time(last))
         if wait <= timedelta(0):
             return None
-        why = f"its version of {time_text(last)} is; a large file is captured again after artifacts.interval"
+        why = f"its version of {time_text(last)} is captured; a large file is captured again after artifacts.interval"
         return ArtifactRefusal(why, wait.total_seconds())
 
     def too_large(self, size: int) -> ArtifactRefusal:
@@ -158,4 +158,6 @@ class FolderCaps:
             return None
         if times.parse_time(now) - times.parse_time(captured_at) >= timedelta(seconds=cap.seconds):
             return None
-        return f"its version of {time_text(captured_at)} is; it changes all the time, and is taken once an hour"
+        return (
+            f"its version of {time_text(captured_at)} is captured; it changes constantly and is captured once an hour"
+        )

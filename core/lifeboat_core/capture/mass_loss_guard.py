@@ -107,5 +107,5 @@ def _template(change: MemoryTurnover, limits: MassRemovalLimits) -> str | None:
     for path, lost in sorted(change.lost.items()):
         before, after = change.held.get(path, 0), change.left.get(path, 0)
         if before >= limits.minimum and lost >= MOST_OF_A_FILE * before and 0 < after < before / 2:
-            return f"{path.rpartition('/')[2]} was replaced: {lost} of its {before} memories are gone"
+            return f"{path.rpartition('/')[2]} was replaced: {lost} of its {before} memories are missing"
     return None

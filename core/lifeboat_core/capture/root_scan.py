@@ -133,7 +133,7 @@ class RootWalk:
         try:
             self.status = self.files.status_of(folder)
         except (FileNotFoundError, NotADirectoryError):
-            self.scan.missing_roots[self.root.prefix] = "the folder is not there"
+            self.scan.missing_roots[self.root.prefix] = "the folder does not exist"
             return
         except OSError as error:
             self._unreadable("", error)

@@ -31,7 +31,7 @@ from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 from lifeboat_core.state.state_db import SHADOW
 
 RACY_NS = 2_000_000_000
-"""A database written this shortly before the scan is compared again by the next capture, whatever its stat says."""
+"""A database written this shortly before the scan is compared again by the next capture, regardless of its stat."""
 
 
 class RowLink(NamedTuple):
@@ -167,7 +167,7 @@ class RowCapture:
             return
         shadow.link(found.came)
         if found.nameless:
-            self._session.report.unread[self._store.name] = f"{found.nameless} rows have no id of their own"
+            self._session.report.unread[self._store.name] = f"{found.nameless} rows have no id"
             self._fact["stats"] = None
         self._found, self._held = found, shadow.held()
         self._cut_out(self._store, found)
@@ -236,7 +236,7 @@ class RowCapture:
         """The databases of the runtime. Asked for only when one of them is a store of memories."""
         databases = self._seen.adapter.databases
         if databases is None:
-            raise RuntimeDatabaseError(f"{self._seen.adapter.runtime} keeps no memories as rows")
+            raise RuntimeDatabaseError(f"{self._seen.adapter.runtime} stores no memories as rows")
         return databases
 
     def _waiting(self, store: MemoryStore) -> set[Any]:

@@ -69,9 +69,9 @@ LARGEST_CUT = 4 << 20
 """Bytes. A larger compressed part with a known secret is reported and stays, because a sealed credential holds all of
 it."""
 
-HOLDS_SECRET = "a known secret in a compressed part that is too large to be cut out"
+HOLDS_SECRET = "a known secret in a compressed part that is too large to cut it out"
 
-HOLDS_WORDS = "a search index in the database, which may hold words of a known secret"
+HOLDS_WORDS = "a search index in the database, which may contain words of a known secret"
 _VIRTUAL_TABLE = re.compile(rb"create\s+virtual\s+table", re.IGNORECASE)
 
 LONGEST_KNOWN = 4096

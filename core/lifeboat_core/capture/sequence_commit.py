@@ -104,7 +104,7 @@ def refuse_conflicts(overlay: Overlay, runtime: str) -> None:
     """Raise DraftInvalid for names that no folder can hold side by side, because a restore would leave one out."""
     for path, other in find_conflicts(overlay, runtime, overlay.puts):
         raise DraftInvalid(
-            f"{path_text(path)} leaves no room for {path_text(other)}: no folder can hold both",
+            f"{path_text(path)} conflicts with {path_text(other)}: no folder can contain both",
             fix="lifeboat doctor --bundle FILE",
         )
 

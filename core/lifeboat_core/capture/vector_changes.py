@@ -58,8 +58,11 @@ class VectorChanges:
 
     def update(self, changed: Mapping[str, bytes | None], anew: Collection[str] = ()) -> None:
         """Set the vectors of records, each record once per capture: bytes as the runtime has them (float32,
-        little-endian), None for a record without one. A former vector of the same model is replaced. One of an earlier
-        model stays beside it, unless the record is `anew`, because that was computed from its former text."""
+        little-endian), None for a record without one.
+
+        A former vector of the same model is replaced. One of an earlier model is kept too, unless the record is in
+        `anew`, because that vector was computed from its former text.
+        """
         fit = {record_id: data for record_id, found in changed.items() if (data := self._fit(record_id, found))}
         stale = {record_id for record_id, found in changed.items() if found is None or record_id in anew}
         waiting = set(fit)
@@ -74,8 +77,8 @@ class VectorChanges:
         said = [f"the vectors listed in {path} cannot be read: {why}" for path, why in sorted(self.unreadable.items())]
         if self._unfit and self.model is not None:
             said.append(
-                f"{len(self._unfit)} vectors are not {self.model.dimensions} finite numbers and are not kept "
-                f"(the first is that of {self._unfit[0]})"
+                f"{len(self._unfit)} vectors are not {self.model.dimensions} finite numbers "
+                f"and are not captured (the first is that of {self._unfit[0]})"
             )
         return said
 

@@ -135,7 +135,7 @@ def _is_missing(session: CaptureSession, seen: WorkspaceSurvey) -> bool:
     """Return whether the workspace was removed, emptied, or replaced by a folder that has little of what was there."""
     workspace = seen.workspace
     if workspace.prefix in seen.scan.missing_roots:
-        session.missing(f"{workspace.folder} is not there")
+        session.missing(f"{workspace.folder} does not exist")
         return True
     held = [name for name in seen.known if name.startswith(workspace.prefix)]
     if not held or session.kind != CAPTURE or workspace.prefix in seen.scan.unread or is_workspace_accepted(session):

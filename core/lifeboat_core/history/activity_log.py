@@ -21,18 +21,18 @@ from lifeboat_core.texts.human_text import count_text, group_changes
 from lifeboat_vault.vault import AuditRow
 
 _TOLD = {
-    "create": "the vault was made",
-    "held": "a removal that looks like an accident",
-    "accepted": "the workspace is right as it stands",
-    "forgotten": "which memories are forgotten",
-    "damaged": "what the last verification found",
-    "verified": "a copy was read back and found whole",
-    "verified_whole": "every kept sequence was read back and found whole",
-    "pin": "kept from being thinned",
-    "unpin": "may be thinned again",
+    "create": "the vault was created",
+    "held": "a removal that looks accidental",
+    "accepted": "the current workspace was accepted",
+    "forgotten": "the list of forgotten memories",
+    "damaged": "the result of the last verification",
+    "verified": "a copy was verified",
+    "verified_whole": "every kept sequence was verified",
+    "pin": "pinned, never thinned",
+    "unpin": "unpinned, may be thinned",
     "label": "named",
-    "epoch": "a new epoch: machines that are lost write no more",
-    "rotated": "credentials sealed to new keys",
+    "epoch": "a new epoch: lost machines can no longer write",
+    "rotated": "credentials sealed with new keys",
 }
 """Changes of a vault that a user made or has to know about; others are internal."""
 _ACCEPTED = "accepted"
@@ -98,13 +98,13 @@ def _said(row: AuditRow, counts: Mapping[str, JsonObject]) -> tuple[str, str]:
         kind = str(row.details.get("kind", "capture"))
         return kind, _commit_text(row, kind, counts.get(row.subject))
     if row.kind == "thin":
-        return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} let go: {row.subject}"
+        return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} thinned: {row.subject}"
     if row.kind == "drop versions":
-        return row.kind, f"{count_text(_size(row.details.get('objects')), 'old version')} of large files let go"
+        return row.kind, f"{count_text(_size(row.details.get('objects')), 'old version')} of large files removed"
     if row.kind == "purge":
         return row.kind, _purge_text(row.subject, row.details)
     if row.kind == "countersign":
-        return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} signed anew"
+        return row.kind, f"{count_text(_size(row.details.get('sequences')), 'sequence')} signed again"
     if row.kind == _ACCEPTED and row.subject != _ACCEPTED:  # one decision of the user, kept in several parts
         return row.kind, ""
     return row.kind, _TOLD.get(row.kind, "")

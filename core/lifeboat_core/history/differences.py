@@ -254,18 +254,18 @@ def format_differences(document: JsonObject, *, names_only: bool = False) -> Ite
         if not names_only and "diff" in file:
             yield from _hunks(file["diff"])
             if file["cut"]:
-                yield "(the rest is left out)"
+                yield "(the rest is omitted)"
         elif file.get("damaged"):
-            yield "(its bytes are damaged; lifeboat verify reads them again where they still are)"
+            yield "(its bytes are damaged; lifeboat verify repairs them if another copy exists)"
         elif file.get("omitted"):
-            yield "(its lines are left out)"
+            yield "(its lines are omitted)"
     for record in document["records"]:
         text = record.get("previous" if record["operation"] == "deleted" else "content")
         yield f"{record['operation']} memory {record['id']}"
         if not record.get("omitted"):
             yield f"  {_one_line(text)}"
     if document.get("truncated"):
-        yield "There is more than is shown: --path and --limit choose."
+        yield "The output is not complete: choose with --path and --limit."
     if not (document["files"] or document["records"]):
         yield "Only details changed." if document["documents"] else "Nothing changed."
 

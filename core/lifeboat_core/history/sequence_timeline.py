@@ -46,7 +46,7 @@ def load_labelled_sequence(context: Context, agent: Agent, at: str) -> JsonObjec
 def _checked(text: str) -> str:
     name = " ".join(text.split())
     if not name or len(name) > LONGEST or not name.isprintable():
-        raise DaemonError.BAD_LABEL(f"a name is one line of 1 to {LONGEST} characters that can be printed")
+        raise DaemonError.BAD_LABEL(f"a label is one line of 1 to {LONGEST} printable characters")
     return name
 
 

@@ -67,11 +67,8 @@ def load_retention(context: Context, agent: Agent) -> Retention:
 def thin_agent(
     context: Context, agent: Agent, policy: Retention | None = None, *, whatever_remotes_need: bool = False
 ) -> ThinReport | None:
-    """Thin what the settings (or a policy) allow, except what second copies need; return None, and do nothing, while
-    the clock is not trusted.
-
-    Raises Busy.
-    """
+    """Thin what the settings (or a policy) allow, except what remotes still need; return None, and do nothing, while
+    the clock is not trusted. Raises Busy."""
     chosen = policy or load_retention(context, agent)
     with agent_lock(context, agent.id, "thin"), context.vault(agent.id) as vault:
         if not clock_trust.is_clock_trusted(context, vault.head()):
@@ -122,10 +119,10 @@ def apply_retention(context: Context, agent: Agent) -> list[str]:
     reason = _shortage(context, agent)
     if reason is None:
         return []
-    said = [f"{reason}: large files are not taken"]
+    said = [f"{reason}: large files are not captured"]
     dropped = drop_old_versions(context, agent, keep=1)
     if dropped:
-        said.append(f"{dropped} older versions of large files are only described from now on")
+        said.append(f"the content of {dropped} older versions of large files was removed; their descriptions stay")
     return said + (_thinned_harder(context, agent) if _shortage(context, agent) else [])
 
 
@@ -141,16 +138,16 @@ def _thinned_harder(context: Context, agent: Agent) -> list[str]:
         return ["history is not thinned, because the clock is not trusted"]
     gone = _dropped(thin_if_due(context, agent, shorten_retention(load_retention(context, agent))))
     if gone:
-        return [f"{count_text(len(gone), 'old sequence')} went, sooner than the settings say"]
+        return [f"{count_text(len(gone), 'old sequence')} thinned earlier than the settings say"]
     return _thinned_before_it_was_sent(context, agent)
 
 
 def _thinned_before_it_was_sent(context: Context, agent: Agent) -> list[str]:
-    """Thin what second copies still need, as the last resort: a vault must not grow without end because a remote is
+    """Thin sequences that remotes still need, as the last resort: a vault must not grow without end because a remote is
     away."""
     report = thin_if_due(context, agent, shorten_retention(load_retention(context, agent)), whatever_remotes_need=True)
     gone = len(_dropped(report))
-    return [f"{gone} sequences that second copies still need went: there is no room"] if gone else []
+    return [f"{gone} sequences that remotes still need were thinned: the disk or vault is full"] if gone else []
 
 
 def _dropped(report: ThinReport | None) -> list[int]:

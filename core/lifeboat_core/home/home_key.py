@@ -140,8 +140,11 @@ def refuse_without_key(context: Context, sequence: Sequence) -> None:
     signer = _signer(sequence.signature)
     if signer is not None and load_known_public(context) is None:
         raise NoKey(
-            f"{_named(sequence)} was signed under the key {signer}, and this home has no key yet; "
-            "if it is not yours, --accept-unsigned takes the agent without its credentials",
+            (
+                f"{_named(sequence)} was signed with the key {signer}, and this home has no key "
+                "yet; if that key is not yours, --accept-unsigned imports the agent without its "
+                "credentials"
+            ),
             fix="lifeboat keys recover",
         )
 
@@ -157,8 +160,9 @@ def make_foreign_key_error(context: Context, sequence: Sequence) -> SignedByAnot
     """Return the refusal of a state that was signed under another key, with where each key was last seen."""
     own, other = context.keys().public.key_id, str(_signer(sequence.signature))
     return SignedByAnother(
-        f"{_named(sequence)} was signed under the key {other} ({describe_last_seen(context, other)}), "
-        f"this home has the key {own} ({describe_last_seen(context, own)})"
+        f"{_named(sequence)} was signed with the key {other} "
+        f"({describe_last_seen(context, other)}), this home has the key {own} "
+        f"({describe_last_seen(context, own)})"
     )
 
 

@@ -1,13 +1,13 @@
 """The home: the one folder with everything of one user.
 
-config.toml  agents/<id>.toml                 what the user decided
-vault/<id>/  keys/                            the truth
+config.toml  agents/<id>.toml                 settings of the user
+vault/<id>/  keys/                            the stored data
 state/<id>.db                                 caches: deleting them costs seconds
-state/keys/  state/<id>.good.toml             copies, from which lost or damaged files are written again
-remotes/<name>.toml                           second copies, each with its token
-instances/<id>.json                           which memory is which in instances of other systems
+state/keys/  state/<id>.good.toml             copies, used to repair lost or damaged files
+remotes/<name>.toml                           remotes, each with its token
+instances/<id>.json                           mapping of memories to instances of other systems
 locks/  restore/                              locks; journals and undo folders of restores
-logs/  run/                                   the log of the service; its socket
+logs/  run/                                   the daemon's log; its socket
 backups/                                      copies from before a new layout, for 30 days
 id  version  release                          the id of this home; the layout's version, and the release that made it
 """
@@ -168,7 +168,7 @@ class Home:
             layout = self._layout(files)
             self._make_contents(files, FOLDERS if layout == LAYOUT_VERSION else _FIRST_FOLDERS)
         except Timeout:
-            raise HomeError(f"{self.folder}: another process has been making it for {_WAIT:.0f} seconds") from None
+            raise HomeError(f"{self.folder}: another process has been creating it for {_WAIT:.0f} seconds") from None
         except OSError as error:
             raise HomeError(f"{self.folder}: {describe_refusal(error)}") from error
         return self
@@ -212,16 +212,16 @@ class Home:
     def _check_folder(self, files: FileOperations) -> None:
         found = files.lstat(self.folder)
         if stat.S_ISLNK(found.st_mode):
-            raise HomeError.UNSAFE(f"{self.folder} is a symbolic link; name the folder itself")
+            raise HomeError.UNSAFE(f"{self.folder} is a symbolic link; use the path of the folder itself")
         if not stat.S_ISDIR(found.st_mode):
             raise HomeError.UNSAFE(f"{self.folder} is not a folder")
         if not self.exists() and not self._is_ours(files):
-            raise HomeError.UNSAFE(f"{self.folder} holds files that are not Lifeboat's; name an empty or new folder")
+            raise HomeError.UNSAFE(f"{self.folder} contains other files; use an empty or new folder")
         if os.name == "posix":
             self._check_rights(files, found)
         kind = find_file_system(self.folder)
         if kind in _NETWORK:
-            raise HomeError.UNSAFE(f"{self.folder} lies on a network file system ({kind}), where locks do not hold")
+            raise HomeError.UNSAFE(f"{self.folder} is on a network file system ({kind}), where locks do not work")
 
     def _is_ours(self, files: FileOperations) -> bool:
         """Return whether a folder without an id is empty, was begun by a process that ended, or is a home that lost its
@@ -235,7 +235,7 @@ class Home:
         if found.st_uid != os.geteuid():
             raise HomeError.UNSAFE(f"{self.folder} belongs to another user")
         if found.st_mode & _WRITABLE_BY_OTHERS and self.exists():
-            raise HomeError.UNSAFE(f"others can write to {self.folder}", fix=f"chmod 700 {self.folder}")
+            raise HomeError.UNSAFE(f"other users can write to {self.folder}", fix=f"chmod 700 {self.folder}")
         if stat.S_IMODE(found.st_mode) != 0o700:
             files.set_mode(self.folder, 0o700)
 
@@ -261,8 +261,8 @@ class Home:
         version = self.layout(files)
         if version > LAYOUT_VERSION:
             raise HomeError.NEWER(
-                f"{self.folder} has layout {version}{self._made_by(files)}; release "
-                f"{read_release()}, which this is, knows layouts up to {LAYOUT_VERSION}"
+                f"{self.folder} has layout {version}{self._made_by(files)}; this release, "
+                f"{read_release()}, supports layouts up to {LAYOUT_VERSION}"
             )
         return version
 
@@ -293,7 +293,7 @@ def _is_begun(name: str) -> bool:
 def _checked(agent_id: str) -> str:
     """Return an id if it can name files: it may come from an archive. Raises UnknownAgent."""
     if not ids.is_uuid(agent_id):
-        raise UnknownAgent(f"{agent_id!r} is not the id of an agent")
+        raise UnknownAgent(f"{agent_id!r} is not an agent id")
     return agent_id
 
 

@@ -109,7 +109,7 @@ def load_key_in_force(context: Context) -> UserKey:
 
 def _check_store(keys: HomeKeys) -> None:
     if keys.store in _ONE_KEY:
-        raise KeysError.STORE_READ_ONLY(f"{_ONE_KEY[keys.store]} gives one key, and it is yours to change")
+        raise KeysError.STORE_READ_ONLY(f"{_ONE_KEY[keys.store]} provides one key: change the key there")
     problem = keys.store_problem(keys.store)
     if problem is not None:
         raise problem
@@ -175,7 +175,7 @@ def finish_rotation(context: Context) -> list[str]:
         return [f"a rotation of your key is not finished: {reason}" for reason in settled.unfinished]
     named = (f"{one['service']} {one['label'] or ''} of {one['agent']}" for one in _to_reissue(context))
     listed = ", ".join(named) or "nothing"
-    return [f"the rotation of your key that was cut off is finished; to be replaced by its issuer: {listed}"]
+    return [f"the interrupted rotation of your key is finished; to be replaced by their issuers: {listed}"]
 
 
 def _settle(context: Context) -> SettledVaults | None:
@@ -208,7 +208,7 @@ def _each_vault(context: Context, settled: SettledVaults, work: Callable[[Vault]
         try:
             _with_vault(context, folder, work)
         except (VaultDamaged, VaultNewer) as error:
-            said = f"the vault {folder.name} stays as it is: {error.message}"
+            said = f"the vault {folder.name} is not changed: {error.message}"
             settled.warnings += [] if said in settled.warnings else [said]
         except LifeboatError as error:
             settled.unfinished.append(f"{folder.name}: {error.message}")

@@ -17,7 +17,7 @@ def parse_whole_path(text: str) -> Path:
     except RuntimeError:  # ~name of a user that this system does not know
         folder = Path(text)
     if not folder.is_absolute():
-        raise BadSetting("give the whole path of the folder, such as /media/stick/lifeboat", fix="pwd")
+        raise BadSetting("give the absolute path of the folder, such as /media/stick/lifeboat", fix="pwd")
     return folder
 
 
@@ -25,5 +25,5 @@ def parse_existing_folder(text: str) -> Path:
     """Return the path of an existing folder. Raises BadSetting."""
     folder = parse_whole_path(text)
     if not folder.is_dir():
-        raise BadSetting(f"there is no folder {folder}: is the right stick or share mounted?", fix="df -h")
+        raise BadSetting(f"the folder {folder} does not exist: is the right stick or share mounted?", fix="df -h")
     return folder

@@ -1,4 +1,4 @@
-"""What a user does with single memories: show, forget, restore, pin. Every change is a sequence of its own."""
+"""User operations on single memories: show, forget, restore, pin. Every change is a separate sequence."""
 
 from __future__ import annotations
 
@@ -79,10 +79,10 @@ def _resolve(vault: Vault, db: StateDb, record_id: str) -> Record:
     found, purged = vault.state().record(db.winner(record_id)), vault.redactions.record_ids
     if found is None or found.id in purged:
         if record_id in purged:
-            raise UnknownRecord.PURGED(f"the record {record_id} was purged")
+            raise UnknownRecord.PURGED(f"the memory {record_id} was purged")
         if found is not None:
-            raise UnknownRecord.PURGED(f"what the record {record_id} became was purged: {found.id}")
-        raise UnknownRecord(f"no record has the id {record_id}")
+            raise UnknownRecord.PURGED(f"the later version of the memory {record_id} was purged: {found.id}")
+        raise UnknownRecord(f"no memory has the id {record_id}")
     return found
 
 
@@ -168,7 +168,7 @@ def _restored(scribe: RecordContext, old: JsonObject, item: Record, state: State
     dead = state.record(str(old.get("supersedes")))
     said = None if dead is None else memory_records.parse_record(dead.line)
     if said is None or said["content"] == memory_records.TOMBSTONE:
-        raise UnknownRecord.PURGED(f"what the record {item.id} said was purged")
+        raise UnknownRecord.PURGED(f"the text of the memory {item.id} was purged")
     return record_lifecycle.revive_record(scribe, old, item.partition, said)
 
 

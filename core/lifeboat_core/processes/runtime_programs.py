@@ -35,7 +35,7 @@ _PASSED_ON = frozenset(
 _PASSED_ON_BEGINNINGS = ("LC_", "XDG_")
 _KEPT_CHARACTERS = 4000
 _LOOKED_AT = 256 * 1024
-"""Bytes at the end of an output that are searched for secrets. More than what is kept, so that no secret is cut in
+"""Bytes at the end of an output that are searched for secrets: more than the stored part, so that no secret is cut in
 half."""
 
 

@@ -159,7 +159,7 @@ def parse_settings(data: bytes, name: str = FILE) -> JsonObject:
         written = dict(flatten_settings(read_toml(data)))
     except ValueError as error:
         is_quotable = name == FILE or isinstance(error, WordsInFile)
-        detail = str(error) if is_quotable else "this is no TOML"
+        detail = str(error) if is_quotable else "this is not TOML"
         refused = ConfigError(f"{name}: {detail}")
         refused.detail = detail
         raise refused from None
@@ -195,7 +195,7 @@ def _refuse_words(text: str) -> None:
         return
     lines = [number for number, line in enumerate(text.split("\n"), 1) if holds_recovery_words(line)]
     where = f"line {lines[0]}" if lines else "it"
-    raise WordsInFile(f"{where} holds words of a recovery phrase: take them out, they do not belong in this file")
+    raise WordsInFile(f"{where} contains recovery words: remove them, they are not allowed in this file")
 
 
 def _check_depth(document: Any, left: int = _DEEPEST) -> None:
@@ -207,13 +207,15 @@ def _check_depth(document: Any, left: int = _DEEPEST) -> None:
 
 
 def _check_place(written: str, name: str) -> None:
-    """Raises BadSetting for a setting that stands in the wrong file."""
+    """Raise BadSetting for a setting in the wrong file."""
     known = SETTINGS.get(written)
     if name == FILE and known is not None and known.private:
         put_right = f"lifeboat config set {written} --stdin"
-        raise BadSetting(f"{written} does not belong into {FILE}, which may be shown: take it out, then {put_right}")
+        raise BadSetting(
+            f"{written} is not allowed in {FILE}, which may be shown to others: remove it, then {put_right}"
+        )
     if name == PRIVATE_FILE and (known is None or not known.private):
-        raise BadSetting(f"something in {PRIVATE_FILE} is no private setting: these belong into {FILE}")
+        raise BadSetting(f"an entry in {PRIVATE_FILE} is not a private setting: move it to {FILE}")
 
 
 def check_settings(written: JsonObject, *, per_agent: bool = False) -> JsonObject:
@@ -222,7 +224,7 @@ def check_settings(written: JsonObject, *, per_agent: bool = False) -> JsonObjec
         known = find_setting(name)
         known.read(value)
         if per_agent and not known.per_agent:
-            raise BadSetting(f"{name} is decided for all agents")
+            raise BadSetting(f"{name} can only be set for all agents")
     return written
 
 
@@ -262,7 +264,9 @@ def write_config(home: Home, files: FileOperations, name: str, value: Any | None
     try:
         document = tomlkit.parse(_read(home.folder / file, files, home.folder / _LAST_GOOD[file]).decode())
     except (UnicodeDecodeError, tomlkit.exceptions.TOMLKitError) as error:
-        raise ConfigError(f"{file}: {'this is no TOML' if known.private else error}; repair it first") from None
+        raise ConfigError(
+            f"{file}: {('this is not TOML' if known.private else error)}; repair the file first"
+        ) from None
     put_setting(document, known.name, value)
     data = tomlkit.dumps(document).encode()
     data = data if data.strip() else _NO_SETTINGS

@@ -93,7 +93,7 @@ def parse_command(value: Any) -> str:
                 return "" if value == "none" else value
     except ValueError:
         pass
-    raise ValueError("a command like 'pass show lifeboat', with every quote closed and the whole path of its program")
+    raise ValueError("a command like 'pass show lifeboat', with closed quotes and the absolute path of its program")
 
 
 def _has_place(words: Sequence[str]) -> bool:
@@ -158,7 +158,7 @@ def parse_memory_server(value: Any) -> str:
     ):
         return value
     raise ValueError(
-        "an address like http://127.0.0.1:3918/mcp#agent=UUID, stdio: and a command, or none; with whole paths"
+        "an address like http://127.0.0.1:3918/mcp#agent=UUID, or stdio: and a command, with absolute paths, or none"
     )
 
 
@@ -318,7 +318,7 @@ SETTINGS: dict[str, Setting] = {
             "purge.keep_out_days",
             parse_days,
             30,
-            "keep purged text out of captures until the workspace was clean for this many days",
+            "keep purged text out of captures until the workspace has not contained it for this many days",
             per_agent=False,
         ),
         Setting(

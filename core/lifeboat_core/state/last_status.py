@@ -34,13 +34,13 @@ def save_status(home: Home, files: FileOperations, document: JsonObject) -> None
 
 
 def load_status(home: Home, files: FileOperations) -> JsonObject | None:
-    """Return what was kept last, None if nothing can be used. Never raises."""
+    """Return the last stored status, None if it cannot be used. Never raises."""
     kept = state_cache.read_cache(files, _path(home), _KeptStatus, lambda found: found.format == _FORMAT)
     return None if kept is None else kept.status
 
 
 def forget_status(home: Home, files: FileOperations) -> None:
-    """Remove what was kept: it may name an agent that was purged. Raises OSError."""
+    """Remove the stored status: it may name an agent that was purged. Raises OSError."""
     with contextlib.suppress(FileNotFoundError):
         files.remove(_path(home))
 

@@ -60,7 +60,7 @@ class RuntimeConformance(AdapterConformance):
         assert tree_of(tmp_path / "installed") == before, "a capture writes into the installation"
 
     def test_a_second_capture_finds_nothing(self, tmp_path: Path) -> None:
-        assert not self._begin(tmp_path).capture(full=True).changed, "a capture of what nobody touched makes a sequence"
+        assert not self._begin(tmp_path).capture(full=True).changed, "a capture of an unchanged agent makes a sequence"
 
     def test_a_new_memory_is_captured(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
@@ -82,7 +82,7 @@ class RuntimeConformance(AdapterConformance):
                 self.damage(database)
         with contextlib.suppress(LifeboatError):
             harness.capture()
-        assert harness.memories() == before, "what cannot be read is taken for deleted"
+        assert harness.memories() == before, "an unreadable file is taken for deleted"
 
     # And back ---------------------------------------------------------------------------------------------------
 
@@ -90,12 +90,12 @@ class RuntimeConformance(AdapterConformance):
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
         harness.restore(target)
         files, rows = harness.files(harness.made.workspace), harness.rows(harness.made.workspace)
-        assert harness.files(target) == files, "a file came back with other bytes"
+        assert harness.files(target) == files, "a file was restored with other bytes"
         back = harness.rows(target)
-        assert len(back) == len(rows), "rows are missing, or there are more"
+        assert len(back) == len(rows), "rows are missing or added"
         for row, found in zip(rows, back, strict=True):
             differing = {name for name, value in row.items() if name in found and found[name] != value}
-            assert not differing, f"a row came back with other {sorted(differing)}"
+            assert not differing, f"a row was restored with other {sorted(differing)}"
 
     def test_a_capture_after_a_restore_finds_nothing_new(self, tmp_path: Path) -> None:
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
@@ -103,7 +103,7 @@ class RuntimeConformance(AdapterConformance):
         harness.restore(target, adopt=True)
         harness.capture()
         assert harness.memories() == before, "a restore and a capture change memories"
-        assert not harness.capture().changed, "the restored agent does not come to rest"
+        assert not harness.capture().changed, "captures of the restored agent keep making sequences"
 
     def test_restoring_again_finds_everything_there(self, tmp_path: Path) -> None:
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
@@ -112,15 +112,15 @@ class RuntimeConformance(AdapterConformance):
         again = harness.restore(target)
         written = [each for each in again.fates if each["kind"] in ("file", "memory") and each["outcome"] in _WRITTEN]
         assert not written, f"written again: {written}"
-        assert (harness.files(target), harness.rows(target)) == before, "a second restore changes what is there"
+        assert (harness.files(target), harness.rows(target)) == before, "a second restore changes files"
 
     def test_the_receipt_adds_up(self, tmp_path: Path) -> None:
         harness, target = self._begin(tmp_path), tmp_path / "restored" / "workspace"
         report = harness.restore(target)
         names = sum(len(group["names"]) for group in report.fates)
-        assert sum(report.outcomes.values()) == report.objects == names, "the receipt does not add up"
+        assert sum(report.outcomes.values()) == report.objects == names, "the receipt's counts do not add up"
         missing = [group for group in report.fates if group["kind"] == "memory" and group["outcome"] not in _ARRIVED]
-        assert not missing, f"memories of the runtime itself do not come back: {missing}"
+        assert not missing, f"memories of the runtime itself are not restored: {missing}"
 
     def test_nothing_is_written_into_databases_while_the_runtime_runs(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
@@ -132,7 +132,9 @@ class RuntimeConformance(AdapterConformance):
         harness.context = _running(harness)
         with contextlib.suppress(LifeboatError):
             harness.restore(harness.made.workspace, at=0)
-        assert [each.read_bytes() for each in databases] == before, "a database was written under a runtime at work"
+        assert [each.read_bytes() for each in databases] == before, (
+            "a database was written while the runtime was running"
+        )
 
     def _databases(self, harness: Harness) -> Iterable[Path]:
         databases = harness.adapter.databases

@@ -1,4 +1,4 @@
-"""An agent of the runtime under test in a home of its own, captured and restored on demand."""
+"""An agent of the runtime under test in a separate home, captured and restored on demand."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Harness:
         return cls(adapter, made, context, agent)
 
     def capture(self, *, full: bool = False) -> CaptureReport:
-        """Capture again; `full` reads everything, whatever its stat says."""
+        """Capture again; `full` reads everything, regardless of its stat."""
         return capture_agent(self.context, manage_agents.load_agent(self.context, self.agent.id), full=full)
 
     def restore(self, target: Path, **options: Any) -> RestoreReport:

@@ -24,8 +24,10 @@ def refuse_in_arguments(arguments: Sequence[str]) -> None:
     each."""
     if holds_recovery_words(" ".join(arguments)):
         raise WordsError.WORDS_MISPLACED(
-            "the command line holds words of a recovery phrase; nothing was kept, but the history of your shell may "
-            "have them: delete the line there",
+            (
+                "the command line contains recovery words; Lifeboat stored nothing, but your "
+                "shell's history may contain them: delete that line"
+            ),
             fix="lifeboat purge AGENT --text-stdin" if "purge" in arguments else None,
         )
 
@@ -38,8 +40,11 @@ def refuse_in_environment(environment: Mapping[str, str]) -> None:
     for name, value in environment.items():
         if name.startswith(_PREFIX) and name != _PASSPHRASE and holds_recovery_words(value):
             raise WordsError.WORDS_MISPLACED(
-                f"the variable {name} holds words of a recovery phrase; nothing was kept, but every program of yours "
-                "can read it: take it out of the file that sets it",
+                (
+                    f"the variable {name} contains recovery words; Lifeboat stored nothing, but "
+                    "all your programs can read the variable: remove it from the file that sets "
+                    "it"
+                ),
                 fix=f"unset {name}",
             )
 
@@ -47,5 +52,5 @@ def refuse_in_environment(environment: Mapping[str, str]) -> None:
 def refuse_in_field(field: str, text: str) -> str:
     """Return the text of a field. Raises WordsError.WORDS_MISPLACED where it holds the words of a key."""
     if holds_recovery_words(text):
-        raise WordsError.WORDS_MISPLACED(f"{field} holds words of a recovery phrase; nothing was kept")
+        raise WordsError.WORDS_MISPLACED(f"{field} contains recovery words; nothing was stored")
     return text

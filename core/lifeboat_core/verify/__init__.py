@@ -1,1 +1,1 @@
-"""Read back and check what is kept."""
+"""Read back and check stored sequences."""

@@ -83,7 +83,7 @@ def _make(context: Context, write: DatabaseWrite) -> None:
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:  # this says nothing about the copy
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(write.path)) from error
-        raise RuntimeDatabaseError(f"{write.path.name} cannot be made: {error}") from error
+        raise RuntimeDatabaseError(f"{write.path.name} cannot be created: {error}") from error
 
 
 def _refused(writes: Iterable[DatabaseWrite]) -> RowComparison:
@@ -98,8 +98,8 @@ def _refused(writes: Iterable[DatabaseWrite]) -> RowComparison:
 
 @dataclass(slots=True)
 class _ExpectedRows:
-    """Rows that have to be in a table, each as a digest of its own columns: a table has more columns, and fills those
-    that a row lacks."""
+    """Rows that have to be in a table, each as a digest of the columns it has: a table has more columns, and fills
+    those that a row lacks."""
 
     columns: tuple[str, ...]
     _digests: dict[str, bytes] = field(default_factory=dict)
@@ -175,11 +175,11 @@ def _compared_memories(
             if name in told and told[name].outcome is ItemOutcome.TRANSFORMED:
                 renamed.add(name, row)
         elif name not in told and _was_row(item, store) and in_files.isdisjoint(item.chain_ids):
-            wrong.append(f"memory {name}: no database holds it")
+            wrong.append(f"memory {name}: it is in no database")
     missing = set(as_it_is.missing(_memory_rows(store)))
     if renamed.names & missing:
         missing -= renamed.names - set(renamed.missing(_memory_rows(store)))
-    wrong += [f"memory {name}: its row is not as the state has it" for name in sorted(missing)]
+    wrong += [f"memory {name}: its row differs from the captured state" for name in sorted(missing)]
     return RowComparison(len(as_it_is.names), wrong)
 
 
@@ -203,7 +203,7 @@ def _compared_tables(tables: Mapping[str, bytes], writes: Iterable[DatabaseWrite
             expected = _expected(write.path, path, tables[path], accepted)
             missing = expected.missing(_rows(write.path, _table_of(path), expected.columns))
             count += len(expected.names)
-            wrong += [f"row {name}: it is not as the state has it" for name in missing]
+            wrong += [f"row {name}: it differs from the captured state" for name in missing]
     return RowComparison(count, wrong)
 
 

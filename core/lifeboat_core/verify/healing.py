@@ -48,7 +48,7 @@ from lifeboat_vault.vault import HistoryItem, Vault, Verification
 T = TypeVar("T")
 
 Stays = dict[int, list[HistoryItem]]
-"""Where each damaged object stands in the history, by its number."""
+"""The position of each damaged object in the history, by its number."""
 _SMALL = 1 << 26
 """Bytes."""
 _NOT_AS_SIGNED = (AlfError, DraftInvalid, RemoteDamaged, UnknownAtRemote, VaultDamaged, BodyAbsent)
@@ -98,7 +98,7 @@ class Healing:
         for config in remote_registry.list_usable_remotes(self._context):
             if not vault.damaged_states():
                 break
-            self._tell(f"Reading what is damaged from {config.name}", 0, None)
+            self._tell(f"Fetching damaged data from {config.name}", 0, None)
             try:
                 self._ask(vault, config)
             except (Busy, VaultFull, VaultBusy, VaultUnusable):
@@ -106,7 +106,7 @@ class Healing:
             except (LifeboatError, OSError) as error:
                 is_complete = False
                 reason = refusal_reason(error)
-                self.missed.append(f"{config.name} could not be asked for what is damaged: {reason}")
+                self.missed.append(f"damaged data could not be requested from {config.name}: {reason}")
         return is_complete
 
     def _locked(self, work: Callable[[], T]) -> T:
@@ -126,7 +126,7 @@ class Healing:
         vault.check_rows(found.damaged)
         derived = sorted({*found.broken}.difference(vault.broken_states()))
         if derived:
-            self.healed.append(f"{sequences_text(derived)}: what follows from the rows was derived from them again")
+            self.healed.append(f"{sequences_text(derived)}: derived data was computed again from the rows")
 
     def _settle(self, vault: Vault) -> None:
         """Report what is lost. If the newest sequence is affected, the next capture reads the whole workspace and rests
@@ -136,7 +136,7 @@ class Healing:
         if not left:
             self.missed.clear()
             return
-        what = "rows or bytes were lost or changed, and no remote that could be asked has them as they were"
+        what = "rows or bytes were lost or changed, and no reachable remote has the originals"
         self.lost.append(f"{sequences_text(left)}: {what}")
         if head is not None and head.number in vault.broken_states():
             # First: after a crash between the two a capture would count files as captured that no row names any more.
@@ -176,7 +176,7 @@ class Healing:
                 self._has_gaps = True
                 self.missed.append(f"{config.name} has sequence {left[-1]} with gaps: {error}")
             except _NOT_AS_SIGNED as error:
-                self.missed.append(f"{config.name} has sequence {left[-1]} not as it was signed: {error}")
+                self.missed.append(f"on {config.name}, sequence {left[-1]} does not match its signature: {error}")
 
     def _put_back(self, vault: Vault, config: RemoteConfig, remote: Remote, number: int) -> None:
         """Raises what is in `_NOT_AS_SIGNED`, _BytesLacking, RemoteError, VaultError."""
@@ -191,10 +191,10 @@ class Healing:
             )
         sequences = sequences_text(done.numbers)
         what = f"{count_text(done.rows, 'row')} and the bytes of {count_text(len(done.healed), 'object')}"
-        self.healed.append(f"{sequences}: {what} were put back from {config.name}")
+        self.healed.append(f"{sequences}: {what} were repaired from {config.name}")
         if whole.absent:
             paths = join_names([path_text(path) for path in sorted(whole.absent)])
-            self.lost.append(f"{sequences}: no remote that could be asked has the bytes of {paths}")
+            self.lost.append(f"{sequences}: no reachable remote has the bytes of {paths}")
 
     def _check_gaps(self, whole: StateWithLargeFiles) -> None:
         """Raises _BytesLacking while other remotes may have what this one lacks."""
@@ -214,7 +214,7 @@ def heal_from_workspace(context: Context, agent: Agent, vault: Vault, damaged: C
     for number, stays in _damaged_still(vault, damaged).items():
         bodies = ((stay, _live(context, stay, folders)) for stay in stays)
         if place := next((stay for stay, body in bodies if body is not None and vault.heal(number, body)), None):
-            healed.append(f"{_name(place)}: its damaged bytes were read again from the workspace")
+            healed.append(f"{_name(place)}: its damaged bytes were repaired from the workspace")
     return healed
 
 
@@ -267,7 +267,7 @@ def _bodies_from(agent: Agent, vault: Vault, config: RemoteConfig, remote: Remot
                 del left[each]  # in another state that has it the bytes are the same
                 body = _body(state, stays[0])
                 if body is not None and vault.heal(each, body):
-                    healed.append(f"{_name(stays[0])}: its damaged bytes were read again from {config.name}")
+                    healed.append(f"{_name(stays[0])}: its damaged bytes were repaired from {config.name}")
     return healed
 
 
@@ -287,4 +287,4 @@ def _body(state: State, stay: HistoryItem) -> bytes | None:
 
 
 def _name(stay: HistoryItem) -> str:
-    return path_text(stay.path) if stay.path is not None else f"record {stay.record_id}"
+    return path_text(stay.path) if stay.path is not None else f"memory {stay.record_id}"

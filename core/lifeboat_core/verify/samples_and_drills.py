@@ -250,7 +250,7 @@ def _remember_sample(vault: Vault, result: VerificationSample) -> None:
 
 def _sentences(kept: Verification, healing: Healing) -> list[str]:
     found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
-    unsigned = [f"sequence {each}: nobody signed it, and this home signs whatever it keeps" for each in kept.unsigned]
+    unsigned = [f"sequence {each}: it is not signed, but this home signs every sequence" for each in kept.unsigned]
     return [*healing.lost, *found, *unsigned, *healing.missed]
 
 
@@ -261,7 +261,7 @@ def drill_vault(
 
     If nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
-    tell("Reading back what is kept", 0, None)
+    tell("Reading back every sequence", 0, None)
     chosen = number
 
     def look(vault: Vault) -> Verification:
@@ -317,11 +317,9 @@ def drill_state(
     whole: bool = False,
     is_local: bool = True,
 ) -> Drill:
-    """Restore a state into a folder of its own by the code of a restore, and compare every byte with the state.
-
+    """Restore a state into a temporary folder with the code of a restore, and compare every byte with the state.
     `found`: known mismatches. `is_local`: the state is of this machine, so unchanged files of the workspace are
-    compared too. Raises RemoteError for a remote that cannot be asked now.
-    """
+    compared too. Raises RemoteError for a remote that cannot be asked now."""
     signed = state.sequence.signature is not None
     try:
         return _restore_and_compare(context, agent, state, found, tell, whole=whole, is_local=is_local)
@@ -330,7 +328,7 @@ def drill_state(
             raise
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
-        problem = f"a document in it is not what this program writes ({type(error).__name__})"
+        problem = f"a document in it was not written by this program ({type(error).__name__})"
         return Drill(agent.id, state.sequence.number, 0, [*found, problem], signed=signed, whole=whole)
 
 
@@ -354,7 +352,7 @@ def _restore_and_compare(
             live, differing = _compare_live(live_files, wanted.workspace.values())
     absent = [make_printable(each.filename) for each in wanted.absent]
     lost = [f"{make_printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
-    lost += [f"the record {each} was changed" for each in inventory.damaged_records]
+    lost += [f"the memory {each} was changed" for each in inventory.damaged_records]
     return Drill(
         agent=agent.id,
         sequence=state.sequence.number,
@@ -377,7 +375,7 @@ def _write_and_compare(
     files: FileOperations, state: ProvenState, items: list[tuple[Path, WantedFile]], tell: Tell
 ) -> list[str]:
     """Write and compare files. Files with cuts are compared cut, so that no secret is needed and none is written."""
-    stage = FileStager(files, state, None, count_units(tell, "Writing files aside", len(items)))
+    stage = FileStager(files, state, None, count_units(tell, "Restoring into a temporary folder", len(items)))
     found = []
     for path, item in items:
         try:
@@ -407,9 +405,7 @@ def _check_databases(
             damage = sqlite_files.find_damage(path)
             if damage is not None:
                 is_same = path.is_relative_to(scratch) and live.untouched(item) == read_all(files, path)
-                (in_both if is_same else copies).append(
-                    f"{make_printable(item.name)}: SQLite finds it damaged: {damage}"
-                )
+                (in_both if is_same else copies).append(f"{make_printable(item.name)}: SQLite reports damage: {damage}")
     return copies, in_both
 
 
@@ -426,11 +422,11 @@ def _differences(files: FileOperations, path: Path, item: WantedFile) -> Iterato
 
 def _problem(files: FileOperations, path: Path, item: WantedFile, status: os.stat_result) -> str:
     if _kind(status) != item.kind:
-        return f"is no {item.kind}"
+        return f"is not a {item.kind}"
     if item.kind == LINK:
-        return "" if files.read_link(path) == item.target else "leads elsewhere"
+        return "" if files.read_link(path) == item.target else "points elsewhere"
     if stat.S_IMODE(status.st_mode) != item.mode:
-        return "has other rights"
+        return "has other permissions"
     if item.mtime_ns is not None and status.st_mtime_ns != item.mtime_ns:
         return "has another time"
     if item.kind == FILE and not _holds(item, read_all(files, path)):

@@ -57,7 +57,7 @@ class AsyncDaemonClient:
                 made = cls(*await _open(where), where)
                 await made._introduce(app)
         except TimeoutError:
-            raise ServiceError.DOES_NOT_ANSWER(f"nothing came from {where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"no answer from {where} in time") from None
         return made
 
     async def _introduce(self, app: str) -> None:
@@ -95,7 +95,7 @@ class AsyncDaemonClient:
             async with asyncio.timeout(method.patience):
                 return method.result(await self.call(method.name, **parameters))
         except TimeoutError:
-            raise ServiceError.DOES_NOT_ANSWER(f"nothing came from {self._where} in time") from None
+            raise ServiceError.DOES_NOT_ANSWER(f"no answer from {self._where} in time") from None
 
     async def events(self) -> AsyncIterator[JsonObject]:
         """Yield events from now on until the connection ends. The last one is `goodbye` or `lost` if the daemon had
@@ -129,13 +129,13 @@ class AsyncDaemonClient:
 
     async def _read(self) -> None:
         """Read until the connection ends, then wake every waiting caller."""
-        end: LifeboatError = ServiceError.DOES_NOT_ANSWER("it ended the connection")
+        end: LifeboatError = ServiceError.DOES_NOT_ANSWER("the daemon closed the connection")
         try:
             while data := await self._reader.read(_PIECE):
                 self._talk.take(data)
                 self._hand_out()
         except OSError as error:
-            end = ServiceError.DOES_NOT_ANSWER(f"it ended the connection: {error.strerror or error}")
+            end = ServiceError.DOES_NOT_ANSWER(f"the connection was closed: {error.strerror or error}")
         except ServiceError as error:
             end = error
         finally:
@@ -151,7 +151,7 @@ class AsyncDaemonClient:
             self._news.set()
         if len(self._events) > MOST_EVENTS:
             self._events = deque([json_rpc.LOST])
-            raise ServiceError("events came faster than they were read")
+            raise ServiceError("events arrived faster than they were read")
 
     def _settle(self, future: asyncio.Future[JsonObject] | None, outcome: JsonObject | LifeboatError) -> None:
         if future is None or future.done():

@@ -94,7 +94,7 @@ class ConnectionHub:
         if here < most:
             return
         if not silent:
-            raise ServiceError.DOES_NOT_ANSWER(f"{most} programs are connected to it, that is the most")
+            raise ServiceError.DOES_NOT_ANSWER(f"the daemon serves {most} connections, the maximum")
         silent[0].leave(b"")
 
     def _at(self, stage: ConnectionStage) -> list[ClientConnection]:
@@ -161,7 +161,7 @@ class ClientConnection(asyncio.Protocol):
             self.stage = ConnectionStage.LEAVING
             return False
         cut = self._lines.unfinished and not self._lines.broken
-        self._drain(_unusable(json_rpc.PARSE_ERROR, "the last line has no end") if cut else b"")
+        self._drain(_unusable(json_rpc.PARSE_ERROR, "the last line is incomplete") if cut else b"")
         return True
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -210,15 +210,15 @@ class ClientConnection(asyncio.Protocol):
             self.subscribed = True
             self._answer(request, json_rpc.encode_answer(request.id, {}))
         elif request.method == json_rpc.HELLO:
-            self._answer(request, _unusable(json_rpc.INVALID_REQUEST, "hello was said already", request.id))
+            self._answer(request, _unusable(json_rpc.INVALID_REQUEST, "hello was already sent", request.id))
         elif self._desk.is_closing:
             self._answer(
-                request, json_rpc.encode_failure(request.id, ServiceError.DOES_NOT_ANSWER("it is about to end"))
+                request, json_rpc.encode_failure(request.id, ServiceError.DOES_NOT_ANSWER("the daemon is stopping"))
             )
         elif request.method in self._desk.handlers:
             self._begin(request, self._desk.handlers[request.method])
         else:
-            text = f"there is no method {request.method[:100]!r}"
+            text = f"unknown method {request.method[:100]!r}"
             self._answer(request, _unusable(json_rpc.METHOD_NOT_FOUND, text, request.id))
 
     def _refuse(self, line: bytes) -> None:
@@ -230,7 +230,7 @@ class ClientConnection(asyncio.Protocol):
 
     def _greet(self, request: RpcRequest) -> None:
         if request.method != json_rpc.HELLO or request.id is None:
-            self.leave(_unusable(json_rpc.INVALID_REQUEST, "the first request is hello, with an id", request.id))
+            self.leave(_unusable(json_rpc.INVALID_REQUEST, "the first request must be hello, with an id", request.id))
             return
         try:
             line = json_rpc.encode_answer(request.id, self._desk.greet(request.parameters))
@@ -261,10 +261,10 @@ class ClientConnection(asyncio.Protocol):
         except LifeboatError as error:
             return json_rpc.encode_failure(request.id, error)
         except asyncio.CancelledError:
-            return json_rpc.encode_failure(request.id, Cancelled("the service stopped it"))
+            return json_rpc.encode_failure(request.id, Cancelled("the daemon cancelled it"))
         except Exception as error:
             self._desk.report.exception("control.error", error, method=request.method)
-            mistake = ServiceError(f"a mistake of the service itself: {type(error).__name__}", fix="lifeboat doctor")
+            mistake = ServiceError(f"an internal error of the daemon: {type(error).__name__}", fix="lifeboat doctor")
             return json_rpc.encode_rpc_error(request.id, json_rpc.INTERNAL, mistake)
 
     def _answer(self, request: RpcRequest, line: bytes) -> None:
@@ -295,7 +295,7 @@ class ClientConnection(asyncio.Protocol):
     # The end ------------------------------------------------------------------------------------------------------
 
     def _drain(self, last_word: bytes) -> None:
-        """Accept no more requests, answer the pending ones, and end with `last_word`."""
+        """Stop accepting requests, answer the pending ones, and end with `last_word`."""
         if self.stage is ConnectionStage.GREETING:
             self.leave(last_word)
         elif self.stage is ConnectionStage.OPEN:
@@ -333,7 +333,7 @@ class ClientConnection(asyncio.Protocol):
         self._transport.abort()
 
     def _waited_long_enough(self) -> None:
-        self.leave(_unusable(json_rpc.INVALID_REQUEST, "nobody said hello in time"))
+        self.leave(_unusable(json_rpc.INVALID_REQUEST, "no hello arrived in time"))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -36,7 +36,7 @@ class ClientConversation:
         except (TypeError, ValueError) as error:
             raise BadRequest(f"{method}: {error}") from error
         if len(line) > json_rpc.LARGEST_REQUEST + 1:
-            raise BadRequest(f"{method}: a request of {len(line)} bytes, {json_rpc.LARGEST_REQUEST} is the most")
+            raise BadRequest(f"{method}: the request has {len(line)} bytes, the limit is {json_rpc.LARGEST_REQUEST}")
         return self._number, line
 
     def take(self, data: bytes) -> None:
@@ -71,7 +71,7 @@ class ClientConversation:
 
 
 def _nonsense() -> ServiceError:
-    return ServiceError("what answers there is no service of Lifeboat", fix="lifeboat daemon restart")
+    return ServiceError("the process that answers is not Lifeboat's daemon", fix="lifeboat daemon restart")
 
 
 def _error(problem: JsonObject) -> LifeboatError:
@@ -79,7 +79,7 @@ def _error(problem: JsonObject) -> LifeboatError:
     data = problem.get("data")
     if isinstance(data, dict):
         return error_documents.rebuild_error(data)
-    text = str(problem.get("message", "it gave no reason"))
+    text = str(problem.get("message", "no reason given"))
     return BadRequest(text) if problem.get("code") in _BAD_REQUEST else ServiceError(text)
 
 
@@ -93,8 +93,10 @@ def read_hello(address: Address, found: JsonObject) -> HelloAnswer:
     """Decode the daemon's answer to hello. Raises NotAllowed for an impostor, OtherRelease for another protocol
     version."""
     if isinstance(address, LoopbackAddress) and not address.is_reply(found.get("reply")):
-        raise NotAllowed(f"what answers on {address} is not the service", fix="lifeboat daemon restart")
+        raise NotAllowed(f"the process that answers on {address} is not the daemon", fix="lifeboat daemon restart")
     hello = control_methods.HELLO.result(found)
     if hello.protocol != json_rpc.PROTOCOL:
-        raise OtherRelease(f"it is {hello.release} and speaks protocol {hello.protocol}, not {json_rpc.PROTOCOL}")
+        raise OtherRelease(
+            f"the daemon is {hello.release} and speaks protocol {hello.protocol}, not {json_rpc.PROTOCOL}"
+        )
     return hello

@@ -77,7 +77,7 @@ class CommandProcess:
         request = RunCommand(number, tuple(words), text)
         if len(command_messages.encode(request)) >= command_messages.LONGEST_REQUEST:
             raise BadRequest(
-                f"a command takes {command_messages.LONGEST_REQUEST >> 20} MiB at most, words and input together"
+                f"a command has at most {command_messages.LONGEST_REQUEST >> 20} MiB, arguments and input together"
             )
         answer: asyncio.Future[CommandEnded] = self._loop.create_future()
         self._waiting[number] = _PendingCommand(answer, hear)
@@ -94,7 +94,7 @@ class CommandProcess:
                 answer.exception()  # The command was cancelled, so its outcome is irrelevant.
 
     async def close(self) -> None:
-        """Accept no more commands and end the process. Running commands continue on their own."""
+        """Stop accepting commands and end the process. Running commands continue on their own."""
         stdin = self._process.stdin
         assert stdin is not None
         stdin.close()
@@ -178,7 +178,7 @@ class CommandProcess:
         if self._alone:
             return WorkerFailed(f"the command {how}")
         if self._is_ready:
-            return CommandLost(f"the process that runs commands {how}; what was at work may still be")
+            return CommandLost(f"the process that runs commands {how}; running commands may continue")
         last = self._said.decode(errors="backslashreplace").splitlines()[-1:]  # It has not read any request yet.
         return WorkerFailed(": ".join([f"commands cannot be run: their process {how}", *last]))
 

@@ -140,7 +140,7 @@ def _document(said: CommandAnswer) -> JsonObject:
     """Return the document that `--json` printed, or {} when a successful command printed nothing. Raises Cancelled,
     WorkerFailed."""
     if said.status == _INTERRUPTED:
-        raise Cancelled("somebody stopped the command")
+        raise Cancelled("the command was cancelled")
     if not said.text.strip() and said.status == 0:
         return {}
     try:
@@ -148,7 +148,7 @@ def _document(said: CommandAnswer) -> JsonObject:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise WorkerFailed(f"the command ended with status {said.status}, and what it said is no JSON")
+        raise WorkerFailed(f"the command exited with {said.status}, and its output is not JSON")
     return found
 
 

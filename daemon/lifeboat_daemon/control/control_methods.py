@@ -133,7 +133,7 @@ class ControlMethod(Generic[R]):
         try:
             return self.read(found)
         except (KeyError, msgspec.ValidationError) as error:
-            raise OtherRelease(f"its answer to {self.name} has another shape: {error}") from error
+            raise OtherRelease(f"the daemon's answer to {self.name} has an unknown form: {error}") from error
 
 
 def _to(kind: type[R]) -> Callable[[JsonObject], R]:

@@ -139,8 +139,10 @@ class ControlServer:
             each.tell(line)
 
     async def stop(self) -> None:
-        """Accept no more clients, finish the requests, send the last event and close. May be called twice. A handler
-        must not call it directly, because its own answer would be lost."""
+        """Stop accepting clients, finish the requests, send the last event and close.
+
+        May be called twice. A handler must not call it directly, because its own answer would be lost.
+        """
         self._desk.is_closing = True
         self._close_door()
         await self._finish_requests()
@@ -180,24 +182,24 @@ class ControlServer:
             return  # The user is unknown, so the client has to know the token.
         user = peer_user.read_peer_user(connection)
         if user is not None and user != os.geteuid():
-            raise NotAllowed(f"it serves the user with the number {os.geteuid()}, not {user}", fix="")
+            raise NotAllowed(f"the daemon serves user number {os.geteuid()}, not {user}", fix="")
 
     def _greet(self, parameters: JsonObject) -> JsonObject:
         """Answer `hello`. Raises NotAllowed, BadRequest, OtherRelease; ServiceError.DOES_NOT_ANSWER once the server
         stops."""
         if self._listener is None:
-            raise ServiceError.DOES_NOT_ANSWER("it is about to end")
+            raise ServiceError.DOES_NOT_ANSWER("the daemon is stopping")
         proof = {}
         where = self._listener.address
         if isinstance(where, LoopbackAddress):
             if not where.is_token(parameters.get("token")):
-                raise NotAllowed("the token is missing or not the one in control.json", fix="")
+                raise NotAllowed("the token is missing or is not the one in control.json", fix="")
             proof = {"reply": where.reply}
         spoken = parameters.get("protocol")
         if not isinstance(spoken, int) or not isinstance(parameters.get("app"), str):
-            raise BadRequest('hello has "protocol", a number, and "app", a text')
+            raise BadRequest('hello needs "protocol", a number, and "app", a text')
         if spoken != json_rpc.PROTOCOL:
-            raise OtherRelease(f"it is {self._release} and speaks protocol {json_rpc.PROTOCOL}, not {spoken}")
+            raise OtherRelease(f"the daemon is {self._release} and speaks protocol {json_rpc.PROTOCOL}, not {spoken}")
         home = str(self._context.home.folder)
         hello = HelloAnswer(json_rpc.PROTOCOL, self._release, os.getpid(), home, self._started_at)
         return {**hello.to_json(), **proof}

@@ -107,7 +107,9 @@ class DaemonClient:
             while tell is not None and self._talk.events:
                 tell(self._talk.events.popleft())
             if not there and number not in self._talk.outcomes:
-                raise self._talk.refusal or ServiceError.DOES_NOT_ANSWER("it ended the connection before it answered")
+                raise self._talk.refusal or ServiceError.DOES_NOT_ANSWER(
+                    "the daemon closed the connection before it answered"
+                )
         outcome = self._talk.outcomes.pop(number)
         if isinstance(outcome, LifeboatError):
             raise outcome
@@ -188,22 +190,22 @@ def _check_server(connection: socket.socket) -> None:
     directory. Raises NotAllowed or OSError."""
     user = peer_user.read_peer_user(connection)
     if user is not None and user != os.geteuid():
-        raise NotAllowed("the process that listens there belongs to another user")
+        raise NotAllowed("the listening process belongs to another user")
 
 
 def explain_connect_error(where: Address, error: OSError) -> LifeboatError:
     """Convert an error of the system into the error that explains why there is no connection."""
     if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
-        return NotRunning(f"nothing listens on {where}")
+        return NotRunning(f"no process listens on {where}")
     if isinstance(error, PermissionError):
-        return NotAllowed(f"{where} is not open to this user")
+        return NotAllowed(f"this user may not open {where}")
     if isinstance(error, (TimeoutError, BlockingIOError)) or error.errno == errno.EAGAIN:
         return _silent(where)
     return ServiceError.DOES_NOT_ANSWER(f"{where}: {error.strerror or error}")
 
 
 def _silent(where: Address) -> LifeboatError:
-    return ServiceError.DOES_NOT_ANSWER(f"nothing came from {where} in time")
+    return ServiceError.DOES_NOT_ANSWER(f"no answer from {where} in time")
 
 
 def _rest(deadline: float | None) -> float | None:

@@ -70,22 +70,22 @@ def decode_request(line: bytes | bytearray) -> RpcRequest:
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise UnusableRequest(PARSE_ERROR, "a line is not JSON") from None
     if isinstance(message, list):
-        raise UnusableRequest(INVALID_REQUEST, "several requests in one list are not understood: one a line")
+        raise UnusableRequest(INVALID_REQUEST, "several requests in one list are not supported: send one per line")
     if not isinstance(message, dict):
-        raise UnusableRequest(INVALID_REQUEST, "a line is no JSON object")
+        raise UnusableRequest(INVALID_REQUEST, "a line is not a JSON object")
     return _checked(message)
 
 
 def _checked(message: JsonObject) -> RpcRequest:
     number = message.get("id")
     if not _is_id(number) or (number is None and "id" in message):
-        raise UnusableRequest(INVALID_REQUEST, "the id of a request is a string or a whole number of 64 bits")
+        raise UnusableRequest(INVALID_REQUEST, "the id of a request must be a string or a 64-bit integer")
     method = message.get("method")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        raise UnusableRequest(INVALID_REQUEST, 'a request has "jsonrpc": "2.0" and a "method"', number)
+        raise UnusableRequest(INVALID_REQUEST, 'a request needs "jsonrpc": "2.0" and a "method"', number)
     parameters = message.get("params", {})
     if not isinstance(parameters, dict):
-        raise UnusableRequest(INVALID_PARAMETERS, '"params" is an object: parameters have names', number)
+        raise UnusableRequest(INVALID_PARAMETERS, '"params" must be an object with named parameters', number)
     return RpcRequest(number, method, parameters)
 
 
@@ -119,7 +119,7 @@ def encode_event(told: JsonObject) -> bytes:
 
 def _not_too_large(line: bytes) -> bytes:
     if len(line) > LARGEST + 1:
-        raise ServiceError(f"there are {len(line)} bytes to say, {LARGEST} is the most at once")
+        raise ServiceError(f"a message has {len(line)} bytes, the limit is {LARGEST}")
     return line
 
 

@@ -114,7 +114,7 @@ def _clear(path: str, files: FileOperations) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(found.st_mode):
-        raise NotAllowed(f"{path} is no socket", fix=f"rm {path}")
+        raise NotAllowed(f"{path} is not a socket", fix=f"rm {path}")
     if _answers(path):
         raise ServiceError.ALREADY_RUNNING(f"another process listens on {path}")
     with contextlib.suppress(FileNotFoundError):

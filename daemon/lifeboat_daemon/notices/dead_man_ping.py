@@ -1,8 +1,8 @@
 """Call the dead-man's switch: an address (`ping.url`) that is called while all is well.
 
-The monitor there raises the alarm when the calls stop, for whatever reason: a full disk, theft, or a crash of this
-program. The address is called as it is while all is well and with `/fail` when something needs the user, as
-Healthchecks and similar services expect.
+The monitor there raises the alarm when the calls stop, for any reason: a full disk, theft, or a crash of this program.
+The address is called unchanged while all is well and with `/fail` when something needs the user, as Healthchecks and
+similar services expect.
 """
 
 from __future__ import annotations

@@ -68,10 +68,10 @@ def render_metrics(figures: DaemonMetrics) -> str:
 
 def _families(figures: DaemonMetrics, agents: list[AgentMetrics]) -> Iterator[Family]:
     gauge, counter = "gauge", "counter"
-    yield "lifeboat_daemon_up", gauge, "Whether the service runs.", [({}, float(figures.running))]
+    yield "lifeboat_daemon_up", gauge, "Whether the daemon is running.", [({}, float(figures.running))]
     if figures.started_at is not None:
         started = _seconds(figures.started_at)
-        yield "lifeboat_daemon_start_timestamp_seconds", gauge, "When the service began.", [({}, started)]
+        yield "lifeboat_daemon_start_timestamp_seconds", gauge, "Start of the daemon.", [({}, started)]
     if figures.version:
         yield "lifeboat_build_info", gauge, "The release, as a label.", [({"version": figures.version}, 1.0)]
 
@@ -79,18 +79,18 @@ def _families(figures: DaemonMetrics, agents: list[AgentMetrics]) -> Iterator[Fa
         samples = [(_of(one), float(value(one))) for one in agents]
         return f"lifeboat_agent_{name}", kind, meaning, samples
 
-    verified = "When a copy was last read back and found whole; 0 for never."
+    verified = "Last successful verification; 0: never."
     yield each("last_verified_timestamp_seconds", gauge, verified, lambda one: _seconds(one.status.last_verified_at))
-    captured = "When the workspace was last looked through; 0 for never."
+    captured = "Last capture; 0: never."
     yield each("last_captured_timestamp_seconds", gauge, captured, lambda one: _seconds(one.status.last_captured_at))
     states = [({**_of(one), "state": word}, float(one.status.state == word)) for one in agents for word in STATES]
-    yield "lifeboat_agent_state", gauge, "1 for the state that the agent is in, 0 for the others.", states
-    yield each("pending_files", gauge, "Files whose present version is not kept.", lambda one: one.status.pending)
-    sequence = "The newest sequence; -1 for none."
+    yield "lifeboat_agent_state", gauge, "1 for the current state of the agent, 0 for the others.", states
+    yield each("pending_files", gauge, "Files not captured in their current version.", lambda one: one.status.pending)
+    sequence = "Newest sequence; -1: none."
     yield each("sequence", gauge, sequence, lambda one: -1 if one.status.sequence is None else one.status.sequence)
-    yield each("vault_bytes", gauge, "What the vault takes on disk.", lambda one: one.status.vault_bytes)
-    yield each("captures_total", counter, "Captures since the service began.", lambda one: one.captures)
-    yield each("failures_total", counter, "Captures that failed since the service began.", lambda one: one.failures)
+    yield each("vault_bytes", gauge, "Size of the vault on disk.", lambda one: one.status.vault_bytes)
+    yield each("captures_total", counter, "Captures since the daemon started.", lambda one: one.captures)
+    yield each("failures_total", counter, "Failed captures since the daemon started.", lambda one: one.failures)
     yield from _of_remotes([(_of(one), remote) for one in agents for remote in one.status.remotes])
 
 
@@ -103,17 +103,17 @@ def _of_remotes(found: list[tuple[dict[str, str], RemoteFacts]]) -> Iterator[Fam
 
     if not labelled:
         return
-    verified = "When what a second copy has was last read back and found whole; 0 for never."
+    verified = "Last successful verification of the remote; 0: never."
     yield each("last_verified_timestamp_seconds", verified, lambda one: _seconds(one.verified_at))
-    acknowledged = "When a second copy last took something; 0 for never."
+    acknowledged = "Last push that the remote accepted; 0: never."
     yield each("last_acknowledged_timestamp_seconds", acknowledged, lambda one: _seconds(one.acknowledged_at))
-    sequence = "The newest sequence that a second copy has; -1 for none."
+    sequence = "Newest sequence on the remote; -1: none."
     yield each("sequence", sequence, lambda one: float(-1 if one.sequence is None else one.sequence))
-    yield each("pending_sequences", "Sequences that a second copy does not have yet.", lambda one: float(one.pending))
+    yield each("pending_sequences", "Sequences that are not on the remote yet.", lambda one: float(one.pending))
     states = [
         ({**labels, "state": word}, float(one.state == word)) for labels, one in labelled for word in REMOTE_STATES
     ]
-    yield "lifeboat_remote_state", "gauge", "1 for the state that the second copy is in, 0 for the others.", states
+    yield "lifeboat_remote_state", "gauge", "1 for the current state of the remote, 0 for the others.", states
 
 
 def _of(one: AgentMetrics) -> dict[str, str]:

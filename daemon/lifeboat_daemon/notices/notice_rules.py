@@ -118,7 +118,7 @@ def decide_agent_notices(agent: AgentStatus, told: NoticeState, now: datetime) -
 def decide_home_notices(status: Status, told: NoticeState, now: datetime) -> NoticeDecision:
     """Decide the notices about problems that concern no single agent."""
     state = ERROR if status.problems else OK
-    words = "its configuration cannot be used; the last good one is in force"
+    words = "its configuration cannot be used; the last valid settings are in use"
     return _news(_NoticeSubject(HOME, "Lifeboat", state, words, "lifeboat doctor", None), told, now)
 
 
@@ -143,16 +143,16 @@ def _trouble(agent: AgentStatus) -> str:
     names."""
     if agent.state == ERROR:
         if agent.damaged is not None:
-            return "its copy was read back and does not hold"
+            return "its copy is damaged"
         if agent.missing:
-            return "its workspace is missing, or is not what was captured; nothing is taken until it is back"
+            return "its workspace is missing or does not match its last capture; nothing is captured until it is back"
         if agent.refusing is not None:
             return _refusal(agent, agent.refusing)
-        return "the last capture failed" if agent.failed is not None else "something is wrong with it"
+        return "the last capture failed" if agent.failed is not None else "it has a problem"
     return {
-        HELD: "much of its memory was removed; was that an accident? Nothing is lost",
+        HELD: "much of its memory was removed: accident or intention? Nothing is lost",
         FENCED: "another machine writes it now",
-        NEEDS_KEY: "credentials cannot be opened, or put back, without your key; captures go on",
+        NEEDS_KEY: "credentials cannot be opened or restored without your key; captures continue",
         OVERDUE: "it has had no verified copy for too long",
     }.get(agent.state, "")
 
@@ -161,13 +161,13 @@ def _refusal(agent: AgentStatus, name: str) -> str:
     """Describe the problem with a remote by the code of its error, because the message may contain any name."""
     code = next(one.code for one in agent.remotes if one.name == name)
     words = {
-        "other_vault": "is another one than it was",
-        "remote_damaged": "does not hold what it was given",
-        "remote_denied": "does not let this machine in",
+        "other_vault": "is another remote than before",
+        "remote_damaged": "lost or changed data",
+        "remote_denied": "refuses this machine",
         "purges_damaged": "has lost its list of purges",
-        "remote_forgot": "has lost what it had",
+        "remote_forgot": "has lost data",
     }
-    return f"the second copy {name} {words.get(code, 'does not take what is sent')}; captures go on"
+    return f"the remote {name} {words.get(code, 'refuses the pushed data')}; captures continue"
 
 
 # States and ages ------------------------------------------------------------------------------------------------
@@ -292,7 +292,10 @@ def _as_one(group: list[UserNotice]) -> UserNotice:
 def make_purged_notice(agent_id: str, name: str) -> UserNotice:
     """Return the notice that an agent was purged entirely on another machine and was therefore destroyed here as
     well."""
-    text = "it was purged whole on another machine of yours: nothing of it is kept here, and its folder is as it was"
+    text = (
+        "it was purged completely on another machine of yours: this machine keeps no copy of it, "
+        "and its workspace was not changed"
+    )
     return UserNotice(ERROR, f"Lifeboat: {name} was purged", text, "lifeboat receipts list", (agent_id,), (name,))
 
 
@@ -302,7 +305,7 @@ def make_offers_notice(new: Collection[JsonObject]) -> UserNotice | None:
     if not new:
         return None
     runtimes = ", ".join(sorted({str(each["runtime"]) for each in new}))
-    text = f"{count_text(len(new), 'agent')} on this machine ({runtimes}) could be protected and {_is(len(new))} not"
+    text = f"{count_text(len(new), 'agent')} on this machine ({runtimes}) can be protected but {_is(len(new))} not"
     title = "Lifeboat: a new agent" if len(new) == 1 else "Lifeboat: new agents"
     return UserNotice(OFFER, title, text, "lifeboat agents discover")
 

@@ -94,7 +94,7 @@ class CronSchedules:
             self._scheduler.remove_job(name)
 
     def woke(self) -> None:
-        """Run once whatever was missed, and compute all other times from the present clock and time zone."""
+        """Run a missed schedule once, and compute all other times from the current clock and time zone."""
         now = self._now()
         for name, cron in self._crons.items():
             due = self.next_run(name)

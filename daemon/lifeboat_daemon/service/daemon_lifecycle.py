@@ -1,7 +1,7 @@
-"""Start, stop and inspect the daemon of a home, whether a unit of the system, a command or a user started it.
+"""Start, stop and inspect the daemon of a home, regardless of who started it: a system unit, a command or a user.
 
-The lock says whether a daemon runs, its socket whether it answers. A daemon that a command starts has a session of its
-own and outlives the terminal.
+The lock says whether a daemon runs, its socket whether it answers. A daemon that a command starts has a separate
+session and outlives the terminal.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def start_daemon(context: Context, say: Say) -> DaemonStart:
         return DaemonStart("already", before if before.told else _answering(context, say))
     unit = units.inspect_unit(context)
     if unit.installed and unit.ours and unit.problem is None and unit.program_found:
-        say(f"{unit.manager} is asked to start it")
+        say(f"{unit.manager} is asked to start the daemon")
         units.find_manager(context).start()
         return DaemonStart("unit", _answering(context, say))
     with _last_words(context) as words:
@@ -173,7 +173,7 @@ def _answering(
             raise ServiceError(_why_ended(context, child.returncode, words), fix="lifeboat doctor")
         if time.monotonic() > patient:
             patient = deadline
-            say("it is there, and does not answer yet")
+            say("it is running but does not answer yet")
         time.sleep(_LOOK)
     raise ServiceError.DOES_NOT_ANSWER(f"it did not answer within {START_PATIENCE:.0f} seconds{_last_lines(context)}")
 
@@ -202,7 +202,7 @@ def _why_ended(context: Context, status: int, words: IO[bytes] | None) -> str:
     if words is not None:
         words.seek(0)
         said = words.read()[-2000:].decode(errors="replace").strip()
-    return f"it ended at once, with status {status}" + (f": {said}" if said else _last_lines(context))
+    return f"it ended immediately, with status {status}" + (f": {said}" if said else _last_lines(context))
 
 
 def _last_lines(context: Context) -> str:
@@ -223,14 +223,15 @@ def stop_daemon(context: Context, say: Say) -> DaemonState | None:
     if not before.running:
         return None
     if _ask_to_stop(context):
-        say("what is being committed is finished first")
+        say("waiting for the current commit to finish")
         if _is_gone(context, STOP_PATIENCE):
             return before
     if before.pid is None or not _is_ours(before):
         raise ServiceError.DOES_NOT_ANSWER(
-            f"it does not stop, and process {before.pid or '(unknown)'} is not surely it", fix="lifeboat daemon status"
+            f"it does not stop, and process {before.pid or '(unknown)'} may be another program",
+            fix="lifeboat daemon status",
         )
-    say(f"it does not answer; process {before.pid} is told to end")
+    say(f"it does not answer; ending process {before.pid}")
     with contextlib.suppress(ProcessLookupError):
         os.kill(before.pid, signal.SIGTERM)
     if not _is_gone(context, TERM_PATIENCE):
@@ -281,6 +282,6 @@ def reload_daemon(context: Context) -> str | None:
     NotRunning."""
     client = connect_if_running(context.home, context.files)
     if client is None:
-        raise NotRunning("settings are read when it starts")
+        raise NotRunning("the daemon reads the settings when it starts")
     with client:
         return client.ask(control_methods.RELOAD).problem

@@ -46,7 +46,7 @@ def _begin_anew(arguments: Sequence[str]) -> int:
     try:
         os.execv(sys.executable, make_python_command("-m", "lifeboat_daemon.service", *arguments))
     except OSError as error:
-        print(f"The release that was installed cannot be started. {error.strerror}", file=sys.stderr)  # noqa: T201
+        print(f"The installed release cannot be started. {error.strerror}", file=sys.stderr)  # noqa: T201
         return 1
 
 
@@ -77,7 +77,7 @@ def run_daemon(
             raise
         except Exception as error:
             log.exception("unexpected", error)
-            raise ServiceError(f"the service ended by mistake: {type(error).__name__}") from None
+            raise ServiceError(f"an internal error ended the daemon: {type(error).__name__}") from None
 
 
 async def _serve(service: DaemonService) -> str:

@@ -102,7 +102,7 @@ class DaemonService:
         """Wait until the agents are loaded. Raises Cancelled if the daemon ends first."""
         await self._up.wait()
         if self._ended.is_set():
-            raise Cancelled("the service is stopping")
+            raise Cancelled("the daemon is stopping")
 
     # Start and end ----------------------------------------------------------------------------------------------
 

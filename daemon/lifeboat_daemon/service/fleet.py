@@ -61,9 +61,11 @@ class Fleet:
         try:
             found = home.read_id(self._context.files)
         except LifeboatError:
-            return f"{home.folder} is gone, with every copy in it; bring it back, or restart the service without it"
+            return f"{home.folder} was removed, with every copy in it; restore it, or restart the daemon without it"
         if self.watched_agents and found != self._home_id:
-            return f"{home.folder} is another one than when the service began; bring back the former, or restart it"
+            return (
+                f"{home.folder} was replaced since the daemon started; restore the former folder, or restart the daemon"
+            )
         self._home_id = found
         return None
 

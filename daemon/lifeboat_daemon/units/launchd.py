@@ -77,12 +77,12 @@ class Launchd:
         before = self.state()
         refuse_other_home(before, self._context)
         changed = write_unit_file(self._context, self.path, self.text().encode())
-        done = [describe_unit_change(self.path, changed=changed), "It starts when you log in."]
+        done = [describe_unit_change(self.path, changed=changed), "The daemon starts when you log in."]
         if start:
             if before.running and changed:
                 self.stop()
             self.start()
-            done.append("It runs now.")
+            done.append("The daemon is running.")
         return done
 
     def uninstall(self) -> list[str]:
@@ -91,7 +91,7 @@ class Launchd:
         self._ask("bootout", self._target(), patience=START_PATIENCE)
         with convert_system_errors():
             self._context.files.remove(self.path)
-        return ["It is stopped, and does not start any more.", f"{self.path} removed."]
+        return ["The service is stopped and does not start again.", f"{self.path} removed."]
 
     def state(self) -> UnitState:
         text = read_unit_file(self._context, self.path)

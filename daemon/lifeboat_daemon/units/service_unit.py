@@ -96,7 +96,7 @@ class ToolResult:
         lines = [
             line.strip() for text in (self.errors, self.output) for line in text.splitlines()[::-1] if line.strip()
         ]
-        return lines[0] if lines else "it said nothing"
+        return lines[0] if lines else "no output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def write_unit_file(context: Context, path: Path, data: bytes) -> bool:
 
 def describe_unit_change(path: Path, *, changed: bool) -> str:
     """Describe for people what `write_unit_file` did."""
-    return f"{path} {'written' if changed else 'is as it should be'}."
+    return f"{path} {('written' if changed else 'is up to date')}."
 
 
 def read_unit_file(context: Context, path: Path) -> str | None:
@@ -199,9 +199,9 @@ def read_unit_file(context: Context, path: Path) -> str | None:
 def refuse_other_home(state: UnitState, context: Context) -> None:
     """Raise ServiceError.UNIT if the user's only service serves another home."""
     if state.installed and not state.ours:
-        other = state.home or "the usual home"
+        other = state.home or "the default home"
         raise ServiceError.UNIT(
-            f"the service is installed for {other}, and this home is {context.home.folder}",
+            f"the service is installed for {other}, but this home is {context.home.folder}",
             fix="lifeboat service uninstall --force",
         )
 

@@ -51,7 +51,7 @@ def _escaped(text: str) -> str:
     """Escape a text for double quotes of systemd, where `%` begins a specifier. Raises ServiceError.UNIT for a text
     that no unit can contain."""
     if any(ord(letter) < 32 for letter in text):
-        raise ServiceError.UNIT(f"{text!r} cannot stand in a unit", fix=WITHOUT_MANAGER)
+        raise ServiceError.UNIT(f"{text!r} is not allowed in a unit", fix=WITHOUT_MANAGER)
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
 
 
@@ -95,7 +95,7 @@ class Systemd:
         done = self._write(before)
         require_success(self._ask("daemon-reload"), "systemd did not read the unit")
         require_success(self._ask("enable", NAME), "systemd did not enable the service")
-        done.append("It starts when you log in.")
+        done.append("The daemon starts when you log in.")
         if start:
             done.append(self._begin(anew=bool(before.running) and not before.current))
         return done
@@ -103,7 +103,7 @@ class Systemd:
     def _write(self, before: UnitState) -> list[str]:
         """Write the unit. A unit from a package serves the usual home and is left unchanged."""
         if before.path not in (None, self.path) and before.ours:
-            return [f"{before.path} is there already."]
+            return [f"{before.path} exists already."]
         return [
             describe_unit_change(self.path, changed=write_unit_file(self._context, self.path, self.text().encode()))
         ]
@@ -111,7 +111,7 @@ class Systemd:
     def _begin(self, *, anew: bool) -> str:
         verb = "restart" if anew else "start"
         require_success(self._ask(verb, NAME, patience=START_PATIENCE), "systemd did not start the service")
-        return "It runs now."
+        return "The daemon is running."
 
     def uninstall(self) -> list[str]:
         if not self.path.exists() and self.state().path is None:
@@ -119,7 +119,7 @@ class Systemd:
         done = []
         ran = self._ask("disable", "--now", NAME, patience=START_PATIENCE)
         if ran.status == 0:
-            done.append("It is stopped, and does not start any more.")
+            done.append("The service is stopped and does not start again.")
         if self.path.exists():
             with convert_system_errors():
                 self._context.files.remove(self.path)
@@ -200,4 +200,4 @@ class Systemd:
 
 
 def _no_manager(ran: ToolResult) -> str:
-    return f"no systemd for this user answers here: {ran.said}"
+    return f"systemd does not answer for this user: {ran.said}"

@@ -56,7 +56,7 @@ def render_task(program: UnitProgram, user: str) -> bytes:
     r"""Return the task's document, in UTF-16 as `schtasks` requires. `user` is the account (`DOMAIN\name`)."""
     ElementTree.register_namespace("", _SPACE)
     task = ElementTree.Element(_tag("Task"), {"version": "1.2"})
-    _add(task, "RegistrationInfo", (("Description", "Keeps every change of your AI agents"),))
+    _add(task, "RegistrationInfo", (("Description", "Captures every change of your AI agents"),))
     _add(_add(task, "Triggers"), "LogonTrigger", (("Enabled", "true"), ("UserId", user)))
     principal = (("UserId", user), ("LogonType", "InteractiveToken"), ("RunLevel", "LeastPrivilege"))
     _add(_add(task, "Principals"), "Principal", principal).set("id", "Author")
@@ -112,11 +112,11 @@ class TaskScheduler:
     def install(self, *, start: bool) -> list[str]:
         refuse_other_home(self.state(), self._context)
         write_unit_file(self._context, self.path, render_task(UnitProgram.of(self._context), self._user()))
-        require_success(self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"), "the task was not made")
-        done = [f"The task '{NAME}' is in the task scheduler.", "It starts when you log in."]
+        require_success(self._ask("/Create", "/TN", NAME, "/XML", str(self.path), "/F"), "the task was not created")
+        done = [f"The task '{NAME}' is in the task scheduler.", "The daemon starts when you log in."]
         if start:
             self.start()
-            done.append("It runs now.")
+            done.append("The daemon is running.")
         return done
 
     def uninstall(self) -> list[str]:

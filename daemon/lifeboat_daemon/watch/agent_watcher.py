@@ -355,7 +355,7 @@ def _is_other(before: FolderWatchState | None, now: FolderWatchState) -> bool:
 def _coverage(standings: tuple[FolderWatchState, ...]) -> WatchCoverage:
     first = standings[0] if standings else FolderWatchState(missing=True)
     if first.missing:
-        return WatchCoverage(NONE, reason="the folder is not there", is_missing=True)
+        return WatchCoverage(NONE, reason="the folder does not exist", is_missing=True)
     errors = [one.error for one in standings if one.error is not None]
     watches = sum(one.watches for one in standings)
     refused = sum(max(one.refused, one.error is not None) for one in standings)
@@ -366,9 +366,7 @@ def _coverage(standings: tuple[FolderWatchState, ...]) -> WatchCoverage:
     if refused:
         return WatchCoverage(PARTIAL, folders, watches, errors[0] if errors else _refused(folders, watches))
     if silent is not None:
-        return WatchCoverage(
-            POLLING, folders, watches, f"{silent} does not tell of changes; looked through every minute"
-        )
+        return WatchCoverage(POLLING, folders, watches, f"{silent} does not report changes; scanned every minute")
     return WatchCoverage(EVENTS, folders, watches)
 
 

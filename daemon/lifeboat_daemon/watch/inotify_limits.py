@@ -45,7 +45,7 @@ def explain_watch_error(error: OSError) -> str:
         return refusal_reason(error)
     what = "folders" if name == WATCHES else "programs"
     return (
-        f"no more {what} can be watched: fs.inotify.{name} is {read_inotify_limit(name)}; {write_limit_command(name)}"
+        f"the limit for {what} is reached: fs.inotify.{name} is {read_inotify_limit(name)}; {write_limit_command(name)}"
     )
 
 

@@ -58,7 +58,7 @@ class RunningJob:
     def needed_agent(self) -> Agent:
         """Return the agent of a job that needs one. Raises BadRequest."""
         if self.agent is None:
-            raise BadRequest("this is done for one agent, and none is named")
+            raise BadRequest("this operation needs an agent")
         return self.agent
 
     def tell(self, text: str, done: int = 0, total: int | None = None) -> None:
@@ -69,11 +69,11 @@ class RunningJob:
     def check(self) -> None:
         """Mark a safe point. Raises Cancelled if the job was cancelled or the daemon is gone."""
         if self.is_cancelled():
-            raise Cancelled("somebody stopped it")
+            raise Cancelled("it was cancelled")
 
 
 class WorkerStreams:
-    """The two streams. A thread of its own reads the messages. `operation` is the running one."""
+    """The two streams. A separate thread reads the messages. `operation` is the running one."""
 
     def __init__(self, requests: BinaryIO, answers: int) -> None:
         self._requests = requests
@@ -96,7 +96,7 @@ class WorkerStreams:
         return self._jobs.get()
 
     def close(self) -> None:
-        """Accept no more jobs. The running one ends at its next safe point, or finishes if it is not cancelled."""
+        """Stop accepting jobs. The running one ends at its next safe point, or finishes if it is not cancelled."""
         self._closing = True
         self._jobs.put(None)
 
@@ -218,7 +218,7 @@ def _context() -> Context:
     home. Raises HomeError."""
     home = Home.locate(os.environ)
     if not home.folder.is_dir():
-        raise HomeError(f"{home.folder} is gone")
+        raise HomeError(f"{home.folder} was removed")
     return Context.open()
 
 
@@ -226,5 +226,5 @@ def _operation(name: str) -> Any:
     """Return the module of an operation. Raises BadRequest."""
     module = f"{operations.__name__}.{name}"
     if not (name.isidentifier() and name.isascii()) or name.startswith("_") or util.find_spec(module) is None:
-        raise BadRequest(f"there is no operation {name!r}")
+        raise BadRequest(f"unknown operation {name!r}")
     return import_module(module)

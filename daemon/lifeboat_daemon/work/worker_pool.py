@@ -122,7 +122,7 @@ class WorkerPool:
         return len(found)
 
     async def stop(self, timeout: float) -> None:
-        """Accept no more work. Let captures finish within `timeout` seconds and other work end at its next safe point,
+        """Stop accepting work. Let captures finish within `timeout` seconds and other work end at its next safe point,
         then end the workers."""
         self._stopping = True
         for worker in list(self._all):
@@ -141,7 +141,7 @@ class WorkerPool:
             worker.terminate()
         if not await self._gone(_END_WITHIN):
             for worker in list(self._all):
-                worker.kill(Cancelled("the service is stopping"))
+                worker.kill(Cancelled("the daemon is stopping"))
             await self._gone(_END_WITHIN)  # A worker that hangs in a file system cannot be killed.
 
     async def _gone(self, timeout: float) -> bool:
@@ -163,7 +163,7 @@ class WorkerPool:
                 answer = await worker.do(job, tell)
         except TimeoutError:
             worker.kill()
-            raise WorkerFailed(f"{job.operation} was not done after {limit:.0f} seconds, and was ended") from None
+            raise WorkerFailed(f"{job.operation} was not done after {limit:.0f} seconds and was ended") from None
         except asyncio.CancelledError:
             worker.dismiss()
             raise
@@ -196,12 +196,12 @@ class WorkerPool:
         if job is None or job.operation in time_limits.SEEN_THROUGH:
             return
         worker.cancel()
-        stopped = Cancelled("somebody stopped it")
+        stopped = Cancelled("it was cancelled")
         self._loop.call_later(CANCEL_WITHIN, lambda: worker.kill(stopped) if worker.job is job else None)
 
     def _refuse_when_stopping(self) -> None:
         if self._stopping:
-            raise Cancelled("the service is stopping")
+            raise Cancelled("the daemon is stopping")
 
     # Workers ----------------------------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class WorkerPool:
 
     async def _start(self) -> WorkerProcess:
         if self._must_wait():
-            raise WorkerFailed(f"workers cannot be started; the next try is in {self._wait():.0f} seconds")
+            raise WorkerFailed(f"workers cannot be started; the next attempt is in {self._wait():.0f} seconds")
         start = self._loop.create_task(WorkerProcess.start(self._command, self._environment))
         self._starts.add(start)
         start.add_done_callback(self._starts.discard)
@@ -245,7 +245,7 @@ class WorkerPool:
             self._failed_to_start()
             self._upgraded(ready)
             raise WorkerFailed(
-                f"release {ready.release} was installed, and the service is still of {self._release}",
+                f"release {ready.release} is installed, but the daemon is still {self._release}",
                 fix="lifeboat daemon restart",
             )
         self._all.add(worker)

@@ -58,7 +58,7 @@ class WorkerProcess:
                 return worker, await asyncio.shield(worker._ready)
         except TimeoutError:
             await worker.put_away()
-            raise WorkerFailed(f"a worker did not say that it is there for {READY_WITHIN:.0f} seconds") from None
+            raise WorkerFailed(f"a worker did not start within {READY_WITHIN:.0f} seconds") from None
         except asyncio.CancelledError:
             await worker.put_away()
             raise
@@ -130,7 +130,7 @@ class WorkerProcess:
             while line := await stdout.readline():
                 self._hear(worker_messages.decode_for_daemon(line))
         except Exception:  # The line is too long or not a known message.
-            self.kill(WorkerFailed("a worker said what is no message, and was ended"))
+            self.kill(WorkerFailed("a worker sent an invalid message and was ended"))
         await self._end()
         for future in (self._ready, self._answer):
             if future is not None and not future.done():
@@ -182,7 +182,7 @@ class WorkerProcess:
             return self._why
         if not self._ready.done():  # It has not read any user data yet, so its output may be shown.
             last = self.last_lines()
-            return WorkerFailed(f"a worker {self.how()} before it began" + (f": {last[-1]}" if last else ""))
+            return WorkerFailed(f"a worker {self.how()} before it started" + (f": {last[-1]}" if last else ""))
         return WorkerFailed(f"the worker {self.how()}")
 
 

@@ -43,11 +43,11 @@ class DesktopNotifier:
         try:
             is_shown = asyncio.run(asyncio.wait_for(_show(notice), SECONDS))
         except TimeoutError:
-            raise NetworkUnreachable(f"the desktop did not take it within {SECONDS:g} seconds") from None
+            raise NetworkUnreachable(f"the desktop did not show it within {SECONDS:g} seconds") from None
         except Exception as error:  # Its backends raise any exception of their platform.
-            raise NetworkUnreachable(f"the desktop did not take it ({type(error).__name__})") from None
+            raise NetworkUnreachable(f"the desktop did not show it ({type(error).__name__})") from None
         if not is_shown:
-            raise NetworkUnreachable("the desktop did not take it")
+            raise NetworkUnreachable("the desktop did not show it")
 
 
 def _session_bus(context: Context) -> str | None:

@@ -23,7 +23,7 @@ from lifeboat_core.verify import samples_and_drills
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker_loop import RunningJob
 
-SAVING = "the battery is to be saved: every kept sequence is read back when the machine is on the mains"
+SAVING = "the battery is being saved: the whole verification waits for mains power"
 
 
 def run(work: RunningJob) -> JsonObject:
@@ -38,7 +38,7 @@ def run(work: RunningJob) -> JsonObject:
 
 def _verified(work: RunningJob, agent: Agent) -> JsonObject:
     if work.parameters.get("sample"):
-        work.tell(f"Reading back a sample of {agent.name}")
+        work.tell(f"Verifying a sample of {agent.name}")
         sampled = samples_and_drills.sample_vault(work.context, agent)
         known = status_gathering.gather_facts(work.context, agent).damaged
         if not (sampled.ok and sampled.healed and known):
@@ -49,7 +49,7 @@ def _verified(work: RunningJob, agent: Agent) -> JsonObject:
 
 
 def _drilled(work: RunningJob, agent: Agent, *, whole: bool) -> JsonObject:
-    work.tell(f"Trying out the copy of {agent.name}")
+    work.tell(f"Verifying {agent.name}")
     drilled = samples_and_drills.drill_vault(work.context, agent, whole=whole, tell=work.tell)
     return {**drilled.to_json(), "how": due_checks.WHOLE if whole else "drill", "ok": drilled.ok}
 

@@ -39,6 +39,6 @@ def run(work: RunningJob) -> JsonObject:
         }
         found, deferred = {**nothing, "ok": True}, power_and_network.NO_NETWORK
     else:
-        work.tell(f"Reading back from {config.name}")
+        work.tell(f"Verifying {config.name}")
         found, deferred = remote_drill.verify_or_drill(context, agent, config, work.tell), None
     return {**found, "deferred": deferred, "facts": status_gathering.gather_facts(context, agent).to_json()}
