@@ -1,5 +1,6 @@
-"""Find the installed adapters by the entry point group `lifeboat.adapters`. Each is imported only when it is asked for,
-so that one runtime does not load the code of the others."""
+"""Find the installed adapters by the entry point group `lifeboat.adapters`, and the runtimes that a profile describes.
+
+Each adapter is imported only when it is asked for, so that one runtime does not load the code of the others."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from lifeboat_adapters.contract import Adapter, CredentialSupport, DatabaseSupport, HookSupport, PlacementSupport
-from lifeboat_adapters.errors import AdapterOutdated, NotAWorkspace, UnknownRuntime
+from lifeboat_adapters.errors import AdapterError, AdapterOutdated, NotAWorkspace, ProfileInvalid, UnknownRuntime
+from lifeboat_adapters.folder import shipped_profiles
+from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 
 GROUP = "lifeboat.adapters"
@@ -71,52 +74,73 @@ def find_contract_problem(adapter: object) -> str:
     return ""
 
 
-def list_runtimes() -> list[str]:
-    """Return the names of the runtimes that have an adapter, sorted."""
-    return list(_points())
+def list_runtimes(profiles: Path | None = None) -> list[str]:
+    """Return the names of the runtimes that have an adapter or a profile, sorted. `profiles` is the folder of the
+    user's profiles."""
+    described = {*shipped_profiles.load_shipped_profiles(), *shipped_profiles.list_user_profiles(profiles)}
+    return sorted({*_points(), *described})
 
 
-def load_adapters() -> dict[str, Adapter]:
-    """Return every installed adapter that fits this version by the name of its runtime, sorted."""
-    refused = find_refused_adapters()
-    return {runtime: _loaded(runtime) for runtime in list_runtimes() if runtime not in refused}
+def load_adapters(profiles: Path | None = None) -> dict[str, Adapter]:
+    """Return every adapter that can be used by the name of its runtime, sorted."""
+    refused = find_refused_adapters(profiles)
+    return {runtime: load_adapter(runtime, profiles) for runtime in list_runtimes(profiles) if runtime not in refused}
 
 
-def find_refused_adapters() -> dict[str, AdapterOutdated]:
-    """Return why installed adapters are not used, by the name of their runtime."""
-    refused: dict[str, AdapterOutdated] = {}
-    for runtime in list_runtimes():
+def find_refused_adapters(profiles: Path | None = None) -> dict[str, AdapterError]:
+    """Return why installed adapters and the user's profiles are not used, by the name of their runtime."""
+    refused: dict[str, AdapterError] = {}
+    for runtime in (*_points(), *shipped_profiles.list_user_profiles(profiles)):
         try:
-            _loaded(runtime)
-        except AdapterOutdated as error:
+            load_adapter(runtime, profiles)
+        except (AdapterOutdated, ProfileInvalid) as error:
             refused[runtime] = error
     return refused
 
 
-def load_adapter(runtime: str) -> Adapter:
-    """Return the adapter of a runtime. Raises UnknownRuntime, which names the known runtimes, and AdapterOutdated."""
-    if runtime not in _points():
-        raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(list_runtimes()) or 'nothing is installed'}")
-    return _loaded(runtime)
+def load_adapter(runtime: str, profiles: Path | None = None) -> Adapter:
+    """Return the adapter of a runtime. A profile of the user takes the place of a shipped one.
+
+    Raises UnknownRuntime, which names the known runtimes, AdapterOutdated, and ProfileInvalid.
+    """
+    own = shipped_profiles.list_user_profiles(profiles).get(runtime)
+    if runtime in _points():
+        if own is not None:
+            raise ProfileInvalid(f"{own}: Lifeboat has an adapter for {runtime}", fix=f"rm {shlex.quote(str(own))}")
+        return _loaded(runtime)
+    if own is not None:
+        return FolderAdapter(shipped_profiles.read_user_profile(runtime, own))
+    shipped = shipped_profiles.load_shipped_profiles().get(runtime)
+    if shipped is None:
+        raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(list_runtimes(profiles))}")
+    return FolderAdapter(shipped)
 
 
-def recognise_workspace(workspace: Path) -> Adapter:
+def recognise_workspace(workspace: Path, profiles: Path | None = None) -> Adapter:
     """Return the adapter of the runtime that a folder most certainly belongs to.
 
     Raises NotAWorkspace when there is no such runtime or more than one, or when the folder belongs to a runtime without
-    an adapter. Raises AdapterOutdated when no adapter recognises the folder and one was refused.
+    an adapter. Raises AdapterOutdated or ProfileInvalid when no adapter recognises the folder and one was refused.
     """
-    sure = {runtime: candidate.recognises(workspace) for runtime, candidate in load_adapters().items()}
+    adapters = load_adapters(profiles)
+    sure = {name: one.recognises(workspace) for name, one in adapters.items() if not one.takes_any_folder}
     best = max(sure.values(), default=0)
     found = [runtime for runtime in sure if best and sure[runtime] == best]
     if len(found) == 1:
-        return load_adapter(found[0])
+        return adapters[found[0]]
     if not found:
         refuse_foreign_runtime(workspace)
-        refused = next(iter(find_refused_adapters().values()), None)
+        refused = next(iter(find_refused_adapters(profiles).values()), None)
         if refused is not None:  # the folder may belong to its runtime
             raise refused
-        known = ", ".join(list_runtimes())
+        any_folder = (name for name, one in adapters.items() if one.takes_any_folder and one.recognises(workspace))
+        offered = next(any_folder, None)
+        if offered is not None:
+            raise NotAWorkspace(
+                f"{workspace} has notes, and no marks of a known runtime",
+                fix=f"lifeboat agents add --runtime {offered} {shlex.quote(str(workspace))}",
+            )
+        known = ", ".join(sure)
         raise NotAWorkspace(
             f"{workspace} has no files of a known runtime ({known}); if it is a workspace, name it with --runtime"
         )

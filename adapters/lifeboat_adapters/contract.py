@@ -495,6 +495,8 @@ class Adapter(ABC):
     splitter_version: int
     home_names: tuple[str, ...] = ()
     """Globs of the folders that the runtime makes in a user's home. Where one appears, there may be an agent."""
+    takes_any_folder: bool = False
+    """Whether any folder with notes may be a workspace. Such a runtime is offered, never chosen without being named."""
     credentials: CredentialSupport | None = None
     databases: DatabaseSupport | None = None
     hook: HookSupport | None = None

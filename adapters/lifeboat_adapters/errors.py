@@ -4,6 +4,7 @@ LifeboatError
 +-- AdapterError
     +-- NotAWorkspace       the folder is not this runtime's workspace
     +-- UnknownRuntime      no adapter has this name
+    +-- ProfileInvalid      a folder profile cannot be read, or says something that cannot work
     +-- AdapterOutdated     an installed adapter was written for an earlier contract, or cannot be loaded
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
@@ -51,6 +52,12 @@ class UnknownRuntime(AdapterError):
     code = "unknown_runtime"
     title = "There is no adapter for this runtime"
     fix = "lifeboat agents discover"
+
+
+class ProfileInvalid(AdapterError):
+    code = "profile_invalid"
+    title = "This folder profile is not valid"
+    fix = "lifeboat profiles test FILE FOLDER"
 
 
 class AdapterOutdated(AdapterError):

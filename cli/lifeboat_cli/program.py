@@ -77,6 +77,9 @@ SECTIONS = {
     },
     "Formats and shells": {
         "alf": ListedCommand("lifeboat_cli.archives.alf_commands:alf", "Export, import, check or convert archives."),
+        "profiles": ListedCommand(
+            "lifeboat_cli.profiles.profile_commands:profiles", "List and test the files that describe a runtime."
+        ),
         "completion": ListedCommand(
             "lifeboat_cli.commands.completion_command:completion", "Print a completion script for bash, zsh or fish."
         ),

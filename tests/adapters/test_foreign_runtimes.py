@@ -57,7 +57,28 @@ def _make(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("home", HOMES)
+DESCRIBED = {"nanobot": "nanobot", "PicoClaw": "picoclaw", "Gemini CLI": "gemini", "opencode": "opencode"}
+"""The runtimes among them that a shipped profile describes."""
+
+
+@pytest.mark.parametrize("home", [home for home, (title, _, _) in HOMES.items() if title in DESCRIBED])
+def test_the_home_of_a_described_runtime_is_recognised(tmp_path: Path, home: str) -> None:
+    title, name, files = HOMES[home]
+    folder = _make(tmp_path / name, files)
+    assert adapter_registry.recognise_workspace(folder).runtime == DESCRIBED[title]
+
+
+def test_a_home_that_two_runtimes_could_have_made_is_taken_when_one_is_named(tmp_path: Path) -> None:
+    _, name, files = HOMES["nanobot or PicoClaw"]
+    folder = _make(tmp_path / name, files)
+    with pytest.raises(NotAWorkspace) as raised:
+        adapter_registry.recognise_workspace(folder)
+    assert raised.value.fix == f"lifeboat agents add --runtime nanobot {folder}"
+    for runtime in ("nanobot", "picoclaw"):
+        assert adapter_registry.load_adapter(runtime).locate(folder, {}, tmp_path / "user").runtime == runtime
+
+
+@pytest.mark.parametrize("home", [home for home, (title, _, _) in HOMES.items() if title not in DESCRIBED])
 def test_the_home_of_another_runtime_is_refused_by_name(tmp_path: Path, home: str) -> None:
     runtime, name, files = HOMES[home]
     folder = _make(tmp_path / name, files)

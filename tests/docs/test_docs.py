@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
+import msgspec
 import pytest
 
 from lifeboat_adapters.contract import (
@@ -19,6 +20,7 @@ from lifeboat_adapters.contract import (
     HookSupport,
     PlacementSupport,
 )
+from lifeboat_adapters.folder import folder_profile
 from lifeboat_adapters.item_fates import ItemOutcome
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.settings.settings_table import SETTINGS
@@ -48,6 +50,17 @@ def test_the_page_of_errors_is_current() -> None:
 
 def test_the_example_of_an_adapter_is_the_one_that_is_tested() -> None:
     assert (DOCS / "adapters.md").read_text() == doc_pages.adapters_page(), "make docs writes it anew"
+
+
+def test_the_example_of_a_profile_is_the_one_that_is_tested() -> None:
+    assert (DOCS / "folder-profiles.md").read_text() == doc_pages.folder_profiles_page(), "make docs writes it anew"
+
+
+def test_every_key_of_a_profile_stands_on_its_page() -> None:
+    page = (DOCS / "folder-profiles.md").read_text()
+    tables = [folder_profile.FolderProfile, *folder_profile.TABLES]
+    keys = {field.name for table in tables for field in msgspec.structs.fields(table)}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
 
 
 def test_the_page_of_the_dashboard_has_every_screen_and_every_key() -> None:

@@ -22,6 +22,7 @@ from lifeboat_vault.remote import conformance_checks
 from support.adapters import openclaw_workspaces
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_workspaces import StateFolder
+from support.adapters.profile_installs import make_nanobot
 from support.cli.cli_client import run
 from support.core.purge_receipt_home import Purged
 from support.daemon.fake_systemctl import FakeSystemctl
@@ -144,6 +145,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
     yield "`lifeboat records list`", run("records", "list", name)
     yield "`lifeboat records show`", run("records", "show", name, hits["hits"][0]["id"])
     yield "`lifeboat verify`", run("verify", name)
+    yield from _profile_documents(folder)
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--to", folder / "new", "--dry-run")
     yield "`lifeboat restore`, `undo`, `alf import`", run("restore", name, "--at", "0", "--yes")
     yield "`lifeboat restore`, `undo`, `alf import`", run("undo", name)
@@ -156,6 +158,15 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, JsonO
     yield from _endpoint_documents(folder)
     yield from _remote_documents(folder)
     yield from _receipt_documents(folder)
+
+
+def _profile_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:
+    made = make_nanobot(folder / "profiles")
+    yield "`lifeboat profiles list`", run("profiles", "list")
+    shown = run("profiles", "show", "nanobot")
+    yield "`lifeboat profiles show`", shown
+    (folder / "nanobot.toml").write_text(shown["text"])
+    yield "`lifeboat profiles test`", run("profiles", "test", folder / "nanobot.toml", made.workspace)
 
 
 def _receipt_documents(folder: Path) -> Iterator[tuple[str, JsonObject]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from lifeboat_adapters.contract import MemorySection
 from lifeboat_adapters.notes import markdown_sections, memory_annotations, memory_comments, note_names
+from lifeboat_adapters.notes.markdown_sections import MarkdownPiece
 from lifeboat_alf.common import times
 from lifeboat_alf.common.json_types import JsonObject
 
@@ -47,16 +48,26 @@ def split_note(name: str, text: str, entries: re.Pattern[str] | None = None) -> 
         return None
     base = _fields_of_file(name)
     user = name == note_names.USER
+    return split_stretches(
+        text, lambda plain: _pieces(name, plain, entries), lambda content: _fields(base, content, user=user)
+    )
+
+
+def split_stretches(
+    text: str,
+    divide: Callable[[str], Iterable[MarkdownPiece]],
+    fields_of: Callable[[str], JsonObject],
+) -> list[MemorySection]:
+    """Return the memories in a text: those between comments as they are, and the pieces into which `divide` cuts the
+    rest. `fields_of` gives the fields of a memory from its text."""
     found: list[MemorySection] = []
     for stretch in memory_comments.split_into_stretches(text):
         if stretch.memory is not None:
-            fields = _fields(base, stretch.memory, user=user)
-            found.append(MemorySection(stretch.text, (stretch.label,) if stretch.label else (), fields, stretch.memory))
+            heading = (stretch.label,) if stretch.label else ()
+            found.append(MemorySection(stretch.text, heading, fields_of(stretch.memory), stretch.memory))
         else:
-            pieces = _pieces(name, stretch.text, entries)
-            found.extend(
-                MemorySection(content, heading, _fields(base, content, user=user)) for content, heading in pieces
-            )
+            pieces = divide(stretch.text)
+            found.extend(MemorySection(piece.text, piece.heading, fields_of(piece.text)) for piece in pieces)
     return found
 
 
@@ -70,15 +81,21 @@ def holds_memories(name: str) -> bool:
     return not any(part.startswith(".") for part in name.split("/"))
 
 
-def _pieces(name: str, text: str, entries: re.Pattern[str] | None) -> list[tuple[str, tuple[str, ...]]]:
+def _pieces(name: str, text: str, entries: re.Pattern[str] | None) -> Iterator[MarkdownPiece]:
     depth = _MEMORY_DEPTH if name in (note_names.MEMORY, note_names.LEGACY_MEMORY) else _DEPTH
     starts = memory_annotations.ENTRY if name == note_names.USER else entries
-    found: list[tuple[str, tuple[str, ...]]] = []
+    return divide_at_headings(text, depth, starts)
+
+
+def divide_at_headings(
+    text: str, depth: int = _DEPTH, starts: re.Pattern[str] | None = None
+) -> Iterator[MarkdownPiece]:
+    """Yield the sections of a text, large ones in pieces. Only the first piece has the heading. Lines that `starts`
+    matches begin a section, too."""
     for piece in markdown_sections.split_sections(text, depth, starts):
         first, *others = divide_section(piece.text)
-        found.append((first, piece.heading))
-        found.extend((other, ()) for other in others)
-    return found
+        yield MarkdownPiece(first, piece.heading)
+        yield from (MarkdownPiece(other) for other in others)
 
 
 def divide_section(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.persona import document_shapes, prose_synthesis
-from lifeboat_adapters.persona.persona_identity import AGENTS, PROSE, PersonaLayout
+from lifeboat_adapters.persona.persona_identity import PROSE, PersonaLayout
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.archive.archive_documents import unwrap_document
 from lifeboat_alf.common import json_codec
@@ -53,23 +53,25 @@ def _identity_files(
     """Return SOUL, IDENTITY and AGENTS from prose, and from structured fields where prose is missing."""
     identity = document_shapes.well_formed_identity(identity)
     prose = identity.get("prose") or {}
-    texts = {file: str(prose.get(name) or "") for name, file in PROSE.items()}
-    wanted = {*_made_up_for(identity, texts), *(name for name in persona.own(raw) if not texts[PROSE[name]].strip())}
-    texts |= {PROSE[name]: prose_synthesis.MAKERS[name](identity) for name in PROSE if name in wanted and name in made}
+    files = persona.prose
+    texts = {file: str(prose.get(name) or "") for name, file in files.items()}
+    wanted = {*_made_up_for(persona, identity, texts), *(n for n in persona.own(raw) if not texts[files[n]].strip())}
+    texts |= {files[name]: prose_synthesis.MAKERS[name](identity) for name in files if name in wanted and name in made}
+    instructions = texts.get(files.get("operating_instructions", ""), "")
     blocks = prose.get("custom_blocks") or {}
     for name, file in persona.blocks.items():
         block = str(blocks.get(name) or "")
-        if not any(block and block in text for text in (texts[AGENTS], *held)):
+        if not any(block and block in text for text in (instructions, *held)):
             texts[file] = block
     return texts
 
 
-def _made_up_for(identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
+def _made_up_for(persona: PersonaLayout, identity: JsonObject, texts: dict[str, str]) -> Iterator[str]:
     """Yield which prose has to be made: all of it when there is none, otherwise only where structured
     fields say more."""
     structured = identity.get("structured") or {}
-    absent = [name for name, file in PROSE.items() if not texts[file].strip()]
-    if len(absent) == len(PROSE):
+    absent = [name for name, file in persona.prose.items() if not texts[file].strip()]
+    if len(absent) == len(persona.prose):
         yield from absent if identity else ()
         return
     if "soul" in absent and (structured.get("psychology") or structured.get("linguistics")):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lifeboat_adapters.contract import AgentFiles
 from lifeboat_adapters.persona import capabilities, identity_overlay, markdown_fields, prose_synthesis, subagent_roster
@@ -25,13 +25,15 @@ _YES_NO = {"yes": True, "true": True, "no": False, "false": False, "never": Fals
 @dataclass(frozen=True, slots=True)
 class PersonaLayout:
     """Where a runtime keeps the identity of its agent: the archive prefixes of its workspace and of its own folder, the
-    file of each block of `identity.prose.custom_blocks` (ALF §3.2.2), and the archive prefixes of its skills."""
+    file of each block of `identity.prose.custom_blocks` (ALF §3.2.2), the archive prefixes of its skills, and the file
+    of each prose field."""
 
     runtime: str
     raw: str
     home: str
     blocks: Mapping[str, str]
     skills: tuple[str, ...]
+    prose: Mapping[str, str] = field(default_factory=lambda: PROSE)
 
     def reads(self, path: str) -> bool:
         """Return whether a file contributes to the identity."""
@@ -39,7 +41,7 @@ class PersonaLayout:
 
     @property
     def files(self) -> frozenset[str]:
-        return frozenset(self.raw + name for name in (*PROSE.values(), *self.blocks.values()))
+        return frozenset(self.raw + name for name in (*self.prose.values(), *self.blocks.values()))
 
     def skill(self, path: str) -> str | None:
         """Return the name of the folder of a SKILL.md, None for any other path."""
@@ -57,7 +59,7 @@ class PersonaLayout:
         """Return which prose files Lifeboat wrote and nobody has edited since."""
         return {
             name
-            for name, file in PROSE.items()
+            for name, file in self.prose.items()
             if prose_synthesis.is_unedited_synthesis(read_file_text(files, self.raw + file))
         }
 
@@ -136,15 +138,19 @@ def _said(
 def _former(persona: PersonaLayout, files: AgentFiles, document: JsonObject, name: str) -> str:
     """Return the previous text of a prose file: the remembered one, or the one that Lifeboat wrote."""
     remembered = as_text(as_object(document.get("prose")).get(name))
+    if name not in persona.prose:
+        return ""
     is_made = not remembered and prose_synthesis.is_marked_as_synthesis(
-        read_file_text(files, persona.raw + PROSE[name])
+        read_file_text(files, persona.raw + persona.prose[name])
     )
     return prose_synthesis.MAKERS[name](document) if is_made else remembered
 
 
 def read_prose_files(persona: PersonaLayout, files: AgentFiles, own: Collection[str] = ()) -> dict[str, str]:
     """Return the prose files as they are, without those in `own`."""
-    return {name: "" if name in own else read_file_text(files, persona.raw + file) for name, file in PROSE.items()}
+    return {
+        name: "" if name in own else read_file_text(files, persona.raw + file) for name, file in persona.prose.items()
+    }
 
 
 def read_structured_identity(profile: str, instructions: str, skills: Iterable[tuple[str, str]] = ()) -> JsonObject:
@@ -192,7 +198,7 @@ def _share(text: str | None) -> float | None:
 def make_identity_prose(persona: PersonaLayout, files: AgentFiles, texts: Mapping[str, str]) -> JsonObject:
     """Return `identity.prose` from prose files (`texts`) and the files of custom blocks."""
     blocks = {name: read_file_text(files, persona.raw + file) for name, file in persona.blocks.items()}
-    blocks["tools_guidance"] = blocks.get("tools_guidance") or tools_section(texts["operating_instructions"])
+    blocks["tools_guidance"] = blocks.get("tools_guidance") or tools_section(texts.get("operating_instructions", ""))
     return {
         **{name: text for name, text in texts.items() if text.strip()},
         "custom_blocks": {name: text for name, text in blocks.items() if text.strip()},

@@ -14,7 +14,7 @@ TITLE = "Runtimes"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
-    for runtime, refused in find_refused_adapters().items():
+    for runtime, refused in find_refused_adapters(context.home.profiles_folder).items():
         yield DoctorFinding(DoctorLevel.ERROR, runtime, refused.message, refused.fix)
     for agent in list_agents(context):
         if agent.workspace.is_dir():

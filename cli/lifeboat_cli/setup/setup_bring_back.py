@@ -99,7 +99,7 @@ def _restore(session: CommandSession, remote: str, agent: JsonObject) -> None:
 
 def _words(session: CommandSession, remote: str, agent: JsonObject) -> list[str]:
     """Return the words of the restore command, as far as its folder is known."""
-    names = runtimes.list_runtimes()
+    names = runtimes.list_runtimes(session.context.home.profiles_folder)
     runtime = asking.ask_text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
     target = _folder(session, agent["folders"].get(runtime, ""))
     words = [agent["id"], "--from", remote, "--to", target]

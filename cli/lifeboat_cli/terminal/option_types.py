@@ -98,8 +98,9 @@ def _moments(ctx: click.Context) -> Iterable[str]:
 
 def _runtimes(ctx: click.Context) -> Iterable[str]:
     from lifeboat_adapters import adapter_registry
+    from lifeboat_core.home.context import Context
 
-    return adapter_registry.list_runtimes()
+    return adapter_registry.list_runtimes(Context.open().home.profiles_folder)
 
 
 def _settings(ctx: click.Context) -> Iterable[str]:

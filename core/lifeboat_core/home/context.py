@@ -112,18 +112,18 @@ class Context:
     def adapter(self, runtime: str) -> Adapter:
         from lifeboat_adapters import adapter_registry
 
-        return adapter_registry.load_adapter(runtime)
+        return adapter_registry.load_adapter(runtime, self.home.profiles_folder)
 
     def adapters(self) -> list[Adapter]:
         from lifeboat_adapters import adapter_registry
 
-        return list(adapter_registry.load_adapters().values())
+        return list(adapter_registry.load_adapters(self.home.profiles_folder).values())
 
     def recognise(self, workspace: Path) -> Adapter:
         """Return the adapter for a folder. Raises NotAWorkspace."""
         from lifeboat_adapters import adapter_registry
 
-        return adapter_registry.recognise_workspace(workspace)
+        return adapter_registry.recognise_workspace(workspace, self.home.profiles_folder)
 
     def installation(self, agent: Agent) -> Installation:
         """Return the runtime around an agent's workspace as it is now. Raises NotAWorkspace."""

@@ -1,6 +1,7 @@
 """The home: the one folder with everything of one user.
 
 config.toml  agents/<id>.toml                 settings of the user
+profiles/<runtime>.toml                       folder profiles that the user wrote
 vault/<id>/  keys/                            the stored data
 state/<id>.db                                 caches: deleting them costs seconds
 state/keys/  state/<id>.good.toml             copies, used to repair lost or damaged files
@@ -81,6 +82,11 @@ class Home:
     @property
     def state_folder(self) -> Path:
         return self.folder / "state"
+
+    @property
+    def profiles_folder(self) -> Path:
+        """Return the folder of the user's own folder profiles, which may not exist."""
+        return self.folder / "profiles"
 
     @property
     def keys_folder(self) -> Path:

@@ -69,6 +69,8 @@ _SCREENS = "<!-- From here on written by `make docs` from the screens themselves
 _FORMATS = "<!-- From here on written by `make docs` from the formats themselves. -->"
 _EXAMPLE = "<!-- Written by `make docs` from tests/support/adapters/notebook_runtime.py. -->"
 
+_PROFILE = "<!-- Written by `make docs` from tests/support/adapters/pebble_profile.toml. -->"
+
 
 @cache
 def commands() -> dict[str, click.Command]:
@@ -181,6 +183,13 @@ def adapters_page() -> str:
     return f"{before}{_EXAMPLE}\n\n```python\n{code}```{after.split('```', 2)[2]}"
 
 
+def folder_profiles_page() -> str:
+    """Return the page with the profile as the tests use it."""
+    before, after = (DOCS / "folder-profiles.md").read_text().split(_PROFILE, 1)
+    profile = (ROOT / "tests" / "support" / "adapters" / "pebble_profile.toml").read_text()
+    return f"{before}{_PROFILE}\n\n```toml\n{profile}```{after.split('```', 2)[2]}"
+
+
 def dashboard_page() -> str:
     """Return docs/dashboard.md: the hand-written part, then every screen with its keys."""
     written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
@@ -229,6 +238,7 @@ def _act_table(acts: tuple[UserAction, ...]) -> str:
 def main() -> None:
     (DOCS / "dashboard.md").write_text(dashboard_page())
     (DOCS / "adapters.md").write_text(adapters_page())
+    (DOCS / "folder-profiles.md").write_text(folder_profiles_page())
     (DOCS / "interchange.md").write_text(interchange_page())
     (DOCS / "commands.md").write_text(commands_page())
     (DOCS / "errors.md").write_text(errors_page())

@@ -36,7 +36,7 @@ def run(work: RunningJob) -> JsonObject:
 def look_for_agents(context: Context) -> JsonObject:
     """Return the document of `run`; commands use it too. Raises ConfigError."""
     adapters = context.adapters()
-    problems = [refused.message for refused in find_refused_adapters().values()]
+    problems = [refused.message for refused in find_refused_adapters(context.home.profiles_folder).values()]
     found: list[AgentOffer] = []
     for adapter in adapters:
         try:

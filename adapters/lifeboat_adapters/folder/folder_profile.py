@@ -1,0 +1,258 @@
+"""What a profile says about a runtime, and how it is read from TOML.
+
+A profile is data: it names files, and how memories and credentials are found in them. `FolderAdapter` does the rest.
+Globs are those of `fnmatch`, relative to the workspace, with `/`; `*` also matches `/`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+from typing import Annotated
+
+import msgspec
+
+from lifeboat_adapters.errors import ProfileInvalid
+from lifeboat_adapters.runtime_marks import JsonMark, RuntimeMarks
+from lifeboat_alf.memory import memory_records
+
+LARGEST = 1 << 18
+"""Bytes of a profile."""
+
+_MEMORY_TYPES = memory_records.ENUMS["memory_type"].values
+
+PLACEHOLDERS = ("{day}", "{id}")
+"""What the name of a new note may contain: the day of the memory, and the end of its id."""
+
+Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+
+
+class Division(StrEnum):
+    """How a file divides into memories."""
+
+    HEADINGS = "headings"
+    BULLETS = "bullets"
+    SEPARATOR = "separator"
+    FILE = "file"
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of a profile. Unknown keys are refused, so that a typing error cannot leave a credential unprotected."""
+
+
+class AgentPlace(_Part, frozen=True):
+    """Where an agent lies. `home` is the folder of the runtime (`~/.nanobot`), `workspace` the folder in it that is
+    captured ("." for the home itself), `home_variable` the environment variable that moves the home. `listed_in` is a
+    JSON file with workspaces, `listed_at` the path of each in it (`vaults.*.path`)."""
+
+    home: str = ""
+    home_variable: str = ""
+    workspace: str = "."
+    listed_in: str = ""
+    listed_at: str = ""
+
+
+class ProfileMarks(_Part, frozen=True):
+    """What makes a workspace recognisable. See `RuntimeMarks`; `json` maps a file to paths of which it has one."""
+
+    folders: tuple[Text, ...] = ()
+    certain: tuple[Text, ...] = ()
+    usual: tuple[Text, ...] = ()
+    json: dict[str, tuple[Text, ...]] = {}
+
+
+class ExcludeRule(_Part, frozen=True):
+    """Files and folders that are never captured, and why."""
+
+    glob: Text
+    reason: Text
+
+
+class MemoryRule(_Part, frozen=True):
+    """Files that hold memories. `new` is the name of the note for memories from elsewhere; `types` gives the memory
+    type for the values of the front matter's field `type_field`."""
+
+    glob: Text
+    divide: Division = Division.HEADINGS
+    separator: str = ""
+    memory_type: str = "semantic"
+    about_user: bool = False
+    type_field: str = ""
+    types: dict[str, str] = {}
+    new: str = ""
+
+
+class PersonaFiles(_Part, frozen=True):
+    """The files that say who the agent is. `blocks` are further texts by the name of their block (ALF §3.2.2)."""
+
+    soul: str = ""
+    operating_instructions: str = ""
+    identity_profile: str = ""
+    user: str = ""
+    skills: str = ""
+    blocks: dict[str, str] = {}
+
+
+class CredentialRule(_Part, frozen=True):
+    """Values that are credentials, beside those that their names show. `paths` are joined by `.`; `*` matches one step.
+    `whole` cuts the whole file. `bound` credentials work on this machine only."""
+
+    glob: Text
+    paths: tuple[Text, ...] = ()
+    whole: bool = False
+    bound: bool = False
+    service: str = ""
+
+
+class RunningMarks(_Part, frozen=True):
+    """What shows that the runtime is running: names of programs, and files in the home with a process id."""
+
+    programs: tuple[Text, ...] = ()
+    pid_files: tuple[Text, ...] = ()
+
+
+class FolderProfile(_Part, frozen=True):
+    """The description of one runtime. `splitter` has to be increased when the same text would divide in other places.
+
+    `takes_any_folder` says that a folder needs no marks: any folder with notes may be a workspace. Such a profile is
+    offered, and never chosen without being named.
+    """
+
+    name: Name
+    title: Text
+    splitter: int = 1
+    takes_any_folder: bool = False
+    agent: AgentPlace = AgentPlace()
+    marks: ProfileMarks = ProfileMarks()
+    home_files: tuple[Text, ...] = ()
+    exclude: tuple[ExcludeRule, ...] = ()
+    memories: tuple[MemoryRule, ...] = ()
+    persona: PersonaFiles = PersonaFiles()
+    credentials: tuple[CredentialRule, ...] = ()
+    volatile: dict[str, tuple[Text, ...]] = {}
+    running: RunningMarks = RunningMarks()
+
+    @property
+    def raw(self) -> str:
+        """Return the archive prefix of the workspace."""
+        return f"raw/{self.name}/"
+
+    @property
+    def raw_home(self) -> str:
+        """Return the archive prefix of the files around the workspace."""
+        return f"raw/{self.name}-home/"
+
+    def runtime_marks(self) -> RuntimeMarks:
+        """Return the marks in the form that all runtimes share."""
+        listed = tuple(
+            JsonMark(file, tuple(tuple(path.split(".")) for path in paths)) for file, paths in self.marks.json.items()
+        )
+        return RuntimeMarks(self.title, self.marks.folders, self.marks.certain, self.marks.usual, listed, (self.name,))
+
+    def memory_rule(self, name: str) -> MemoryRule | None:
+        """Return the first rule for a file of the workspace, None for a file without memories. Persona files and
+        skills hold none."""
+        if self._is_persona(name):
+            return None
+        return next((rule for rule in self.memories if fnmatchcase(name, rule.glob)), None)
+
+    def is_state(self, name: str) -> bool:
+        """Return whether the runtime itself reads a file: memories, persona, skills, settings. Other files are the
+        agent's own work, which another runtime can keep as it is."""
+        named = (*(rule.glob for rule in self.credentials), *self.volatile)
+        is_named = any(fnmatchcase(name, glob) for glob in named)
+        return is_named or self._is_persona(name) or self.memory_rule(name) is not None
+
+    def _is_persona(self, name: str) -> bool:
+        skills = self.persona.skills.rstrip("/")
+        return name in self.persona_names() or bool(skills and name.startswith(f"{skills}/"))
+
+    def persona_names(self) -> set[str]:
+        """Return the names of all persona files."""
+        return {*self.persona_files().values(), *self.persona.blocks.values(), self.persona.user} - {""}
+
+    def persona_files(self) -> dict[str, str]:
+        """Return the prose files of the agent by their field of ALF §3.2.2, as far as the runtime has them."""
+        named = {
+            "soul": self.persona.soul,
+            "operating_instructions": self.persona.operating_instructions,
+            "identity_profile": self.persona.identity_profile,
+        }
+        return {field: file for field, file in named.items() if file}
+
+
+TABLES: tuple[type[msgspec.Struct], ...] = (
+    AgentPlace,
+    ProfileMarks,
+    ExcludeRule,
+    MemoryRule,
+    PersonaFiles,
+    CredentialRule,
+    RunningMarks,
+)
+"""The tables of a profile."""
+
+
+def parse_profile(text: str, source: str) -> FolderProfile:
+    """Return the profile in a TOML text. `source` names it in errors. Raises ProfileInvalid, which says where."""
+    if len(text) > LARGEST:
+        raise ProfileInvalid(f"{source}: larger than {LARGEST >> 10} KB")
+    try:
+        profile = msgspec.convert(tomllib.loads(text), FolderProfile, strict=True)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+        raise ProfileInvalid(f"{source}: {error}") from None
+    problem = next(_problems(profile), None)
+    if problem is not None:
+        raise ProfileInvalid(f"{source}: {problem}")
+    return profile
+
+
+def _problems(profile: FolderProfile) -> Iterator[str]:
+    """Yield what a profile says that cannot work."""
+    for place, name in _relative_names(profile):
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+            yield f"{place}: {name!r} must be a path below the workspace"
+    for number, rule in enumerate(profile.memories, start=1):
+        yield from (f"memories {number}: {problem}" for problem in _problems_of_memories(rule))
+    marks = profile.marks
+    is_recognisable = any((marks.folders, marks.certain, marks.json)) or len(marks.usual) >= 2
+    if not (is_recognisable or profile.takes_any_folder):
+        yield "marks: nothing makes a folder recognisable; name folders, certain, json, or two usual names"
+    if bool(profile.agent.listed_in) != bool(profile.agent.listed_at):
+        yield "agent: listed_in and listed_at go together"
+    for named in profile.credentials:
+        if named.whole and named.paths:
+            yield f"credentials {named.glob}: whole and paths exclude each other"
+
+
+def _problems_of_memories(rule: MemoryRule) -> Iterator[str]:
+    if (rule.divide is Division.SEPARATOR) != bool(rule.separator):
+        yield 'separator goes with divide = "separator"'
+    unknown = {rule.memory_type, *rule.types.values()} - _MEMORY_TYPES
+    if unknown:
+        yield f"no memory type: {', '.join(sorted(unknown))} (known: {', '.join(sorted(_MEMORY_TYPES))})"
+    if bool(rule.types) != bool(rule.type_field):
+        yield "type_field and types go together"
+    name = rule.new
+    for mark in PLACEHOLDERS:
+        name = name.replace(mark, "0")
+    if "{" in name or "}" in name:
+        yield f"new = {rule.new!r}: only {' and '.join(PLACEHOLDERS)} are replaced"
+    elif name and not fnmatchcase(name, rule.glob):
+        yield f"new = {rule.new!r} does not match {rule.glob!r}, so its memories would not be read again"
+    if rule.divide is Division.FILE and rule.new and "{id}" not in rule.new:
+        yield 'divide = "file" keeps one memory in a file: new needs {id}'
+
+
+def _relative_names(profile: FolderProfile) -> Iterator[tuple[str, str]]:
+    persona = profile.persona
+    yield from (("home_files", name) for name in profile.home_files)
+    yield from (("memories", rule.new) for rule in profile.memories)
+    yield from (("persona", name) for name in (*profile.persona_files().values(), persona.user, persona.skills))
+    yield from (("persona.blocks", name) for name in persona.blocks.values())
+    yield from (("running", name) for name in profile.running.pid_files)
+    yield ("agent.workspace", profile.agent.workspace)

@@ -1,0 +1,79 @@
+"""Write an agent of another runtime in the files of a profile, and name what they cannot hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_adapters.contract import RenderedFile
+from lifeboat_adapters.folder import profile_memories
+from lifeboat_adapters.folder.folder_profile import Division, FolderProfile, MemoryRule
+from lifeboat_adapters.folder.profile_identity import persona_layout
+from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
+from lifeboat_adapters.notes import memory_comments, note_rendering
+from lifeboat_adapters.persona import persona_files, unsupported_fields
+from lifeboat_adapters.persona.derivation_files import StateFiles, read_file_text
+from lifeboat_alf.archive import archive_layout
+from lifeboat_alf.common.json_types import JsonObject
+from lifeboat_alf.memory import effective_view
+from lifeboat_alf.states.agent_state import State
+
+
+def render_profile_files(profile: FolderProfile, state: State) -> Iterator[RenderedFile]:
+    """Yield the persona files and the notes of a state. Files that a raw entry already provides are left out."""
+    files = StateFiles(state)
+    primary = persona_files.find_primary_human(state)
+    identity = persona_files.decode_document(state, archive_layout.IDENTITY)
+    texts = persona_files.make_persona_files(persona_layout(profile), identity, primary, files)
+    about_user = texts.pop(persona_files.USER, "")
+    if profile.persona.user:
+        texts[profile.persona.user] = about_user
+    for name, text in texts.items():
+        path = profile.raw + name
+        if text.strip() and read_file_text(files, path) != text:
+            yield RenderedFile(path, text.encode("utf-8", "replace"), note_rendering.STRUCTURED)
+    yield from note_rendering.render_notes(
+        state,
+        profile.raw,
+        str(primary.get("id", "")),
+        has_profile=bool(about_user and profile.persona.user == persona_files.USER),
+        split=lambda name, text: profile_memories.split_profile_file(profile, name, text),
+        join=lambda name, memories: profile_memories.join_profile_file(profile, name, memories),
+        name_of=lambda record, primary: name_note(profile, record, primary),
+    )
+
+
+def name_note(profile: FolderProfile, record: JsonObject, primary: str) -> str | None:
+    """Return the note of a memory: the one it came from if the profile reads it, otherwise a new one that suits its
+    type. None for a memory that only another person may see, and where no rule has a `new` note."""
+    if note_rendering.is_for_another_person(record, primary):
+        return None
+    origin = str((record.get("source") or {}).get("origin_file") or "")
+    is_inside = not any(part in ("", ".", "..") for part in origin.split("/"))
+    known = profile.memory_rule(origin) if is_inside else None
+    if known is not None and known.divide is not Division.FILE:  # such a file has no room for a second memory
+        return origin
+    rule = _rule_for(profile, record, primary)
+    if rule is None:
+        return None
+    temporal = record.get("temporal") or {}
+    day = str(temporal.get("observed_at") or temporal.get("created_at") or "undated")[:10]
+    return rule.new.replace("{day}", day).replace("{id}", memory_comments.memory_label(str(record["id"])))
+
+
+def _rule_for(profile: FolderProfile, record: JsonObject, primary: str) -> MemoryRule | None:
+    """Return the rule with a new note that suits the memory best: about the user, by its type, or the first one."""
+    rules = [rule for rule in profile.memories if rule.new]
+    about_user = bool(primary) and record.get("namespace") == f"principal_context:{primary}"
+    of_type = [rule for rule in rules if record.get("memory_type") == rule.memory_type]
+    suits = [rule for rule in (*of_type, *rules) if rule.about_user == about_user]
+    return next(iter((*suits, *rules)), None)
+
+
+def list_unplaced_items(profile: FolderProfile, state: State) -> Iterator[ItemFate]:
+    """Yield what of a state the files of the profile cannot hold."""
+    yield from unsupported_fields.list_unsupported_fields(state, holds_numbers=False)
+    primary = str(persona_files.find_primary_human(state).get("id", ""))
+    reason = f"{profile.title} has no note for it; {unsupported_fields.KEPT}"
+    for item in effective_view.visible_records(state):
+        if name_note(profile, item.record, primary) is None:
+            yield ItemFate("memory", str(item.record["id"]), ItemOutcome.OMITTED, reason, unsupported_fields.CODE)

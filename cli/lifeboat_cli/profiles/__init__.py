@@ -1,0 +1,1 @@
+"""`lifeboat profiles`: runtimes that a file describes."""

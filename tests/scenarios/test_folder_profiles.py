@@ -1,0 +1,110 @@
+"""Agents of folder profiles as a user has them: protected, captured, lost, brought back, moved to another runtime."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support.adapters import openclaw_workspaces
+from support.adapters.profile_installs import INSTALLS, KEY, write_files
+from support.cli.cli_client import run
+from support.paths import ROOT
+
+PEBBLE = (ROOT / "tests/support/adapters/pebble_profile.toml").read_text()
+"""A profile for a runtime that does not exist. docs/folder-profiles.md shows it as an example."""
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _make_pebble(home: Path) -> Path:
+    write_files(
+        home / ".pebble",
+        {
+            "pebble.yaml": f"last_start: 1\ntools:\n  search:\n    env:\n      SEARCH: {KEY}-search\n",
+            "data/WHO.md": "Curious and kind.\n",
+            "data/facts.md": "Likes green tea.\n---\nThe red boat lies in the harbour.",
+            "data/cache/x": "x",
+        },
+    )
+    return home / ".pebble" / "data"
+
+
+def _contains(folder: Path, secret: str) -> list[str]:
+    return [name for name, data in _files(folder).items() if secret.encode() in data]
+
+
+@pytest.mark.parametrize("name", INSTALLS)
+def test_an_agent_of_a_profile_comes_back_byte_for_byte_with_its_credentials(isolated_home: Path, name: str) -> None:
+    made = INSTALLS[name](isolated_home)
+    added = run("agents", "add", made.workspace, "--runtime", name)
+    assert _contains(isolated_home / ".local", KEY) == [], "a credential lies in the vault in clear"
+    before = _files(made.workspace)
+    around = {path: path.read_bytes() for path in made.workspace.parent.iterdir() if path.is_file()}
+    shutil.rmtree(made.workspace)
+    for path in around:
+        path.unlink()
+    words = ("--to", made.workspace, "--with-credentials", "--adopt", "--yes")
+    state = ("--state-dir", made.workspace.parent) if name in ("nanobot", "picoclaw") else ()
+    run("restore", added["id"], *words, *state)
+    left_out = (".trash/", "tmp/", ".obsidian/workspace.json")
+    assert _files(made.workspace) == {file: data for file, data in before.items() if not file.startswith(left_out)}
+    captured = {path: data for path, data in around.items() if path.name == "config.json"}
+    assert {path: path.read_bytes() for path in captured} == captured
+    assert run("sync")["agents"][0]["sequence"] == 0, "the restored agent differs from the captured one"
+
+
+def test_a_profile_written_from_the_page_works_as_a_runtime(isolated_home: Path, tmp_path: Path) -> None:
+    workspace = _make_pebble(isolated_home)
+    assert len(PEBBLE.splitlines()) < 60
+    (tmp_path / "pebble.toml").write_text(PEBBLE)
+    tried = run("profiles", "test", tmp_path / "pebble.toml", workspace)
+    assert tried["recognised"] and tried["problems"] == []
+    profiles = _home(isolated_home) / "profiles"
+    profiles.mkdir()
+    shutil.copy(tmp_path / "pebble.toml", profiles)
+    assert [each["runtime"] for each in run("agents", "discover")["found"]] == ["pebble"]
+    added = run("agents", "add", workspace)
+    records = run("records", "list", added["id"])["records"]
+    assert sorted(each["snippet"] for each in records) == ["Likes green tea.", "The red boat lies in the harbour."]
+    assert _contains(isolated_home / ".local", KEY) == []
+    config = workspace.parent / "pebble.yaml"
+    config.write_text(config.read_text().replace("last_start: 1", "last_start: 2"))
+    assert run("sync")["agents"][0]["sequence"] == 0, "a volatile value made a sequence"
+
+
+def _home(user_home: Path) -> Path:
+    [vaults] = user_home.rglob("vault")
+    return vaults.parent
+
+
+@pytest.mark.parametrize("runtime", INSTALLS)
+def test_an_agent_moves_to_a_profile_and_back_and_is_the_same(isolated_home: Path, runtime: str) -> None:
+    state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    added = run("agents", "add", state.workspace)
+    run("restore", added["id"], "--to", isolated_home / "copy", "--yes")
+    before = _files(isolated_home / "copy")
+    memories = _memories(added["id"])
+    there = isolated_home / "there" / "workspace"
+    run("restore", added["id"], "--runtime", runtime, "--to", there, "--adopt", "--yes")
+    run("sync")
+    assert memories <= _memories(added["id"]), "a memory was lost on the way"
+    back = isolated_home / "back" / "workspace"
+    report = run("restore", added["id"], "--runtime", "openclaw", "--to", back, "--adopt", "--yes")
+    found = _files(back)
+    differing = {file for file in before if found.get(file) != before[file]}
+    assert differing <= _NOTES_IN_A_FOLDER_OF_NOTES
+    omitted = {name for fate in report["fates"] if fate["outcome"] == "omitted" for name in fate["names"]}
+    assert not differing or f"raw/{runtime}/{_NOTE}" in omitted
+
+
+_NOTE = "reports/lighthouse offer.md"
+_NOTES_IN_A_FOLDER_OF_NOTES = {_NOTE, "reports/latest.md"}
+"""A file of OpenClaw that is a note, and so a memory, in a folder of notes; and a link to it."""
+
+
+def _memories(agent: str) -> set[str]:
+    return {each["snippet"] for each in run("records", "list", agent)["records"]}

@@ -1,0 +1,157 @@
+"""Small installations of the runtimes that the shipped profiles describe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from lifeboat_adapters.testing import SampleInstallation
+
+KEY = "sk-obvious-fake-0123456789abcdef"
+_PERSONA = {
+    "SOUL.md": "# Soul\n\nCurious and kind.\n",
+    "AGENTS.md": "# Rules\n\nAsk before you send anything.\n",
+    "USER.md": "# User\n\n- **Name:** Mira\n",
+}
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def make_markdown(folder: Path) -> SampleInstallation:
+    notes = folder / "notes"
+    write_files(
+        notes,
+        {
+            "Boats.md": "# Boats\n\n## The red one\n\nIt lies in the harbour.\n\n## The blue one\n\nSold in May.\n",
+            "memories/tea.md": "---\ntags: [tea]\n---\nLikes green tea.\n",
+            "SOUL.md": _PERSONA["SOUL.md"],
+            ".trash/old.md": "gone\n",
+        },
+    )
+    return SampleInstallation(notes, folder, {"MARKDOWN_NOTES": str(notes)})
+
+
+def make_obsidian(folder: Path) -> SampleInstallation:
+    vault = folder / "Vault"
+    write_files(
+        vault,
+        {
+            ".obsidian/app.json": "{}\n",
+            ".obsidian/workspace.json": '{"main": {}}\n',
+            ".obsidian/plugins/sync/data.json": json.dumps({"apiKey": KEY, "interval": 5}),
+            "Boats.md": "# Boats\n\nThe red boat lies in the harbour. [[Harbour]]\n",
+            "Memories/tea.md": "Likes green tea.\n",
+        },
+    )
+    listed = {"vaults": {"0123456789abcdef": {"path": str(vault), "ts": 1}}}
+    write_files(folder, {".config/obsidian/obsidian.json": json.dumps(listed)})
+    return SampleInstallation(vault, folder)
+
+
+def make_nanobot(folder: Path) -> SampleInstallation:
+    config = {
+        "agents": {"defaults": {"botName": "nanobot", "workspace": "~/.nanobot/workspace"}},
+        "providers": {"openrouter": {"apiKey": KEY}},
+        "channels": {"telegram": {"enabled": True, "token": f"{KEY}-bot"}},
+    }
+    write_files(
+        folder / ".nanobot",
+        {
+            "config.json": json.dumps(config, indent=2),
+            **{f"workspace/{name}": text for name, text in _PERSONA.items()},
+            "workspace/HEARTBEAT.md": "- Check the weather.\n",
+            "workspace/memory/MEMORY.md": "# Memory\n\n## Boats\n\nThe red boat lies in the harbour.\n",
+            "workspace/memory/history.jsonl": '{"cursor": 1, "timestamp": "2026-11-20 08:00", "content": "hello"}\n',
+            "sessions/cli.jsonl": "{}\n",
+        },
+    )
+    (folder / ".nanobot" / "config.json").chmod(0o600)
+    return SampleInstallation(folder / ".nanobot" / "workspace", folder)
+
+
+def make_picoclaw(folder: Path) -> SampleInstallation:
+    config = {"agents": {"defaults": {}}, "model_list": [{"model_name": "m", "api_key": KEY}]}
+    write_files(
+        folder / ".picoclaw",
+        {
+            "config.json": json.dumps(config, indent=2),
+            **{f"workspace/{name}": text for name, text in _PERSONA.items()},
+            "workspace/memory/MEMORY.md": "# Memory\n\nThe red boat lies in the harbour.\n",
+            "workspace/memory/202611/20261120.md": "## Morning\n\nPlanted tulips.\n",
+        },
+    )
+    (folder / ".picoclaw" / "config.json").chmod(0o600)
+    return SampleInstallation(folder / ".picoclaw" / "workspace", folder)
+
+
+def make_opencode(folder: Path) -> SampleInstallation:
+    config = {
+        "provider": {"mock": {"npm": "@ai-sdk/openai-compatible", "options": {"apiKey": KEY}}},
+        "mcp": {"search": {"type": "local", "environment": {"SEARCH": f"{KEY}-search"}}},
+    }
+    write_files(
+        folder / ".config/opencode",
+        {
+            "opencode.json": json.dumps(config, indent=2),
+            "AGENTS.md": _PERSONA["AGENTS.md"],
+            "memory/tea.md": "Likes green tea.\n",
+            "skill/invoices/SKILL.md": "---\nname: invoices\ndescription: Write invoices\n---\n",
+        },
+    )
+    return SampleInstallation(folder / ".config/opencode", folder)
+
+
+def make_gemini(folder: Path) -> SampleInstallation:
+    settings = {"mcpServers": {"search": {"env": {"SEARCH": f"{KEY}-search"}}}}
+    write_files(
+        folder / ".gemini",
+        {
+            "GEMINI.md": "## Gemini Added Memories\n- Likes green tea.\n- The red boat lies in the harbour.\n",
+            "settings.json": json.dumps(settings, indent=2),
+            "oauth_creds.json": json.dumps({"access_token": f"{KEY}-a", "refresh_token": f"{KEY}-r"}),
+            "tmp/project/.project_root": "/srv/ada/project\n",
+        },
+    )
+    return SampleInstallation(folder / ".gemini", folder)
+
+
+def make_goose(folder: Path) -> SampleInstallation:
+    write_files(
+        folder / ".config/goose",
+        {
+            ".goosehints": "Ask before you send anything.\n",
+            "config.yaml": f"GOOSE_MODEL: mock\nextensions:\n  search:\n    envs:\n      SEARCH: {KEY}-search\n",
+            "secrets.yaml": f"OPENAI_API_KEY: {KEY}\n",
+            "memory/home.txt": "# tea\nLikes green tea.\n\n# boats\nThe red boat lies in the harbour.\n\n",
+        },
+    )
+    return SampleInstallation(folder / ".config/goose", folder)
+
+
+INSTALLS: Mapping[str, Callable[[Path], SampleInstallation]] = {
+    "markdown": make_markdown,
+    "obsidian": make_obsidian,
+    "nanobot": make_nanobot,
+    "picoclaw": make_picoclaw,
+    "opencode": make_opencode,
+    "gemini": make_gemini,
+    "goose": make_goose,
+}
+"""How a small installation is made, by the name of the profile."""
+
+REMEMBERED: Mapping[str, tuple[str, str]] = {
+    "markdown": ("Boats.md", "## New\n\n{}\n"),
+    "obsidian": ("Memories/new.md", "{}\n"),
+    "nanobot": ("memory/MEMORY.md", "\n## New\n\n{}\n"),
+    "picoclaw": ("memory/202611/20261121.md", "{}\n"),
+    "opencode": ("memory/new.md", "{}\n"),
+    "gemini": ("GEMINI.md", "- {}\n"),
+    "goose": ("memory/new.txt", "# new\n{}\n\n"),
+}
+"""Where the runtime writes a memory, and in which form, by the name of the profile."""
