@@ -229,6 +229,36 @@ async def test_the_last_changes_have_the_time_today_and_the_date_before() -> Non
         assert any("2026-11-19  capture  sequence 39" in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("level", "sign", "colour"), [("safe", "●", "$text-success"), ("incomplete", "▲", "$text-warning")]
+)
+async def test_the_verdict_is_green_only_if_everything_is_safe(level: str, sign: str, colour: str) -> None:
+    link = recorded()
+    gap = {"code": "only_here", "text": "ada: the only copy is on this machine.", "fix": "lifeboat sync ada"}
+    document = {**status_of(link), "state": "ok", "verdict": "last verified just now"}
+    document["safety"] = {"level": level, "gaps": [] if level == "safe" else [gap, gap]}
+    link.answers(["status"], document)
+    async with dashboard(link) as pilot:
+        said = pilot.app.screen.query_one("#verdict").content  # type: ignore[attr-defined]
+        assert said.plain.startswith(f"{sign} last verified") and said.spans[0].style == colour
+        shown = text_of(pilot)
+        assert ("ada: the only copy is on this machine. To fix it: lifeboat sync ada" in shown) == (level != "safe")
+        assert ("and 1 more gap" in shown) == (level != "safe")
+
+
+async def test_a_vault_that_could_not_be_opened_is_never_shown_as_never_captured() -> None:
+    link = recorded()
+    document = status_of(link)
+    closed = {"vault_opened": False, "sequence": None, "last_verified_at": None, "last_captured_at": None}
+    document["agents"][0] |= closed  # type: ignore[index]
+    link.answers(["status"], document)
+    async with dashboard(link) as pilot:
+        await press(pilot, "g")
+        shown = text_of(pilot)
+        (row,) = [line for line in shown.splitlines() if "● ok" in line and " ada " in line]
+        assert "unknown" in row and "never" not in shown and "could not be opened" in shown
+
+
 @pytest.mark.parametrize("size", [(60, 15), (80, 24), (200, 50), (300, 80)])
 async def test_it_fits_every_terminal(size: tuple[int, int]) -> None:
     async with dashboard(size=size) as pilot:

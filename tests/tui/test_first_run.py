@@ -447,12 +447,12 @@ async def test_what_is_done_already_is_told_first() -> None:
 
 
 @driven
-async def test_without_the_service_everything_works_and_that_is_said() -> None:
+async def test_without_the_daemon_everything_works_and_the_footer_says_that_it_is_not_running() -> None:
     link = machine()
     link.connection = LinkStatus(LinkStage.DOWN)
     async with _run(link) as pilot:
         await choose(pilot, "protect")
-        assert "The service does not run" in text_of(pilot) and "2 agents are not protected" in text_of(pilot)
+        assert "daemon not running" in text_of(pilot) and "2 agents are not protected" in text_of(pilot)
         await press(pilot, "enter")
         assert len(asked(link, "agents", "add")) == 2
 

@@ -113,7 +113,7 @@ async def test_without_a_daemon_the_memories_are_there_all_the_same() -> None:
     link = remembering()
     link.connection = LinkStatus(LinkStage.DOWN)
     async with _open(link) as pilot:
-        assert "The service does not run" in text_of(pilot) and "What number 0 says" in text_of(pilot)
+        assert "The daemon is not running" in text_of(pilot) and "What number 0 says" in text_of(pilot)
 
 
 async def test_a_capture_of_the_agent_brings_new_memories_and_leaves_the_cursor() -> None:

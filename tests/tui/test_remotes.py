@@ -401,7 +401,7 @@ async def test_enter_shows_the_agents_there_and_esc_comes_back() -> None:
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "enter")
         shown = text_of(pilot)
-        assert "second copies › home" in shown and "juniper" in shown and "not here" in shown
+        assert "remotes › home" in shown and "juniper" in shown and "not here" in shown
         await press(pilot, "y")
         assert notes(pilot)[-1].endswith("lifeboat agents list --remote home")
         await press(pilot, "escape")

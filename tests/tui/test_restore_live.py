@@ -83,7 +83,7 @@ async def test_a_service_that_is_killed_at_the_preview_is_not_missed(ada: Harbou
         async with wizard(ada, at="0") as pilot:
             await says(pilot, "Same as: lifeboat restore")
             await kill(daemon)
-            await says(pilot, "The service does not run")
+            await says(pilot, "The daemon is not running")
             await pilot.press("R")
             await says(pilot, "Sequence 0 of")
             assert written(ada) == ada.trees[0]
@@ -97,7 +97,7 @@ async def test_a_service_that_is_killed_while_it_is_done_leaves_all_new(ada: Har
             await kill(daemon)
             await says(pilot, "Sequence 0 of")
             assert written(ada) == ada.trees[0]
-            await says(pilot, "The service does not run")
+            await says(pilot, "The daemon is not running")
 
 
 async def test_stopped_in_the_middle_it_is_all_old_or_all_new_and_the_wizard_says_which(ada: Harbour) -> None:

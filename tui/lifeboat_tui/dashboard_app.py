@@ -37,6 +37,7 @@ from lifeboat_tui.terminal_hangup import call_on_hangup
 from lifeboat_tui.themes import DEFAULT_THEME, THEMES
 from lifeboat_tui.user_actions import PLACES
 from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.join_line_inputs import RemoteFormInput, has_join_token
 
 MISTAKE = (
     "Internal error: the dashboard was closed. The daemon keeps running, and your data was not changed.\n"
@@ -47,7 +48,10 @@ SMALL_MISTAKE = (
     "To report it: lifeboat doctor --bundle FILE  ({kind} {place})"
 )
 
-MISPLACED_WORDS = "Recovery words do not belong in this field. They were removed and not stored."
+MISPLACED_WORDS = "Those are recovery words. They do not belong in this field: they were removed and not stored."
+MISPLACED_JOIN_LINE = (
+    "That is a join line. It contains a token, so it was removed from this field. To add the remote: 7, then a."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +185,12 @@ class LifeboatApp(App[None]):
         report_worker_failure(self, event)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Remove recovery words from every field that is not made for them, because it would show or keep them."""
+        """Remove recovery words and join lines from every field that is not made for them, because it would show or
+        keep them."""
         field = event.input
+        if not isinstance(field, HiddenInput | RemoteFormInput) and has_join_token(field.value):
+            field.value = ""
+            self.notify(MISPLACED_JOIN_LINE, severity="error", markup=False)
         is_theirs = isinstance(field, HiddenInput) and field.takes_words
         if not is_theirs and holds_recovery_words(field.value):
             field.value = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import datetime
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -15,6 +16,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.documents.log_documents import Entry, Log
 from lifeboat_core.documents.status_documents import Agent, Remote, Status
 from lifeboat_core.documents.timeline_documents import Timeline
+from lifeboat_core.health.safety_level import SafetyLevel
 from lifeboat_core.health.state_words import NEEDS_THE_USER, WORST_FIRST
 from lifeboat_core.texts.human_text import count_text
 from lifeboat_tui.cell_text import format_pair, format_short_age, format_size, format_time_or_day, make_plain
@@ -148,11 +150,21 @@ press.
         self.query_one("#agents").styles.height = len(status.agents) + TABLE_FRAME if status.agents else "1fr"
         self._show_detail()
 
-    def _verdict(self, status: Status) -> str:
-        first = f"{self.glyphs.sign(status.state)} {make_plain(status.verdict)}"
+    def _verdict(self, status: Status) -> Content:
+        """Return the verdict with its sign, green only if everything is safe, and the first thing that is missing."""
+        level, gaps = status.safety.level, status.safety.gaps
+        shown = "warning" if status.state == "ok" and level != SafetyLevel.SAFE else status.state
+        kind = "muted" if level == SafetyLevel.NONE else STYLES.get(shown, "muted")
         key = "" if status.key.state == "ok" or not status.agents else f"  {make_plain(status.key.note)}"
         stale = "  (last known; waiting for the daemon)" if self.lifeboat.is_stale else ""
-        return f"{first}{key}{stale}"
+        lines = [
+            Content.assemble((self.glyphs.sign(shown), _style(kind)), f" {make_plain(status.verdict)}{key}{stale}")
+        ]
+        if gaps and level == SafetyLevel.INCOMPLETE:
+            more = f" (and {count_text(len(gaps) - 1, 'more gap')}: lifeboat status)" if len(gaps) > 1 else ""
+            said = make_plain(f"{gaps[0].text} To fix it: {gaps[0].fix}{more}")
+            lines.append(Content.styled(f"  {said}", "$text-warning not bold"))
+        return Content("\n").join(lines)
 
     def _row(self, agent: Agent) -> TableRow:
         now = self.link.now()
@@ -164,7 +176,7 @@ press.
             (
                 TableCell(self.glyphs.state(agent.state), kind),
                 TableCell(agent.name, "strong"),
-                format_short_age(agent.last_verified_at, now),
+                _age(agent, agent.last_verified_at, now),
                 TableCell(note, kind if agent.state != "ok" else "muted"),
                 TableCell(str(agent.queue or ""), "warning"),
                 TableCell(where, "muted"),
@@ -231,13 +243,16 @@ press.
         if (helps := _helping_keys(agent)) is not None:
             yield Content.styled(helps, "bold")
         yield format_pair("workspace", agent.workspace)
-        captured = "nothing yet"
-        if agent.sequence is not None:
-            age = format_short_age(agent.last_captured_at, now)
-            captured = f"sequence {agent.sequence}, {age}, {format_size(agent.vault_bytes)} in all"
-        yield format_pair("captured", captured)
-        where = "" if agent.verified_in is None else f", {_place(agent.verified_in)}"
-        yield format_pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
+        if not agent.vault_opened:
+            yield format_pair("vault", "could not be opened: captures and verification are unknown")
+        else:
+            captured = "nothing yet"
+            if agent.sequence is not None:
+                age = format_short_age(agent.last_captured_at, now)
+                captured = f"sequence {agent.sequence}, {age}, {format_size(agent.vault_bytes)} in all"
+            yield format_pair("captured", captured)
+            where = "" if agent.verified_in is None else f", {_place(agent.verified_in)}"
+            yield format_pair("verified", f"{format_short_age(agent.last_verified_at, now)}{where}")
         if not agent.remotes:
             yield format_pair("remotes", "none: all copies are on this disk (press 7 to add a remote)")
         for remote in agent.remotes:
@@ -395,6 +410,14 @@ def _helping_keys(agent: Agent) -> str | None:
 def _colour(state: str) -> str:
     kind = STYLES.get(state, "muted")
     return kind if kind in ("success", "warning", "error", "accent") else "muted"
+
+
+def _age(agent: Agent, moment: str | None, now: datetime) -> str:
+    return format_short_age(moment, now) if agent.vault_opened else "unknown"
+
+
+def _style(kind: str) -> str:
+    return "$foreground" if kind == "muted" else f"$text-{kind}"
 
 
 def _place(name: str) -> str:

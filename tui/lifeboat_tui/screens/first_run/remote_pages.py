@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from textual import on
 from textual.app import ComposeResult
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from lifeboat_core.documents.remote_documents import SecondCopies, SecondCopy
 from lifeboat_core.texts.human_text import join_names
 from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_tui.link import Tell
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage, MissingInput, parse_folder
-from lifeboat_tui.screens.remotes.add_remote_command import JOIN_LINE, build_add_command, is_folder
-from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.screens.remotes.add_remote_command import EXAMPLES, build_add_command, is_folder
+from lifeboat_tui.widgets.join_line_inputs import JoinLineInput, RemoteFormInput, move_join_lines
 from lifeboat_tui.widgets.row_table import RowTable, TableColumn, TableRow
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
@@ -35,11 +34,11 @@ class AddRemotePage(FirstRunPage):
     def compose(self) -> ComposeResult:
         yield from super().compose()
         yield Static("Address or folder (empty for a join line)", classes="label of-address", markup=False)
-        yield Input(placeholder="https://boat.example.com  or  /media/stick/lifeboat", id="address", compact=True)
+        yield RemoteFormInput(placeholder=EXAMPLES, id="address", compact=True)
         yield Static("Join line or token (not shown)", classes="label of-secret", markup=False)
-        yield HiddenInput(id="secret", compact=True)
+        yield JoinLineInput(id="secret", compact=True)
         yield Static("What to call it", classes="label of-name", markup=False)
-        yield Input(placeholder="home, or stick for a folder", id="name", compact=True)
+        yield RemoteFormInput(placeholder="home, or stick for a folder", id="name", compact=True)
         yield TextCheckbox("It is away at times, like a stick", id="away", compact=True)
 
     def twin(self) -> tuple[str, ...]:
@@ -64,13 +63,6 @@ class AddRemotePage(FirstRunPage):
             "Another machine tells its join line when it runs: lifeboat endpoint serve",
         ]
 
-    @on(Input.Changed, "#address")
-    def _no_secret_in_sight(self, event: Input.Changed) -> None:
-        """Move a join line from the visible field to the hidden one."""
-        if event.value.strip().lower().startswith(JOIN_LINE):
-            self.query_one("#secret", Input).value = event.value.strip()
-            event.input.value = ""
-
     async def go_on(self, tell: Tell) -> bool:
         if self._is_enough():
             return True
@@ -81,6 +73,7 @@ class AddRemotePage(FirstRunPage):
 
     async def _add(self, tell: Tell) -> None:
         """Add the remote. Raises MissingInput, and the errors of `remote add`."""
+        move_join_lines(self)
         address, secret = self.value("address"), self.value("secret")
         if not address and not secret:
             raise MissingInput("type an address, a folder or a join line")

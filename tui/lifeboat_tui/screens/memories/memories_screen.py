@@ -17,6 +17,7 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.documents.record_documents import Memory, Page, Shown
 from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.markdown_text import strip_markdown
 from lifeboat_tui.screens.lifeboat_screen import FILTER, attempted
 from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
 from lifeboat_tui.screens.memories.memory_texts import (
@@ -206,7 +207,10 @@ it although its file still holds the text, and can be taken back; P destroys it 
                 found = await self.read_memory(memory.id)
             except LifeboatError as error:
                 self.describe(
-                    [Content(make_plain(memory.snippet)), style_faint(f"{error.title}: {error.message}")],
+                    [
+                        Content(make_plain(strip_markdown(memory.snippet))),
+                        style_faint(f"{error.title}: {error.message}"),
+                    ],
                     title=memory.id,
                 )
                 return
@@ -214,7 +218,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
                 self._remember(memory.id, found)
         shown = self._read.get(memory.id)
         if shown is not None:
-            self.describe(describe_memory(shown, self.glyphs, whole=False), title=memory.id)
+            self.describe(describe_memory(shown, self.glyphs, raw=self.is_raw), title=memory.id)
             self.refresh_bars()
 
     def _remember(self, memory_id: str, shown: Shown) -> None:
@@ -334,6 +338,9 @@ it although its file still holds the text, and can be taken back; P destroys it 
         assert self.memory_id is not None
         self.is_outdated = True
         self.app.push_screen(MemoryScreen(self.agent_id, self.memory_id))
+
+    def show_memory(self) -> None:
+        self.follow_cursor()
 
     def changed(self, old_id: str, now: Shown) -> None:
         """Keep the changed memory visible and under the cursor, even if it no longer matches the filters."""

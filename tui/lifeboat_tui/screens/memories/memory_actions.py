@@ -18,6 +18,7 @@ ACTS = (
         "pin", "p", "pin", "It must not go without your word; once more takes the pin away", footer=True, writes=True
     ),
     UserAction("origin", "o", "origin", "The timeline, at the sequence that wrote it", footer=True),
+    UserAction("raw", "r", "raw text", "Show the text as it is stored, or rendered again", footer=True),
     UserAction("purge", "P", "purge", "Destroy this memory in all history, with proof"),
 )
 NAMES = frozenset(act.name for act in ACTS)
@@ -26,7 +27,12 @@ NONE_CHOSEN = "there is no memory under the cursor"
 
 class MemoryActionsScreen(AgentScreen):
     """Screen with actions on a memory. A subclass says which memory (`memory_id`, `is_gone`, `is_pinned`,
-    `writing_sequence`) and handles its change (`changed`)."""
+    `writing_sequence`), draws it (`show_memory`) and handles its change (`changed`). `is_raw`: the text is shown as it
+    is stored, not as rendered Markdown."""
+
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(agent_id)
+        self.is_raw = False
 
     @property
     def memory_id(self) -> str | None:
@@ -59,6 +65,13 @@ class MemoryActionsScreen(AgentScreen):
         if act == "origin" and self.writing_sequence is None:
             return "no kept sequence is known that wrote it"
         return None
+
+    def show_memory(self) -> None:
+        """Draw the text of the memory again."""
+
+    def do_raw(self) -> None:
+        self.is_raw = not self.is_raw
+        self.show_memory()
 
     def do_forget(self) -> None:
         if self.is_gone:

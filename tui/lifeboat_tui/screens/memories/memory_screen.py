@@ -10,15 +10,17 @@ from textual.widgets import Static, TextArea
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.documents.record_documents import Shown
-from lifeboat_tui.cell_text import make_plain
+from lifeboat_tui.cell_text import make_plain_lines
 from lifeboat_tui.screens.memories.memory_actions import ACTS, MemoryActionsScreen
 from lifeboat_tui.screens.memories.memory_texts import (
     BEFORE,
     LONGEST,
+    LONGEST_RENDERED,
     RELATIONS,
     build_relation_rows,
     list_earlier_versions,
     list_memory_facts,
+    render_memory,
 )
 from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
@@ -41,8 +43,12 @@ The list has what the memory said before (enter opens the timeline there) and th
 to them, esc comes back). A link can lead nowhere: its memory was deleted, purged, or was never there.
 """
     CSS = """
-    MemoryScreen #words { height: 1fr; min-height: 4; border: round $secondary; }
-    MemoryScreen #words:focus { border: round $border; }
+    MemoryScreen #words, MemoryScreen #rendered { height: 1fr; min-height: 4; border: round $secondary; }
+    MemoryScreen #words:focus, MemoryScreen #rendered:focus { border: round $border; }
+    MemoryScreen #rendered { padding: 0 1; }
+    MemoryScreen.-raw #rendered { display: none; }
+    MemoryScreen #words { display: none; }
+    MemoryScreen.-raw #words { display: block; }
     MemoryScreen #below { height: 45%; min-height: 8; }
     MemoryScreen #facts { width: 1fr; border: round $secondary; padding: 0 1; }
     MemoryScreen #relations { width: 1fr; height: 1fr; }
@@ -60,7 +66,9 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
 
     def body(self) -> ComposeResult:
         with Vertical():
-            yield TextArea("Reading...", read_only=True, show_cursor=False, soft_wrap=True, id="words")
+            with VerticalScroll(id="rendered"):
+                yield Static("Loading...", id="rendered-text", markup=False)
+            yield TextArea("", read_only=True, show_cursor=False, soft_wrap=True, id="words")
             with Horizontal(id="below"):
                 with VerticalScroll(id="facts", can_focus=False):
                     yield Static("", id="facts-text")
@@ -88,14 +96,25 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
 
     def _show(self, shown: Shown) -> None:
         self._shown, self._memory_id = shown, shown.id
-        words = self.query_one("#words", TextArea)
-        text = _whole(shown)
-        if words.text != text:
-            words.load_text(text)
-        words.border_title = "What it said" if self.is_gone else "What it says"
+        self.show_memory()
         self.query_one("#facts-text", Static).update(Content("\n").join(list_memory_facts(shown)))
         self.table.show(build_relation_rows(shown, self.glyphs))
         self.refresh_bars()
+
+    def show_memory(self) -> None:
+        shown = self._shown
+        if shown is None:
+            return
+        text, title = _whole(shown), "Text at the end" if self.is_gone else "Text"
+        is_raw = self.is_raw or len(text) > LONGEST_RENDERED
+        self.set_class(is_raw, "-raw")
+        words, rendered = self.query_one("#words", TextArea), self.query_one("#rendered", VerticalScroll)
+        words.border_title = rendered.border_title = f"{title}, as stored" if is_raw else title
+        stored = make_plain_lines(text)
+        if is_raw and words.text != stored:
+            words.load_text(stored)
+        if not is_raw:
+            self.query_one("#rendered-text", Static).update(render_memory(text, raw=False))
 
     # Actions ----------------------------------------------------------------------------------------------------
 
@@ -157,8 +176,8 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
 def _whole(shown: Shown) -> str:
     text = shown.about.text.rstrip("\n")
     if not text.strip():
-        return "(what it said is not kept any more)" if shown.status == "deleted" else "(it says nothing)"
-    lines = [make_plain(line) for line in text[:LONGEST].split("\n")]
-    if len(text) > LONGEST:
-        lines.append(f"(the rest is left out here; y copies the command that says all {len(text)} characters)")
-    return "\n".join(lines)
+        return "(the text is no longer stored)" if shown.status == "deleted" else "(no text)"
+    if len(text) <= LONGEST:
+        return text
+    rest = f"(cut here; y copies the command that shows all {len(text)} characters)"
+    return f"{text[:LONGEST]}\n{rest}"

@@ -9,8 +9,9 @@ from textual.content import Content
 
 from lifeboat_core.documents.record_documents import Before, Link, Memory, Provenance, Shown
 from lifeboat_core.texts.human_text import count_text, when_text
-from lifeboat_tui.cell_text import format_local_day, format_pair, make_plain
+from lifeboat_tui.cell_text import format_local_day, format_pair, make_plain, make_plain_lines
 from lifeboat_tui.glyphs import Glyphs
+from lifeboat_tui.markdown_text import render_markdown, strip_markdown
 from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
 COLUMNS = (
@@ -26,6 +27,9 @@ LINE_LIMIT = 120
 """Maximum number of lines of a memory shown beside the list; its own screen shows all."""
 LONGEST = 200_000
 """Maximum number of characters of a memory on its own screen."""
+LONGEST_RENDERED = 50_000
+"""Characters up to which the screen of a memory renders Markdown. A longer text is shown as it is stored: laying it out
+would stop the dashboard for seconds."""
 _LINK_STATES = {
     "present": ("ok", "there", "success"),
     "deleted": ("pending", "deleted", "warning"),
@@ -49,7 +53,7 @@ def build_memory_row(memory: Memory) -> TableRow:
         build_state_cell(memory),
         TableCell(memory.origin_file, "muted"),
         TableCell(version, "muted"),
-        TableCell(memory.snippet, "muted" if memory.is_gone else ""),
+        TableCell(strip_markdown(memory.snippet), "muted" if memory.is_gone else ""),
     )
     texts = (
         memory.memory_type,
@@ -85,26 +89,28 @@ def format_memory_day(moment: str) -> str:
 
 def describe_listed_memory(memory: Memory) -> list[Content]:
     """Return what the list itself knows about a memory, for the time until its details are read."""
-    return [Content(make_plain(memory.snippet)), Content(""), style_faint("Reading the rest...")]
+    return [Content(make_plain(strip_markdown(memory.snippet))), Content(""), style_faint("Loading...")]
 
 
-def describe_memory(shown: Shown, glyphs: Glyphs, *, whole: bool) -> list[Content]:
-    """Return the text of a memory and all known facts. `whole`: leave out the text because the screen shows it
-    elsewhere."""
-    lines = [] if whole else [*_text_lines(shown), Content("")]
-    return [*lines, *list_memory_facts(shown), *_related(shown, glyphs)]
+def describe_memory(shown: Shown, glyphs: Glyphs, *, raw: bool) -> list[Content]:
+    """Return the beginning of a memory's text, rendered or `raw`, and all known facts."""
+    return [*_text_lines(shown, raw=raw), Content(""), *list_memory_facts(shown), *_related(shown, glyphs)]
 
 
-def _text_lines(shown: Shown) -> Iterator[Content]:
+def render_memory(text: str, *, raw: bool) -> Content:
+    """Return the text of a memory, as rendered Markdown or as it is stored."""
+    return Content(make_plain_lines(text)) if raw else render_markdown(text)
+
+
+def _text_lines(shown: Shown, *, raw: bool) -> Iterator[Content]:
     text = shown.about.text
     if not text.strip():
-        yield style_faint("What it said is not kept any more." if shown.status == "deleted" else "It says nothing.")
+        yield style_faint("Its text is no longer stored." if shown.status == "deleted" else "It has no text.")
         return
-    said = text.rstrip("\n").split("\n")
-    for line in said[:LINE_LIMIT]:
-        yield Content(make_plain(line[:LONGEST]))
-    if len(said) > LINE_LIMIT:
-        yield style_faint(f"and {count_text(len(said) - LINE_LIMIT, 'line')} more: enter shows them")
+    lines = text.rstrip("\n").split("\n")
+    yield render_memory("\n".join(line[:LONGEST] for line in lines[:LINE_LIMIT]), raw=raw)
+    if len(lines) > LINE_LIMIT:
+        yield style_faint(f"and {count_text(len(lines) - LINE_LIMIT, 'more line')}: press enter to see all")
 
 
 def list_memory_facts(shown: Shown) -> Iterator[Content]:
@@ -150,7 +156,9 @@ def _related(shown: Shown, glyphs: Glyphs) -> Iterator[Content]:
     if before:
         yield _pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
     for link in shown.about.links:
-        yield _pair(link.relation or "link", f"{build_link_cell(link, glyphs)}  {link.snippet or link.id}")
+        yield _pair(
+            link.relation or "link", f"{build_link_cell(link, glyphs)}  {strip_markdown(link.snippet) or link.id}"
+        )
 
 
 def list_earlier_versions(shown: Shown) -> list[Before]:
@@ -184,8 +192,16 @@ def _link_row(at: int, link: Link, glyphs: Glyphs) -> TableRow:
     kind = _LINK_STATES.get(link.state, ("unknown", link.state, "muted"))[2]
     return TableRow(
         f"{LINK}:{at}",
-        (link.relation or "link", TableCell(build_link_cell(link, glyphs), kind), link.snippet or link.id),
+        (
+            link.relation or "link",
+            TableCell(build_link_cell(link, glyphs), kind),
+            strip_markdown(link.snippet) or link.id,
+        ),
     )
+
+
+def _target(link: Link) -> str:
+    return strip_markdown(link.snippet) or link.id
 
 
 def build_link_cell(link: Link, glyphs: Glyphs) -> str:

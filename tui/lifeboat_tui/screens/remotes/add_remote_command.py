@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-JOIN_LINE = "lifeboat+"
-"""Prefix of a join line. A join line contains a token, so it must not stay in a visible field."""
+EXAMPLES = "https://boat.example.com  or  /media/stick/lifeboat"
+"""Placeholder of the field for an address."""
 
 
 def is_folder(address: str) -> bool:

@@ -15,9 +15,9 @@ from lifeboat_core.machine.typed_folders import parse_whole_path
 from lifeboat_tui.cell_text import make_plain
 from lifeboat_tui.link import DashboardLink
 from lifeboat_tui.screens.lifeboat_screen import format_problem
-from lifeboat_tui.screens.remotes.add_remote_command import JOIN_LINE, build_add_command, is_folder
+from lifeboat_tui.screens.remotes.add_remote_command import EXAMPLES, build_add_command, is_folder
 from lifeboat_tui.screens.remotes.remote_lines import describe_probed_remote
-from lifeboat_tui.widgets.hidden_input import HiddenInput
+from lifeboat_tui.widgets.join_line_inputs import JoinLineInput, RemoteFormInput, move_join_lines
 from lifeboat_tui.widgets.question_dialogs import Dialog
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
@@ -48,11 +48,11 @@ class AddRemoteDialog(Dialog[Met | None]):
         with VerticalScroll(can_focus=False):
             yield Static("Another second copy", classes="title", markup=False)
             yield Static("What to call it", classes="label", markup=False)
-            yield Input(placeholder="home, or stick for a folder", id="name", compact=True)
+            yield RemoteFormInput(placeholder="home, or stick for a folder", id="name", compact=True)
             yield Static("Address or folder (empty for a join line)", classes="label", markup=False)
-            yield Input(placeholder="https://boat.example.com  or  /media/stick/lifeboat", id="address", compact=True)
+            yield RemoteFormInput(placeholder=EXAMPLES, id="address", compact=True)
             yield Static("Join line or token (not shown)", classes="label", markup=False)
-            yield HiddenInput(id="secret", compact=True)
+            yield JoinLineInput(id="secret", compact=True)
             yield TextCheckbox("It is away at times, like a stick", id="optional", compact=True)
             yield TextCheckbox("Encrypt everything here: whoever runs it can read nothing", id="sealed", compact=True)
             yield TextCheckbox("A folder in clear, readable by any ALF program", id="plain", compact=True)
@@ -68,14 +68,6 @@ class AddRemoteDialog(Dialog[Met | None]):
     # The fields -------------------------------------------------------------------------------------------------
 
     @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
-        """Move a join line from a visible field to the hidden one."""
-        typed = event.value.strip()
-        if event.input.id != "secret" and typed.lower().startswith(JOIN_LINE):
-            self.query_one("#secret", Input).value = typed
-            event.input.value = ""
-        self._forget()
-
     @on(TextCheckbox.Changed)
     def _forget(self) -> None:
         """Forget the probed remote, because the fields have changed."""
@@ -92,6 +84,7 @@ class AddRemoteDialog(Dialog[Met | None]):
 
     def _command(self) -> tuple[tuple[str, ...], str] | str:
         """Return words and standard input of `remote add`, or a sentence on what is missing."""
+        move_join_lines(self)
         name, address, secret = self._value("name"), self._value("address"), self._value("secret")
         if not name:
             return "type what to call it"
