@@ -216,6 +216,21 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_to_a_heading_lead_to_one(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#: ]*)#([^)]+)\)", page.read_text())
+    targets = [((page.parent / path).resolve() if path else page, fragment) for path, fragment in links]
+    assert [(path.name, name) for path, name in targets if path.suffix == ".md" and name not in _anchors(path)] == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the fragments of a page's headings, as GitHub and the generator of the site form them."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", prose, flags=re.MULTILINE)
+    texts = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-") for text in texts}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_make_targets_that_a_page_names_exist(page: Path) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     named = re.findall(r"(?:^\$ |`)make ([a-z-]+)", page.read_text(), flags=re.MULTILINE)
