@@ -17,7 +17,7 @@ Document = TypeVar("Document")
 
 
 def decode_document(kind: type[Document], document: JsonObject) -> Document:
-    """Return a document as its shape. Raises OtherRelease for another shape."""
+    """Decode a document. Raises OtherRelease for an unknown form."""
     try:
         return msgspec.convert(document, kind, strict=False)
     except msgspec.ValidationError as error:

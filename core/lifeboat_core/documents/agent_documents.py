@@ -12,17 +12,17 @@ class Here(msgspec.Struct, frozen=True):
     name: str = ""
     runtime: str = ""
     workspace: str = ""
-    """every agent"""
+    """the agents"""
     watched: bool = True
-    """false while it came from an import or a restore and nobody asked to protect it"""
+    """false: imported or restored, and not protected yet"""
     paused: bool = False
-    """whether its captures rest"""
+    """whether its captures are paused"""
     paused_until: str | None = None
-    """until when, or null: until it is resumed, or not at all"""
+    """end of the pause; null: until it is resumed, or not paused"""
     problem: str | None = None
-    """why its file on disk is not the one in force, or null"""
+    """why its settings file is not in use, or null"""
     folders: dict[str, str] = {}
-    """for each runtime, the folder where another agent of this name would lie"""
+    """for each runtime, the default folder of another agent with this name"""
 
 
 class Everyone(msgspec.Struct, frozen=True):
@@ -39,13 +39,13 @@ class Found(msgspec.Struct, frozen=True):
     native_id: str = ""
     """the runtime's own name for the agent"""
     name: str = ""
-    """its name"""
+    """name"""
     workspace: str = ""
-    """its folder"""
+    """folder"""
     protected_as: str | None = None
-    """what it is called here, or null when it is not protected"""
+    """its name here, or null if it is not protected"""
     dismissed: bool = False
-    """whether it is not offered any more; without `--all` such an agent is left out"""
+    """dismissed by the user; only listed with `--all`"""
 
 
 class Discovered(msgspec.Struct, frozen=True):

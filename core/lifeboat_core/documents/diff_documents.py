@@ -6,7 +6,7 @@ import msgspec
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """A sequence, or the workspace as it stands."""
+    """A sequence, or the current workspace."""
 
     sequence: int | None = None
     time: str | None = None
@@ -18,14 +18,14 @@ class File(msgspec.Struct, frozen=True):
 
     path: str
     operation: str = "changed"
-    """which file, and what happened to it"""
+    """file and change"""
     diff: str | None = None
     cut: bool = False
-    """the changed lines of a text, and whether there are more than these: with `--path` there are all"""
+    """changed lines; `truncated`: there are more (with `--path` all are shown)"""
     damaged: bool = False
-    """true where the bytes of a version do not decode; else it is missing"""
+    """true if the bytes of a version cannot be decoded; otherwise absent"""
     omitted: bool = False
-    """true where its lines were left out because of `--limit`; else it is missing"""
+    """true if its lines were omitted because of `--limit`; otherwise absent"""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -33,12 +33,12 @@ class Record(msgspec.Struct, frozen=True):
 
     id: str
     operation: str = "updated"
-    """which memory, and what happened to it"""
+    """memory and change"""
     content: str | None = None
     previous: str | None = None
-    """its text now and before"""
+    """text after and before"""
     omitted: bool = False
-    """true where its text was left out because of `--limit`; else it is missing"""
+    """true if its text was omitted because of `--limit`; otherwise absent"""
 
 
 class Total(msgspec.Struct, frozen=True):
@@ -47,25 +47,24 @@ class Total(msgspec.Struct, frozen=True):
     files: int = 0
     records: int = 0
     documents: int = 0
-    """how many there are, told or not"""
+    """number of changes, including omitted ones"""
 
 
 class Difference(msgspec.Struct, frozen=True):
     """The document of `diff`: what changed between two sequences."""
 
     agent: str = ""
-    """the agent's id"""
+    """agent id"""
     first: Moment = msgspec.field(default=Moment(), name="from")
-    """from where: `sequence` and `time`"""
+    """the older state: `sequence`, `time`"""
     second: Moment = msgspec.field(default=Moment(), name="to")
-    """to where: `sequence` and `time`; for the workspace as it stands `workspace`, its folder, instead"""
+    """the newer state: `sequence`, `time`; for the current workspace `workspace`, its folder"""
     files: tuple[File, ...] = ()
     records: tuple[Record, ...] = ()
     documents: tuple[File, ...] = ()
-    """identity, profiles and other documents that changed; none with `--path`"""
+    """changed identity, profiles and other documents; none with `--path`"""
     truncated: bool = False
-    """whether something was left out because of `--limit`: such items have no text and are `omitted`, and the last ones
-    are missing"""
+    """whether `--limit` omitted something: such items have no text and are `omitted`, and the last ones are missing"""
     total: Total | None = None
 
     @property

@@ -9,24 +9,24 @@ class Finding(msgspec.Struct, frozen=True):
     """What a check found."""
 
     check: str = ""
-    """which check"""
+    """the check"""
     title: str = ""
-    """what it looks at"""
+    """its subject area"""
     level: str = "ok"
     """`ok`, `warning` or `error`"""
     subject: str = ""
-    """of what"""
+    """subject"""
     result: str = ""
-    """what it found"""
+    """result"""
     fix: str | None = None
-    """a command that helps, or null"""
+    """helpful command, or null"""
 
 
 class Examination(msgspec.Struct, frozen=True):
     """The document of `doctor`."""
 
     ok: bool = True
-    """whether nothing is broken"""
+    """whether no problem was found"""
     findings: tuple[Finding, ...] = ()
 
 
@@ -36,7 +36,7 @@ class Part(msgspec.Struct, frozen=True):
     name: str
     """a file in it"""
     what: str = ""
-    """what that file tells"""
+    """its contents"""
 
 
 class Bundle(msgspec.Struct, frozen=True):

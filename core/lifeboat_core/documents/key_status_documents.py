@@ -11,7 +11,7 @@ class Former(msgspec.Struct, frozen=True):
     key_id: str
     replaced_at: str | None = None
     compromised: bool = False
-    """keys that it replaced, when, and whether others may hold them"""
+    """replaced keys, when, and whether others may have them"""
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -19,14 +19,14 @@ class Machine(msgspec.Struct, frozen=True):
 
     id: str
     name: str = ""
-    """a machine of yours"""
+    """the user's machines"""
     first_seen: str | None = None
     last_seen: str | None = None
-    """when it was met"""
+    """first and last seen"""
     revoked_at: str | None = None
-    """since when it counts as lost, or null"""
+    """when it was reported lost, or null"""
     here: bool = False
-    """whether it is this one"""
+    """whether it is this machine"""
 
 
 class Sealed(msgspec.Struct, frozen=True):
@@ -34,9 +34,9 @@ class Sealed(msgspec.Struct, frozen=True):
 
     id: str
     name: str = ""
-    """an agent"""
+    """the agents"""
     pair: str | None = None
-    """the pair its credentials are sealed to, or null while it has none"""
+    """key pair of its credentials, or null if it has none yet"""
 
 
 class KeyStatus(msgspec.Struct, frozen=True):
@@ -47,18 +47,18 @@ class KeyStatus(msgspec.Struct, frozen=True):
     key_id: str | None = None
     """the key"""
     store: str = ""
-    """where it lies: `keyring`, `passphrase`, `command`, `key_file` or `file`"""
+    """where it is stored: `keyring`, `passphrase`, `command`, `key_file` or `file`"""
     note: str = ""
-    """what to know about it, for people"""
+    """remark for people"""
     description: str = ""
-    """of a key that can be used: where it is, for people; else "" """
+    """for a usable key: where it is, for people; otherwise """ ""
     proven_at: str | None = None
     """when its words were last proven, or null"""
     former: tuple[Former, ...] = ()
     machines: tuple[Machine, ...] = ()
     agents: tuple[Sealed, ...] = ()
     problems: tuple[str, ...] = ()
-    """what of this could not be read"""
+    """what could not be read"""
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class Credential(msgspec.Struct, frozen=True):
     service: str | None = None
     credential_type: str | None = None
     label: str | None = None
-    """a credential that its issuer has to replace: old copies stay open to whoever has the former key"""
+    """credentials that their issuers have to replace: anyone with the former key can open old copies"""
 
 
 class Revoked(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class Wrapped(msgspec.Struct, frozen=True):
 
     id: str
     name: str = ""
-    """agents whose keys were wrapped anew"""
+    """agents whose keys were wrapped again"""
 
 
 class Countersigned(msgspec.Struct, frozen=True):
@@ -90,11 +90,11 @@ class Countersigned(msgspec.Struct, frozen=True):
 
     agent: str
     countersigned: int = 0
-    """after a theft: an agent, and how many states of its history were signed anew"""
+    """after a theft: agents, and number of states signed again"""
     sequence: int | None = None
-    """the sequence in which its credentials were sealed to a new pair, or null"""
+    """the sequence that sealed its credentials for a new pair, or null"""
     epoch: int | None = None
-    """the epoch that its later sequences carry"""
+    """the epoch of its later sequences"""
 
 
 class Unsigned(msgspec.Struct, frozen=True):
@@ -102,7 +102,7 @@ class Unsigned(msgspec.Struct, frozen=True):
 
     agent: str
     sequence: int
-    """states whose signature did not hold, and was not renewed"""
+    """states with an invalid signature, which was not renewed"""
 
 
 class Rotation(msgspec.Struct, frozen=True):
@@ -110,7 +110,7 @@ class Rotation(msgspec.Struct, frozen=True):
 
     key_id: str = ""
     former: str = ""
-    """the key that is in force now, and the one it replaced"""
+    """the new key and the one it replaced"""
     compromised: bool = False
     """whether others may have the former key"""
     agents: tuple[Wrapped, ...] = ()
@@ -118,12 +118,12 @@ class Rotation(msgspec.Struct, frozen=True):
     refused: tuple[Unsigned, ...] = ()
     reissue: tuple[Credential, ...] = ()
     revoked: Machine | None = None
-    """the machine that was reported as lost: `id`, `name`; or null"""
+    """the machine reported as lost (`id`, `name`), or null"""
     remotes: tuple[Revoked, ...] = ()
-    """remotes whose token of that machine was revoked"""
+    """remotes that revoked that machine's token"""
     unfinished: tuple[str, ...] = ()
-    """what waits, and why; the next command goes on"""
+    """unfinished work with reasons; the next command continues it"""
     warnings: tuple[str, ...] = ()
-    """what to know"""
+    """remarks"""
     words_to: str | None = None
-    """the file the new words were written to, or null"""
+    """the file with the new words, or null"""

@@ -19,11 +19,11 @@ class Entry(msgspec.Struct, frozen=True):
     """`capture`, `restore`, `undo`, `import`, `adopt`, `rotate`, `purge`, `thin`, `held`, `accepted`, `pin`, `verified`
     and others"""
     text: str = ""
-    """what was done, for people"""
+    """description for people"""
     sequence: int | None = None
-    """the sequence that it made or is about, or null"""
+    """the sequence that it made or concerns, or null"""
     receipt: str | None = None
-    """of a restore: the name of its receipt, else null"""
+    """for a restore: name of its receipt, otherwise null"""
     details: JsonObject = {}
     """numbers and hashes"""
 

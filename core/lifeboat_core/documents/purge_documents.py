@@ -12,19 +12,22 @@ class Whose(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A place in the history. `kind` is record, file or name; `masked` shows the end of the match at most; `versions`
-    and the kept sequences from `first` to `last` are those of the whole file or memory."""
+    """A place in the history.
+
+    `kind` is record, file or name; `masked` shows the end of the match at most; `versions` and the kept sequences from
+    `first` to `last` are those of the whole file or memory.
+    """
 
     where: str
     line: int | None = None
     masked: str = ""
     kind: str = "file"
-    """each place once: an archive path or a record's id, the line, the end of the match, `record`, `file` or `name`"""
+    """each place once: archive path or memory id, line, end of the match, and `record`, `file` or `name`"""
     versions: int | None = None
     first: int | None = None
     last: int | None = None
-    """how many versions of that file or memory lose something, and the first and the last kept sequence that has one of
-    them, or null"""
+    """number of versions of that file or memory that lose something, with the first and last of their sequences, or
+    null"""
 
 
 class Sight(msgspec.Struct, frozen=True):
@@ -34,7 +37,7 @@ class Sight(msgspec.Struct, frozen=True):
     where: str
     line: int | None = None
     match: str = ""
-    """places outside of the history: `workspace`, `undo` or `home`"""
+    """places outside the history: `workspace`, `undo` or `home`"""
 
 
 class Live(msgspec.Struct, frozen=True):
@@ -43,7 +46,7 @@ class Live(msgspec.Struct, frozen=True):
     path: str
     places: int = 0
     command: str | None = None
-    """what `--workspace` cuts in live files; for a row of a running database the command that removes it"""
+    """text that `--workspace` cuts from live files; for a row of a running database the command that removes it"""
 
 
 class Remote(msgspec.Struct, frozen=True):
@@ -52,19 +55,19 @@ class Remote(msgspec.Struct, frozen=True):
     name: str
     state: str | None = None
     message: str = ""
-    """each second copy: `done`, `waiting`, `pending`, or null before anything was done; and why"""
+    """each remote: `done`, `waiting`, `pending`, or null before the purge; and why"""
     applies_at: str | None = None
-    """until when it waits, or null"""
+    """end of the wait, or null"""
     waits: bool = False
     only_there: tuple[int, ...] = ()
-    """of a dry run: whether it waits there without the second token; states that only it has"""
+    """with `--dry-run`: whether it waits without the second token; states that only it has"""
 
 
 class Unreachable(msgspec.Struct, frozen=True):
     name: str
     why: str = ""
     what: str = ""
-    """what could not be looked through or told, and what that leaves"""
+    """what could not be searched or reached, and the consequence"""
 
 
 class Also(msgspec.Struct, frozen=True):
@@ -72,7 +75,7 @@ class Also(msgspec.Struct, frozen=True):
 
     where: str
     texts: int = 0
-    """how many texts each file or memory loses beside the matches; their content is shown on a terminal alone"""
+    """number of texts around matches that each file or memory loses; only shown on a terminal"""
 
 
 class Opaque(msgspec.Struct, frozen=True):
@@ -80,26 +83,26 @@ class Opaque(msgspec.Struct, frozen=True):
 
     where: str
     form: str = ""
-    """files whose content was not searched, and why: `gzip`, `zip`, `base64` and others"""
+    """files that were not searched: `gzip`, `zip`, `base64` and others"""
 
 
 class Purged(msgspec.Struct, frozen=True):
     """A purge as it would be (`receipt` is null), or as it was."""
 
     receipt: str | None = None
-    """the id of the receipt: `lifeboat receipts show ID`; or null"""
+    """receipt id (`lifeboat receipts show ID`), or null"""
     agent: Whose = Whose()
     dry_run: bool = False
     scope: str = "record_purge"
     """whether nothing was done; `record_purge` or `full_agent`"""
     records: int = 0
     record_ids: tuple[str, ...] = ()
-    """how many memories go whole, and their ids (all ids of their chains)"""
+    """number of memories that are destroyed completely, and all ids of their chains"""
     partitions: tuple[str, ...] = ()
-    """the partitions that lose something"""
+    """affected partitions"""
     versions: int = 0
     sequences_rewritten: int = 0
-    """how many bodies are destroyed, and in how many kept states one of them stands"""
+    """number of destroyed bodies, and of sequences that contain one"""
     files: dict[str, int] = {}
     """places by archive path, over all versions of the file"""
     hits: tuple[Hit, ...] = ()
@@ -108,45 +111,45 @@ class Purged(msgspec.Struct, frozen=True):
     beside: tuple[Sight, ...] = ()
     live: tuple[Live, ...] = ()
     names: tuple[str, ...] = ()
-    """paths whose name holds the match: names stay in the history"""
+    """paths with the text in their name: names stay in the history"""
     dropped: tuple[str, ...] = ()
-    """paths whose content goes whole"""
+    """paths that lose their whole content"""
     spared: tuple[str, ...] = ()
-    """ids of memories that were derived from purged ones and from others"""
+    """ids of memories derived from purged ones and from others"""
     elsewhere: dict[str, int] = {}
-    """places by name of other agents that hold it"""
+    """places in other agents, by name"""
     sealed: bool = False
-    """whether the text is a secret that is sealed already"""
+    """whether the text is already a sealed secret"""
     guessable: bool = False
-    """whether some of it could be guessed from a print: captures do not know it again without `--keep-print`"""
+    """whether some of it could be guessed from a fingerprint: captures recognise it again only with `--keep-print`"""
     let_in: tuple[str, ...] = ()
-    """of `--let-in`: the files that captures take again"""
+    """with `--let-in`: the files that are captured again"""
     unreachable: tuple[Unreachable, ...] = ()
     remotes: tuple[Remote, ...] = ()
     remains: tuple[str, ...] = ()
-    """histories in whose files something may be left, while others read them; it is tried again"""
+    """histories whose files may still contain remains while others read them; Lifeboat tries again"""
     objects: int = 0
-    """how many bodies were destroyed on this machine"""
+    """number of bodies destroyed on this machine"""
     workspace: tuple[str, ...] | None = None
-    """the live files that were cut, or null where they were left alone"""
+    """the live files that were cut, or null if they were not changed"""
     undo_folders: int = 0
-    """how many were emptied"""
+    """number of emptied ones"""
     searched: dict[str, int] = {}
-    """what was looked through afterwards: `bodies`, `files`, `live` places and `hits` elsewhere"""
+    """searched afterwards: `bodies`, `files`, `live` places and `hits` elsewhere"""
     histories: tuple[str, ...] = ()
-    """of a whole agent: the histories that go"""
+    """for a whole agent: the histories to destroy"""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the whole agent goes."""
+        """Whether the whole agent is destroyed."""
         return self.scope == "full_agent"
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing that is kept holds it."""
+        """Whether no copy contains it."""
         return not self.is_whole and not self.versions
 
     @property
     def lies_live(self) -> bool:
-        """Whether it stands in files of the workspace."""
+        """Whether files of the workspace contain it."""
         return any(sight.place == "workspace" for sight in self.beside)

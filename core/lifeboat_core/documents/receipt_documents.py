@@ -11,7 +11,7 @@ DONE, WAITING, PENDING = "done", "waiting", "pending"
 
 
 class Vault(msgspec.Struct, frozen=True):
-    """How a purge stands in one vault; `receipt` is what that vault signed."""
+    """The state of a purge in one vault; `receipt` is signed by that vault."""
 
     name: str
     id: str = ""
@@ -20,9 +20,9 @@ class Vault(msgspec.Struct, frozen=True):
     since: str | None = None
     applies_at: str | None = None
     message: str = ""
-    """how it stands in each: `state` is `done`, `waiting` or `pending`, see [Receipts](receipts.md)"""
+    """each vault: `state` is `done`, `waiting` or `pending`, see [Receipts](receipts.md)"""
     receipt: JsonObject | None = None
-    """of `receipts show`: what that vault signed, or null"""
+    """`receipts show`: signed by that vault, or null"""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -31,23 +31,23 @@ class Listed(msgspec.Struct, frozen=True):
     id: str
     agent_id: str = ""
     agent: str | None = None
-    """a purge, its agent, and what that is called here, or null"""
+    """the purge, its agent and the agent's name here, or null"""
     scope: str = "record_purge"
     records: int = 0
     reason: str = "user_request"
-    """`record_purge` or `full_agent`, how many memories went, and why"""
+    """`record_purge` or `full_agent`, number of purged memories, reason"""
     requested_at: str | None = None
     completed_at: str | None = None
-    """when it was asked for, and done here"""
+    """when it was requested and done here"""
     done: bool = False
-    """whether nothing is left to do in any vault that is known"""
+    """whether every known vault is done"""
     vaults: tuple[Vault, ...] = ()
 
 
 class Damaged(msgspec.Struct, frozen=True):
     id: str
     message: str = ""
-    """a receipt that cannot be read, and why"""
+    """unreadable receipts, with reasons"""
 
 
 class Receipts(msgspec.Struct, frozen=True):
@@ -97,20 +97,20 @@ class Finding(msgspec.Struct, frozen=True):
     subject: str
     level: str
     message: str = ""
-    """what was looked at, `holds`, `open` or `wrong`, and what was found"""
+    """subject, `holds`, `open` or `wrong`, and result"""
     unknown_key: bool = False
-    """whether it was signed with a key that is not known here: `verify` then ends with 4"""
+    """signed with a key that is unknown here: `verify` exits with 4"""
 
 
 class Shown(msgspec.Struct, frozen=True):
     """`receipts show` and `verify`."""
 
     receipt: Receipt = Receipt()
-    """the receipt itself, see [Receipts](receipts.md); not of `receipts verify`"""
+    """the receipt, see [Receipts](receipts.md); not in `receipts verify`"""
     holds: bool = False
-    """whether nothing is wrong with it"""
+    """whether nothing is wrong"""
     proven: bool | None = None
-    """of `receipts verify`: whether nothing is open either"""
+    """`receipts verify`: whether nothing is open either"""
     findings: tuple[Finding, ...] = ()
 
 
@@ -120,7 +120,7 @@ class Redaction(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True):
-    """What one vault signed."""
+    """The signed statement of one vault."""
 
     name: str
     vault_id: str = ""
@@ -140,14 +140,14 @@ class Audited(msgspec.Struct, frozen=True):
     """`receipts show --audit`."""
 
     audit: Audit = Audit()
-    """the audit record of ALF 3.1.11"""
+    """audit record of ALF 3.1.11"""
     redaction: Redaction = Redaction()
-    """the `id` and `digest` of the redaction"""
+    """`id` and `digest` of the redaction"""
     positions: tuple[Position, ...] = ()
-    """what each vault signed: `name`, `vault_id`, `kind`, `applied`, `leaves`, `objects`, `remaining`, `head`, `audit`,
+    """signed by each vault: `name`, `vault_id`, `kind`, `applied`, `leaves`, `objects`, `remaining`, `head`, `audit`,
     `completed_at`, `found`, `signer`"""
     holds: bool = False
-    """whether nothing is wrong with it"""
+    """whether nothing is wrong"""
     findings: tuple[Finding, ...] = ()
 
 
@@ -157,4 +157,4 @@ class Confirmed(msgspec.Struct, frozen=True):
     id: str = ""
     """the receipt"""
     vault: Vault | None = None
-    """how the purge stands there now, as in `receipts list`"""
+    """the state at that remote, as in `receipts list`"""

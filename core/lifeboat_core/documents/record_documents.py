@@ -1,4 +1,4 @@
-"""The JSON of `lifeboat records list`, `records show`, and what `records forget`, `restore`, `pin` and `unpin` say."""
+"""The JSON of `lifeboat records`: list, show, forget, restore, pin and unpin."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ class Memory(msgspec.Struct, frozen=True):
     status: str = "active"
     namespace: str = ""
     tags: tuple[str, ...] = ()
-    """the memory that counts, newest first"""
+    """current memories, newest first"""
     created_at: str = ""
     observed_at: str | None = None
-    """when it was made, and of which day or moment it speaks, or null"""
+    """when it was created, and the day or time it is about, or null"""
     origin_file: str = ""
-    """the file it comes from, or "" """
+    """its file, or """ ""
     snippet: str = ""
-    """its beginning in one line; of a deleted one what it said"""
+    """its beginning on one line; for a deleted memory its last text"""
     identity_version: int | None = None
-    """the version of the identity under which it was made, or null"""
+    """version of the identity that created it, or null"""
     pinned: bool = False
     forgotten: bool = False
-    """whether it was pinned, or forgotten by `records forget`"""
+    """pinned; forgotten by `records forget`"""
 
     @property
     def is_gone(self) -> bool:
-        """Whether the agent does not remember it any more."""
+        """Whether the agent no longer has it."""
         return self.forgotten or self.status == "deleted"
 
 
 class Page(msgspec.Struct, frozen=True):
-    """`total` fit the filters; `next` is where the next page begins, None on the last one. The counts are those of the
-    whole memory."""
+    """`total` matches the filters; `next` is where the next page begins, None on the last one. The counts are those of
+    the whole memory."""
 
     agent: str = ""
     sequence: int | None = None
-    """the agent's id, and its newest sequence"""
+    """agent id, newest sequence"""
     total: int = 0
     shown: int = 0
-    """how many memories fit the filters, and how many of them this page has. A page has at most 15 MiB"""
+    """number of matching memories, and of those on this page (at most 15 MiB)"""
     next: str | None = None
-    """the id for `--after`, when there are more, or null"""
+    """id for `--after` if there are more, or null"""
     types: dict[str, int] = {}
     statuses: dict[str, int] = {}
     identity_versions: dict[str, int] = {}
     namespaces: dict[str, int] = {}
-    """how many memories there are of each kind, whatever the filters; deleted ones are counted in `statuses` only"""
+    """number of memories by kind, without filters; deleted ones only in `statuses`"""
     records: tuple[Memory, ...] = ()
 
 
@@ -64,7 +64,7 @@ class Before(msgspec.Struct, frozen=True):
 
 
 class Link(msgspec.Struct, frozen=True):
-    """`target` is the memory that counts now, None where there is none; `state` says what became of it."""
+    """`target` is the current memory of its chain, or None; `state` says whether it still exists."""
 
     id: str
     relation: str = ""
@@ -91,29 +91,29 @@ class Stats(msgspec.Struct, frozen=True):
 
 
 class About(msgspec.Struct, frozen=True):
-    """What is known of a memory beside its record; `text` is what it says, of a deleted one what it said."""
+    """Details of a memory beside its record; `text` is its text, or the last one of a deleted memory."""
 
     text: str = ""
-    """what it says; of a deleted memory what it said, or "" when that was purged"""
+    """its text; of a deleted memory its last text, or "" if that was purged"""
     first_sequence: int | None = None
     last_sequence: int | None = None
-    """the first and the last kept sequence in which it said that, or null"""
+    """the first and last kept sequence with this text, or null"""
     present: bool = False
     """whether the last of them is the newest"""
     chain: tuple[Before, ...] = ()
-    """every record that says, or said, what the memory is, in order: `id`, `current`, `purged`, and `sequence`, `time`
-    of the first kept sequence that has it, or null"""
+    """all versions in order: `id`, `current`, `purged`, and `sequence`, `time` of the first kept sequence with it, or
+    null"""
     supersedes: str | None = None
     superseded_by: str | None = None
-    """the record before this one, and the one that came after the id that was asked for, or null"""
+    """the version before this one, and the one after the requested id, or null"""
     links: tuple[Link, ...] = ()
-    """links to other memories: `id` as written, `relation`, `confidence` or null, `target` (the record that counts now,
-    or null), `state` (`present`, `deleted`, `missing`, `purged`), `snippet`"""
+    """links to other memories: `id` as written, `relation`, `confidence` or null, `target` (current memory, or null),
+    `state` (`present`, `deleted`, `missing`, `purged`), `snippet`"""
     provenance: Provenance = Provenance()
     """`runtime`, `runtime_version`, `origin`, `origin_file`, `session_id`, `interaction_id`, `extraction_method`,
-    `identity_version`; null where nobody knows"""
+    `identity_version`; null if unknown"""
     confidence: float | None = None
-    """how sure its maker was, from 0 to 1, or null"""
+    """confidence from 0 to 1, or null"""
     stats: Stats | None = None
     """`last_accessed_at` and `access_count`, or null"""
 
@@ -133,9 +133,9 @@ class Shown(msgspec.Struct, frozen=True):
     temporal: Moments = Moments()
     tags: tuple[str, ...] = ()
     pinned: bool = False
-    """for each id the record that counts in its memory's chain, as it stands in an archive"""
+    """for each id the current record of its chain, in the archive format"""
     forgotten: bool = False
-    """whether it was forgotten by `records forget`"""
+    """forgotten by `records forget`"""
     about: About = About()
 
 
@@ -144,7 +144,7 @@ class Showing(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """`changed` is false where it was so before; `sequence` is the one that the change made."""
+    """`changed` is false if nothing had to change; `sequence` is the one that the change made."""
 
     sequence: int | None = None
     changed: bool = False

@@ -9,23 +9,23 @@ from lifeboat_core.documents.diff_documents import File, Record
 
 
 class AgentThere(msgspec.Struct, frozen=True):
-    """How a second copy stands with an agent, as far as this machine knows."""
+    """The state of an agent at a remote, as far as this machine knows."""
 
     id: str
     name: str = ""
-    """an agent"""
+    """the agents"""
     state: str = "ok"
     """`ok`, `waiting`, `held`, `fenced` or `error`"""
     sequence: int | None = None
     at: str | None = None
     verified_at: str | None = None
-    """what it has, since when, and when that was read back, or null"""
+    """its newest sequence, since when, and when that was verified, or null"""
     message: str | None = None
     """why it is not `ok`, or null"""
 
 
 class SecondCopy(msgspec.Struct, frozen=True):
-    """`problem`: why its file cannot be used. `readable`: one sentence, who can read what there."""
+    """`problem`: why its file cannot be used. `readable`: one sentence on who can read the data there."""
 
     name: str
     url: str | None = None
@@ -34,19 +34,19 @@ class SecondCopy(msgspec.Struct, frozen=True):
     optional: bool = False
     sealed: bool = False
     added_at: str | None = None
-    """every second copy"""
+    """the remotes"""
     readable: str = ""
-    """one sentence: what the other side can read; "" where its file cannot be used"""
+    """one sentence: what the remote can read; "" if its file cannot be used"""
     kind: str | None = None
-    """`endpoint`, `folder` or another installed kind, null where its file cannot be used"""
+    """`endpoint`, `folder` or another installed kind; null if its file cannot be used"""
     needs_token: bool = False
-    """whether a remote of this kind wants a token"""
+    """whether this kind needs a token"""
     has_token: bool = False
-    """whether a token is kept for it"""
+    """whether its token is stored"""
     problem: str | None = None
     """why its file cannot be used, or null"""
     verified_at: str | None = None
-    """when the agent that was read back longest ago was read back, null while one never was"""
+    """the oldest verification time of its agents; null if one was never verified"""
     agents: tuple[AgentThere, ...] = ()
 
 
@@ -55,14 +55,14 @@ class SecondCopies(msgspec.Struct, frozen=True):
 
 
 class Token(msgspec.Struct, frozen=True):
-    """What a token allows, and until when."""
+    """The scopes and expiry of a token."""
 
     scopes: tuple[str, ...] = ()
     expires_at: str | None = None
 
 
 class Met(msgspec.Struct, frozen=True):
-    """What answered to `remote add`, also with --dry-run, and to `remote token`."""
+    """The answer to `remote add`, also with --dry-run, and to `remote token`."""
 
     name: str = ""
     url: str = ""
@@ -71,15 +71,15 @@ class Met(msgspec.Struct, frozen=True):
     optional: bool = False
     sealed: bool = False
     added_at: str | None = None
-    """what was added, or moved"""
+    """the added or moved remote"""
     readable: str = ""
-    """one sentence: what the other side can read"""
+    """one sentence: what the remote can read"""
     token: Token | None = None
-    """what the token allows (`scopes`), and when it ends or null (`expires_at`); null where none is wanted"""
+    """the token's `scopes` and `expires_at` (or null); null if no token is needed"""
     release: str = ""
-    """the release that answers there, or "" """
+    """its release, or """ ""
     dry_run: bool = False
-    """whether it was only asked, and nothing was kept"""
+    """whether nothing was stored"""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -88,61 +88,60 @@ class Check(msgspec.Struct, frozen=True):
     name: str
     ok: bool = True
     message: str | None = None
-    """each check, and what was not as it must be, or null"""
+    """each check, and its failure or null"""
 
 
 class Tried(msgspec.Struct, frozen=True):
-    """`remote test`; `left`: how many made-up agents stay there."""
+    """`remote test`; `left`: number of temporary agents that stay there."""
 
     name: str = ""
-    """the second copy"""
+    """the remote"""
     ok: bool = True
-    """whether it does all that it must"""
+    """whether it passed all checks"""
     checks: tuple[Check, ...] = ()
     left: int = 0
-    """how many made-up agents stay there"""
+    """number of temporary agents that stay there"""
 
 
 class Removed(msgspec.Struct, frozen=True):
     name: str = ""
-    """the second copy"""
+    """the remote"""
     removed: bool = True
     token_revoked: bool = False
-    """whether it is gone, and whether the token of this machine counts no more there"""
+    """whether it was removed, and whether it revoked this machine's token"""
 
 
 class Away(msgspec.Struct, frozen=True):
-    """An agent that a second copy has. `here`: what it is called on this machine, None where it is not here."""
+    """An agent on a remote. `here`: its name on this machine, None if it is not here."""
 
     id: str
     name: str = ""
     runtime: str = ""
     epoch: int = 0
-    """every agent there, with the epoch in force"""
+    """the agents there, with their current epoch"""
     sequence: int | None = None
     time: str | None = None
     machine: str = ""
     written_at: str | None = None
-    """its newest state, who wrote it, and when it came there; null, or "", while there is none"""
+    """its newest state, the machine that wrote it, and when it arrived; null or "" if there is none"""
     bytes: int = 0
-    """what it takes"""
+    """its size"""
     held: JsonObject | None = None
-    """why the newest state looks like an accident (`reason`, `previous`), or is not whole (`previous` is null); or
-    null"""
+    """why the newest state looks accidental (`reason`, `previous`) or is incomplete (`previous` is null); or null"""
     here: str | None = None
-    """what it is called on this machine, or null"""
+    """its name on this machine, or null"""
     folders: dict[str, str] = {}
-    """for each runtime, the folder of this machine where it would have the agent"""
+    """for each runtime, its default folder on this machine"""
 
 
 class There(msgspec.Struct, frozen=True):
     remote: str = ""
-    """the second copy"""
+    """the remote"""
     agents: tuple[Away, ...] = ()
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What the workspace would change on top of what is there. `held`: why that would be held, or None."""
+    """The changes that the workspace would make to the state of the remote. `held`: why they would be held, or None."""
 
     files: tuple[File, ...] = ()
     records: tuple[Record, ...] = ()
@@ -152,7 +151,7 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 class Adoption(msgspec.Struct, frozen=True):
-    """`take_over` is the machine that has to be named, None where nobody has to be."""
+    """`take_over` is the machine to name, None if none has to be named."""
 
     id: str = ""
     name: str = ""
@@ -163,12 +162,12 @@ class Adoption(msgspec.Struct, frozen=True):
     time: str | None = None
     machine: str = ""
     written_at: str | None = None
-    """the second copy and its newest state, who wrote it, and when it came there"""
+    """the remote and its newest state, the machine that wrote it, and when it arrived"""
     take_over: str | None = None
-    """the machine that `--take-over` has to name, or null"""
+    """the machine to name with `--take-over`, or null"""
     own_history: bool = False
-    """whether this machine has all of that history"""
+    """whether this machine has its whole history"""
     changes: Changes = Changes()
-    """what the workspace would change on top, as `diff` says it; `changes.held` is why it would be held, or null"""
+    """changes of the workspace, as in `diff`; `changes.held`: why they would be held, or null"""
     warnings: tuple[str, ...] = ()
-    """what to know"""
+    """remarks"""

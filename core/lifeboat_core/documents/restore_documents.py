@@ -15,14 +15,14 @@ class Files(msgspec.Struct, frozen=True):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """What becomes of one path. `basis` says from what it is written, `reason` why it is not."""
+    """The plan for one path. `basis` is its source, `reason` why it is not written."""
 
     name: str
     action: str
     kind: str = "file"
     basis: str = ""
     size: int | None = None
-    """each path, what would happen to it, and from what it would be written"""
+    """each path, its action and its source"""
     reason: str = ""
     reason_code: str | None = None
     """why a path is not written"""
@@ -32,46 +32,46 @@ class Database(msgspec.Struct, frozen=True):
     path: str
     changes: int = 0
     rows: dict[str, int] = {}
-    """each database with how many rows to `add`, `update`, `keep`, `remove`"""
+    """each database with the number of rows to `add`, `update`, `keep`, `remove`"""
 
 
 class Absent(msgspec.Struct, frozen=True):
-    """A large file whose bytes are not kept."""
+    """A large file without captured content."""
 
     filename: str
     size: int = 0
 
 
 class Missing(msgspec.Struct, frozen=True):
-    """What this machine lacks for something that the agent can do."""
+    """A missing requirement of a capability."""
 
     name: str = ""
     host_requirements: object = ""
     reason: str = ""
-    """what this machine lacks"""
+    """missing requirements of capabilities"""
     code: str = ""
-    """`absent`, or `unchecked` where the requirements name no program"""
+    """`absent`, or `unchecked` if the requirement names no program"""
 
 
 class Credential(msgspec.Struct, frozen=True):
-    """What becomes of a credential. `reissue` is what somebody has to do about it."""
+    """The plan for a credential. `reissue` is what the user has to do about it."""
 
     id: str = ""
     label: str = ""
     service: str | None = None
     type: str | None = None
-    """if credentials are put back: each credential of the state"""
+    """if credentials are restored: each credential of the state"""
     outcome: str = ""
     where: str | None = None
     reason: str | None = None
-    """`injected` and in what, or `skipped` and why"""
+    """`injected` with its target, or `skipped` with the reason"""
     reason_code: str | None = None
-    """the code of `reason`, or null: `kept`, `expired`, `no_program`, `locked`, `without_credentials`, `bound_channel`,
-    `bound_gateway`, `no_agent_key` and others; a runtime's adapter may have codes of its own"""
+    """code of `reason`, or null: `kept`, `expired`, `no_program`, `locked`, `without_credentials`, `bound_channel`,
+    `bound_gateway`, `no_agent_key` and others, also of runtime adapters"""
     reissue: str | None = None
-    """what somebody has to do about it, or null"""
+    """what the user has to do, or null"""
     reissue_code: str | None = None
-    """the code of `reissue`, or null: `rotates`, `sign_in`, `link_again`, `made_anew` or `issue_again`"""
+    """code of `reissue`, or null: `rotates`, `sign_in`, `link_again`, `made_anew` or `issue_again`"""
 
 
 class Unholdable(msgspec.Struct, frozen=True):
@@ -80,16 +80,16 @@ class Unholdable(msgspec.Struct, frozen=True):
 
 
 class Fate(msgspec.Struct, frozen=True):
-    """What became of things that are alike."""
+    """The outcome of similar items."""
 
     kind: str = ""
     outcome: str = ""
     reason: str = ""
     names: tuple[str, ...] = ()
-    """which those are, alike ones together: `memory`, `vector`, `row`, `identity`, `principal`, `credential`, `file`,
-    `artifact`, `document`, `setting` or `capability`, by id or path"""
+    """the items: `memory`, `vector`, `row`, `identity`, `principal`, `credential`, `file`, `artifact`, `document`,
+    `setting` or `capability`, by id or path"""
     code: str = ""
-    """the reason for programs, or "" """
+    """code of the reason, or """ ""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -97,41 +97,40 @@ class Plan(msgspec.Struct, frozen=True):
 
     sequence: int
     time: str
-    """what would be restored, and when it was captured"""
+    """the sequence and its capture time"""
     to: str
     agent: str = ""
     runtime: str = ""
-    """where, which agent, for which runtime"""
+    """target, agent, runtime"""
     signature: str = "signed"
     """`signed` or `unsigned`"""
     files: Files = Files()
     items: tuple[Item, ...] = ()
     absent: tuple[Absent, ...] = ()
-    """large files whose bytes are not here"""
+    """large files without captured content"""
     executable: tuple[str, ...] = ()
-    """of a state that nobody signed: what in it could run"""
+    """of an unsigned state: what it could execute"""
     capabilities_missing: tuple[Missing, ...] = ()
     credentials: tuple[Credential, ...] = ()
-    """what would become of each credential, as `credential_details[]` of a restore"""
+    """the plan for each credential, as `credential_details[]` of a restore"""
     unholdable: tuple[Unholdable, ...] = ()
-    """names that the file system there cannot hold"""
+    """names that the target file system cannot store"""
     databases: tuple[Database, ...] = ()
     warnings: tuple[str, ...] = ()
-    """what to know"""
+    """remarks"""
     running: str | None = None
-    """the runtime that is at work on what would be written, or null: nothing is written as long as it runs"""
+    """the running runtime that uses the target, or null; nothing is written while it runs"""
     objects: int = 0
-    """how many things the archive holds; the outcomes add up to it"""
+    """number of items in the archive, the sum of the outcomes"""
     outcomes: dict[str, int] = {}
-    """how many of them stand as they are (`accepted`), stand in another form (`transformed`), have no place there
-    (`omitted`), wait for something (`unresolved`), must not stand there (`rejected`), stood there already
-    (`deduplicated`)"""
+    """number of items that are unchanged (`accepted`), in another form (`transformed`), not supported (`omitted`),
+    waiting (`unresolved`), not allowed (`rejected`), present already (`deduplicated`)"""
     fates: tuple[Fate, ...] = ()
-    """as of a restore"""
+    """as in a restore"""
     with_credentials: bool = False
-    """whether credentials would be put back"""
+    """whether credentials would be restored"""
     seen: str | None = None
-    """of a state that nobody signed: its code for `--seen`, else null"""
+    """of an unsigned state: the code for `--seen`, otherwise null"""
 
     @property
     def is_signed(self) -> bool:
@@ -139,7 +138,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def changes(self) -> int:
-        """How much there is to write or remove."""
+        """The number of items to write or remove."""
         files = self.files
         return files.created + files.overwritten + files.removed + sum(each.changes for each in self.databases)
 
@@ -147,39 +146,39 @@ class Plan(msgspec.Struct, frozen=True):
 class Step(msgspec.Struct, frozen=True):
     title: str
     command: str
-    """the runtime's steps that remain"""
+    """remaining commands of the runtime"""
     waits: str | None = None
-    """why it cannot be run now, where it cannot"""
+    """why it cannot run now"""
 
 
 class Records(msgspec.Struct, frozen=True):
     restored: int = 0
-    """memories that stand there now"""
+    """memories in the target now"""
 
 
 class Injected(msgspec.Struct, frozen=True):
     injected: int = 0
     skipped: int = 0
-    """secrets put back, and not"""
+    """restored and skipped secrets"""
 
 
 class Without(msgspec.Struct, frozen=True):
-    """A capability that stays without credentials it needs."""
+    """A capability without a credential that it needs."""
 
     name: str = ""
     credentials: tuple[str, ...] = ()
-    """if credentials are put back: capabilities that lack one"""
+    """if credentials are restored: capabilities that lack one"""
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Something that the state cannot give."""
+    """An item that the state cannot provide."""
 
     name: str = ""
     reason: str = ""
-    """those of `skipped[]` that the state cannot give: the restore is a partial one, and the exit status 1"""
+    """the part of `skipped[]` that the state cannot provide: the restore is partial and exits with 1"""
     code: str = ""
-    """`conflict` (others need a folder in its place), `same_name` (another entry has its name) or `damaged` (its bytes
-    are not those that were signed)"""
+    """`conflict` (others need a folder at this path), `same_name` or `damaged` (its bytes do not match the signature)
+    """
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -188,11 +187,11 @@ class Skipped(msgspec.Struct, frozen=True):
     name: str
     reason: str = ""
     reason_code: str = ""
-    """files that were not written, and why"""
+    """files that were not written, with reasons"""
     code: str = ""
-    """what `fates[].code` says of such a file"""
+    """as `fates[].code`"""
     warning: str | None = None
-    """whether a warning tells of it: `named`, `counted` (as one of many), or null"""
+    """whether a warning names it (`named`, `counted`), or null"""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -202,71 +201,68 @@ class Done(msgspec.Struct, frozen=True):
     sequence: int
     agent: str = ""
     time: str = ""
-    """the agent, what was restored, and when it was captured"""
+    """agent, sequence, capture time"""
     summary: str = ""
-    """the counts and what was left out, as one sentence for people"""
+    """counts and omissions, as one sentence"""
     with_credentials: bool = False
-    """whether credentials were put back"""
+    """whether credentials were restored"""
     to: str = ""
     runtime: str = ""
-    """where, for which runtime"""
+    """target, runtime"""
     files: Files = Files()
     records: Records = Records()
     credentials: Injected = Injected()
     credential_details: tuple[Credential, ...] = ()
     capabilities_without: tuple[Without, ...] = ()
     withheld: tuple[str, ...] = ()
-    """archive paths of files, ids of memories and names of rows (`PATH#NAME`) that this restore did not write; the
-    newest state keeps them until they are there"""
+    """archive paths, memory ids and row names (`PATH#NAME`) that this restore did not write; the newest state keeps
+    them until they exist"""
     lacking: tuple[str, ...] = ()
-    """files that were left without their credentials: written with a gap, or not written; where there is one, `restore`
-    ends with 1"""
+    """files without their credentials: written with a gap, or not written; `restore` then exits with 1"""
     gaps: tuple[str, ...] = ()
-    """archive paths of those that stand with a gap"""
+    """archive paths of files with a gap"""
     state_dir: str | None = None
-    """the runtime's own folder where `--state-dir` named one, else null"""
+    """the state directory from `--state-dir`, otherwise null"""
     receipt: str = ""
-    """the receipt's name; it is kept as `restore/receipts/<name>.json` in the home"""
+    """name of the receipt: `restore/receipts/<name>.json` in the home"""
     objects: int = 0
-    """how many things the archive holds; the outcomes add up to it"""
+    """number of items in the archive, the sum of the outcomes"""
     outcomes: dict[str, int] = {}
-    """how many of them stand as they are (`accepted`), stand in another form (`transformed`), have no place there
-    (`omitted`), wait for something (`unresolved`), must not stand there (`rejected`), stood there already
-    (`deduplicated`)"""
+    """number of items that are unchanged (`accepted`), in another form (`transformed`), not supported (`omitted`),
+    waiting (`unresolved`), not allowed (`rejected`), present already (`deduplicated`)"""
     fates: tuple[Fate, ...] = ()
     warnings: tuple[str, ...] = ()
-    """what to know"""
+    """remarks"""
     kind: str = "restore"
     """`restore`, `undo`, `import`"""
     signature: str = "signed"
     """`signed` or `unsigned`"""
     in_place: bool = True
     adopted: bool = False
-    """whether it went into the agent's own workspace; whether the agent lives there now"""
+    """whether the target is the agent's own workspace; whether the agent lives there now"""
     safety: int | None = None
     captured: int | None = None
-    """the sequence captured before, and the one captured after, or null"""
+    """the sequences captured before and after, or null"""
     not_captured: dict[str, str] = {}
-    """what that one does not have as it is now, with the reason; then the exit status is 1"""
+    """files without their current version in that sequence, with reasons; the exit status is then 1"""
     moved_away: tuple[str, ...] = ()
-    """paths of files that another program moved, replaced or removed while the restore was running; then the exit
-    status is 1"""
+    """files that another program moved, replaced or removed during the restore; the exit status is then 1"""
     undo: bool = False
-    """whether `undo` can take it back"""
+    """whether `undo` can reverse it"""
     recovered: bool = False
     """whether an interrupted restore was finished"""
     skipped: tuple[Skipped, ...] = ()
     without_credentials: tuple[str, ...] = ()
-    """files of the runtime that were written although credentials were cut out of them"""
+    """runtime files that were written without their cut credentials"""
     absent: tuple[Absent, ...] = ()
-    """large files whose bytes are not here"""
+    """large files without captured content"""
     left_out: tuple[LeftOut, ...] = ()
     capabilities_missing: tuple[Missing, ...] = ()
     steps: tuple[object, ...] = ()
-    """the runtime's steps that were run, with their result"""
+    """commands of the runtime that were run, with results"""
     next: tuple[Step, ...] = ()
     seen: str | None = None
-    """of `alf import --dry-run` and a state that nobody signed: its code for `--seen`, else null"""
+    """`alf import --dry-run` of an unsigned state: the code for `--seen`, otherwise null"""
     copied_from: str | None = None
-    """of an import: the id in the archive when it is another one (this home knew that agent already, or the id is no
-    UUID), else null"""
+    """import: the id in the archive if this home uses another one (that id is known already, or is no UUID), otherwise
+    null"""

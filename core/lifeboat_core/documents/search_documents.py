@@ -6,23 +6,23 @@ import msgspec
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A place where the words are or were, from sequence `first` to `last`."""
+    """A match, in the sequences `first` to `last`."""
 
     kind: str = "file"
-    """`memory`, or `file` for a line of a file that is not divided into memories"""
+    """`memory`, or `file` for a line of a file"""
     id: str | None = None
     path: str | None = None
     line: int | None = None
-    """the memory, else null; the file and the line in its newest version that has it, else null"""
+    """the memory, otherwise null; file and line in the newest version that contains it, otherwise null"""
     first: int | None = None
     last: int | None = None
-    """the first and the last kept sequence in which it stood there; `sequence` is the last, too"""
+    """the first and last kept sequence that contain it; `sequence` equals `last`"""
     present: bool = False
-    """whether it stands there now"""
+    """whether it is in the current state"""
     snippet: str = ""
     origin_file: str | None = None
     memory_type: str | None = None
-    """as above; no type for a file"""
+    """as above; null for a file"""
     sequence: int | None = None
     namespace: str | None = None
     """as above"""
@@ -32,12 +32,12 @@ class Found(msgspec.Struct, frozen=True):
     """The document of `search --history`, newest first."""
 
     agent: str = ""
-    """the agent's id"""
+    """agent id"""
     history: bool = True
     """true"""
     total: int = 0
     truncated: bool = False
-    """how many places were found, and whether there are, or may be, more than are told"""
+    """number of matches, and whether there are, or may be, more"""
     unread: int = 0
-    """how many old versions of files were too much to read: one search reads 512 MB of them, for 5 seconds"""
+    """number of old file versions not searched: one search reads at most 512 MB of them, for 5 seconds"""
     hits: tuple[Hit, ...] = ()

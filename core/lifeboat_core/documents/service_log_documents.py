@@ -11,5 +11,5 @@ class ServiceLog(msgspec.Struct, frozen=True):
     """The document of `daemon log`, oldest first."""
 
     events: tuple[JsonObject, ...] = ()
-    """`time`, `level` (`debug`, `info`, `warning`, `error`), `kind` and fields of the kind; with `--follow` one event a
-    line"""
+    """`time`, `level` (`debug`, `info`, `warning`, `error`), `kind` and its fields; with `--follow` one event per line
+    """

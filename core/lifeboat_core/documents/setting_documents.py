@@ -13,25 +13,25 @@ class Setting(msgspec.Struct, frozen=True):
     name: str
     """the setting"""
     value: Written = None
-    """its value as written; null for a private setting, whose value is never shown"""
+    """value as written; null for a private setting"""
     source: str = "default"
-    """where it comes from"""
+    """source"""
     effect: str = ""
-    """what it does"""
+    """effect"""
     default: Written = None
-    """what it is while nobody sets it"""
+    """default"""
     kind: str = ""
-    """what its value is: `choice`, `switch`, `number`, `days`, `share`, `size`, `duration`, `cron`, `command`, `path`
-    or `address`"""
+    """kind of value: `choice`, `switch`, `number`, `days`, `share`, `size`, `duration`, `cron`, `command`, `path` or
+    `address`"""
     choices: tuple[str, ...] = ()
-    """everything that it can be, where that is not much"""
+    """possible values, if they are few"""
     example: str = ""
-    """a value as somebody would write it"""
+    """example value"""
     per_agent: bool = True
     private: bool = False
-    """whether an agent can have it for itself, and whether its value is never shown"""
+    """whether agents can have their own value, and whether the value is never shown"""
     is_set: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="set")
-    """of a private setting: whether it is set"""
+    """for a private setting: whether it has a value"""
 
     @property
     def shown(self) -> str:
@@ -56,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     settings: tuple[Setting, ...] = ()
     problem: str | None = None
-    """why the file on disk is not the one in force, or null"""
+    """why the settings file is not in use, or null"""
 
 
 def spell_value(value: Written) -> str:

@@ -13,24 +13,24 @@ class Step(msgspec.Struct, frozen=True):
     name: str
     """`find`, `protect`, `key`, `words`, `second_copy` or `service`"""
     state: str
-    """`done`, `missing`, or `skipped`: it cannot be done here, or was dismissed"""
+    """`done`, `missing`, or `skipped` (impossible here, or dismissed)"""
     text: str
-    """how it stands, for people"""
+    """description for people"""
     command: str | None = None
-    """what does it, or null; words in capitals are to be replaced"""
+    """command for this step, or null; replace words in capitals"""
     action: str = ""
-    """what the command of the service does: `install_service` or `start_daemon`; "" for other steps"""
+    """code of that command: `install_service` or `start_daemon`; "" for other steps"""
 
 
 class Did(msgspec.Struct, frozen=True):
     """A command that was run."""
 
     command: str
-    """with `--yes`: what was done now"""
+    """with `--yes`: the commands that were run"""
     error: JsonObject | None = None
-    """why that failed (`code`, `title`, `message`, `fix`), or null"""
+    """its error (`code`, `title`, `message`, `fix`), or null"""
     left_out: dict[str, str] = {}
-    """what of an agent that it protected was not captured, with the reason; then the exit status is 1"""
+    """files of a newly protected agent that were not captured, with reasons; the exit status is then 1"""
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class Setup(msgspec.Struct, frozen=True):
 
     steps: tuple[Step, ...] = ()
     next: str | None = None
-    """the command of the first step that is missing, or null"""
+    """command of the first missing step, or null"""
     did: tuple[Did, ...] = ()
 
     def step(self, name: str) -> Step | None:

@@ -13,33 +13,33 @@ class Remote(msgspec.Struct, frozen=True):
     name: str
     id: str = ""
     optional: bool = False
-    """a second copy, as far as this machine knows without asking it"""
+    """a remote, as far as this machine knows"""
     state: str = "ok"
     """`ok`, `waiting`, `held`, `fenced` or `error`"""
     message: str | None = None
     code: str = ""
-    """why it is not `ok`, for people and as a code, see [Errors](errors.md), else "". Also `no_network`, `deferred` (by
+    """why it is not `ok`, and the code, see [Errors](errors.md), otherwise "". Also `no_network`, `deferred` (by
     `defer.above`), `config` (its file cannot be used)"""
     sequence: int | None = None
     acknowledged_at: str | None = None
-    """the newest sequence that it has and since when, or null"""
+    """newest sequence, and since when, or null"""
     pending: int = 0
     pending_since: str | None = None
-    """how many kept sequences it does not have yet, and when the oldest of them was made"""
+    """number of sequences not pushed yet, and the time of the oldest"""
     verified_at: str | None = None
     verified_sequence: int | None = None
-    """when it was last read back and found whole, and what that was, or null"""
+    """last successful verification, and its sequence, or null"""
     tries: int = 0
     tried_at: str | None = None
-    """how many tries failed in a row, and when the last one was"""
+    """failed attempts in a row, and the time of the last"""
     fenced: JsonObject | None = None
-    """who writes the agent there: `{reason, machine, since, epoch}`, or null; `reason` is `moved`, `foreign` or
-    `cloned`; `at` the second copy that said so, where it was another one"""
+    """the machine that writes the agent there: `{reason, machine, since, epoch}`, or null; `reason` is `moved`,
+    `foreign` or `cloned`; `at`: the remote that reported it, if another"""
     purges: int = 0
     purges_refused: int = 0
-    """how many purges it has not applied yet, and how many its owner decided against"""
+    """purges not applied yet, and purges refused by its owner"""
     added_at: str | None = None
-    """when it was made known to this machine"""
+    """when it was added here"""
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -51,67 +51,64 @@ class Agent(msgspec.Struct, frozen=True):
     workspace: str = ""
     """the agent"""
     state: str = "ok"
-    """its state"""
+    """state"""
     sequence: int | None = None
-    """its newest sequence"""
+    """newest sequence"""
     last_captured_at: str | None = None
-    """when it was last captured"""
+    """last capture"""
     last_verified_at: str | None = None
-    """when its copy was last read back and found whole, or null: that of a second copy, where there is one that is not
-    optional and was ever read back, else the one on this disk"""
+    """last verification, or null: of the required remote verified last, otherwise of the local vault"""
     last_whole_at: str | None = None
-    """when every kept sequence was, or null"""
+    """last verification of all sequences, or null"""
     verified_in: str | None = None
-    """which copy that was: the second copy's name, or `local`; or null"""
+    """the copy verified then: a remote's name, `local`, or null"""
     pending: int = 0
-    """how many files are not kept in their present version"""
+    """number of files not captured in their current version"""
     over_limit: int = 0
     limit_fix: str | None = None
-    """how many of them stay out until you raise a limit or let them in after a purge, and the command that does, or
-    null"""
+    """how many of them wait for a higher limit or for `--let-in`, and the command, or null"""
     unread: int = 0
-    """how many of them could not be read, as a database of the runtime that is lost"""
+    """how many of them cannot be read"""
     pending_kinds: dict[str, int] = {}
-    """how many there are by the code of the reason: `unread`, `unstable` (kept changing), `unparsable` (may hold
-    secrets and does not parse), `late`, `over_limit`"""
+    """number by reason: `unread`, `unstable` (kept changing), `unparsable` (may contain secrets and cannot be parsed),
+    `late`, `over_limit`"""
     reasons: tuple[str, ...] = ()
-    """why it is not `ok`, and what else to know"""
+    """why it is not `ok`, and remarks"""
     reason_codes: tuple[str, ...] = ()
-    """the code of each of them, in the same order: `damaged`, `capture_failed`, `held`, `key_needed`, `overdue`,
-    `pending`, `remote_late`, `last_capture` and others"""
+    """their codes, in the same order: `damaged`, `capture_failed`, `held`, `key_needed`, `overdue`, `pending`,
+    `remote_late`, `last_capture` and others"""
     held: JsonObject | None = None
-    """what is held, or null"""
+    """the held removal, or null"""
     missing: bool = False
-    """whether its workspace is gone"""
+    """whether its workspace is missing"""
     no_room: str | None = None
-    """why large files are not taken now, or null"""
+    """why large files are not captured now, or null"""
     failed: str | None = None
-    """why the last capture came to nothing, or null"""
+    """why the last capture failed, or null"""
     damaged: JsonObject | None = None
-    """what a verification last found wrong: `{sequence, whole, first}`, or null"""
+    """damage found by a verification: `{sequence, whole, first}`, or null"""
     lookalikes: int = 0
-    """how many places are kept in clear that look like a secret; `lifeboat doctor` names them"""
+    """number of places in clear that look like a secret; listed by `lifeboat doctor`"""
     not_looked_into: int = 0
-    """how many files a known secret would not be found in (pictures, PDF, encrypted ones, others); `lifeboat doctor`
-    names them"""
+    """number of files not searched for secrets (pictures, PDF, encrypted ones, others); listed by `lifeboat doctor`"""
     kept_out: tuple[str, ...] = ()
-    """files and databases in which lies what was purged: it is left out of every capture"""
+    """files and databases that still contain purged text, which captures leave out"""
     purged_again: tuple[str, ...] = ()
-    """those in which a purged value came back in other words and was captured, with `purge.again` set to `notice`"""
+    """files in which a purged value came back in other words and was captured (`purge.again` is `notice`)"""
     vault_opened: bool = True
     vault_fix: str | None = None
-    """false if its vault could not be opened: most other fields are unknown then; a command that helps, or null"""
+    """false if its vault could not be opened: most other fields are unknown then; command that helps, or null"""
     verified_sequence: int | None = None
-    """newest sequence that was verified, on this machine or on a remote, or null"""
+    """newest verified sequence, on this machine or a remote, or null"""
     vault_bytes: int = 0
-    """what its vault takes on disk"""
+    """size of its vault"""
     remotes: tuple[Remote, ...] = ()
     at_work: bool = False
-    """whether the service works on it now"""
+    """whether the daemon is working on it"""
     waits_for: str | None = None
-    """whom its captures wait for, or null"""
+    """what its captures wait for, or null"""
     unwatched: str | None = None
-    """why the service does not notice every change at once, or null"""
+    """why the daemon does not notice every change immediately, or null"""
 
     @property
     def queue(self) -> int:
@@ -125,7 +122,7 @@ class Gap(msgspec.Struct, frozen=True):
     code: str = ""
     text: str = ""
     fix: str = ""
-    """`uncaptured`, `unverified`, `only_here` or `words_unproven`; a sentence; the command that helps"""
+    """`uncaptured`, `unverified`, `only_here` or `words_unproven`; sentence; command"""
 
 
 class Safety(msgspec.Struct, frozen=True):
@@ -144,7 +141,7 @@ class Key(msgspec.Struct, frozen=True):
     id: str | None = None
     store: str | None = None
     note: str = ""
-    """the key: whether it can be used, its id, where it lies, what to know about it"""
+    """the key: state, id, where it is stored, remark"""
     proven_at: str | None = None
     """when its words were last proven, or null"""
 
@@ -156,7 +153,7 @@ class Daemon(msgspec.Struct, frozen=True):
     pid: int | None = None
     version: str | None = None
     started_at: str | None = None
-    """the service; where it does not run, `version` is that of the command"""
+    """the daemon; if it does not run, `version` is that of the command"""
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -166,7 +163,7 @@ class Offer(msgspec.Struct, frozen=True):
     native_id: str = ""
     name: str = ""
     workspace: str = ""
-    """an agent that was found and is not protected"""
+    """an unprotected agent"""
 
 
 class Purge(msgspec.Struct, frozen=True):
@@ -175,28 +172,28 @@ class Purge(msgspec.Struct, frozen=True):
     id: str
     agent_id: str = ""
     vault: str = ""
-    """a purge that is not done everywhere, its agent, and the vault where it is not"""
+    """a purge that is not done everywhere, its agent, and the vault"""
     state: str = "waiting"
     since: str | None = None
     """`waiting` or `pending`, and since when"""
     applies_at: str | None = None
     message: str = ""
-    """until when it waits, or null; why it is pending, or "" """
+    """end of the wait, or null; reason for `pending`, or """ ""
 
 
 class Status(msgspec.Struct, frozen=True):
     """The document of `status`."""
 
     verdict: str = ""
-    """everything in one sentence"""
+    """summary in one sentence"""
     state: str = "ok"
-    """the worst state of all, see [Health](health.md): `ok`, `syncing`, `waiting`, `paused`, `overdue`, `needs_key`,
-    `fenced`, `held` or `error`"""
+    """the worst state, see [Health](health.md): `ok`, `syncing`, `waiting`, `paused`, `overdue`, `needs_key`, `fenced`,
+    `held` or `error`"""
     safety: Safety = Safety()
     agents: tuple[Agent, ...] = ()
     key: Key = Key()
     problems: tuple[str, ...] = ()
-    """what is wrong beside the agents"""
+    """problems that concern no single agent"""
     clock_trusted: bool = True
     """false while the clock looks wrong: nothing is thinned then"""
     daemon: Daemon = Daemon()

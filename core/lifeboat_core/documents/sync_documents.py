@@ -30,14 +30,13 @@ class Pushed(msgspec.Struct, frozen=True):
 
     name: str
     optional: bool = False
-    """a second copy"""
+    """a remote"""
     state: str = "ok"
-    """`ok`; `held`: it stays at the state before the removal; `waiting`: it is tried again; `fenced`, `error`: somebody
-    has to do something"""
+    """`ok`; `held`: it stays at the state before the removal; `waiting`: retried later; `fenced`, `error`: needs you"""
     sequence: int | None = None
-    """the newest that it has now, or null"""
+    """its newest sequence, or null"""
     bytes: int = 0
-    """what was sent"""
+    """bytes sent"""
     message: str | None = None
     code: str | None = None
     fix: str | None = None
@@ -54,44 +53,44 @@ class Capture(msgspec.Struct, frozen=True):
     """`ok`, `held` or `error`"""
     code: str | None = None
     fix: str | None = None
-    """of one that was not captured: the error and the command that helps, see [Errors](errors.md)"""
+    """if it was not captured: error and command, see [Errors](errors.md)"""
     outcome: str = "captured"
     """`captured`, `unchanged` or `root_missing`"""
     sequence: int | None = None
-    """the newest sequence"""
+    """newest sequence"""
     changed: bool = False
     """whether this capture made it"""
     records: Memories = Memories()
     raw: RawFiles = RawFiles()
     delta_bytes: int = 0
-    """what the vault grew by"""
+    """growth of the vault"""
     unread: dict[str, str] = {}
     unread_files: int = 0
-    """files and databases that could not be read, with the reason, and the number of the files that stay as they were
-    captured last; with one of them, or one of the next two rows, or over a limit, the exit status is 1"""
+    """unreadable files and databases with reasons, and their number; their last version is kept. With one of them, with
+    one in the next two fields, or over a limit, the exit status is 1"""
     unstable: dict[str, str] = {}
-    """files that changed while they were read: their last version stays"""
+    """files that changed while they were read: their last version is kept"""
     waiting: dict[str, str] = {}
-    """files that may hold secrets and do not parse: their last version stays"""
+    """files that may contain secrets and cannot be parsed: their last version is kept"""
     left_out: dict[str, str] = {}
-    """files that are not kept, or not as they are now, with the reason"""
+    """files not captured, or not in their current version, with reasons"""
     over_limit: tuple[str, ...] = ()
-    """those of them that stay out until you raise a limit, or let them in after a purge"""
+    """those that wait for a higher limit or for `--let-in`"""
     due_in: float | None = None
-    """in how many seconds the first of the others may be captured, or null"""
+    """seconds until the first of the others may be captured, or null"""
     looks_like_secret: JsonObject = {}
-    """files that hold what looks like a secret: of which kind, on which line"""
+    """files with text that looks like a secret: kind and line"""
     kept_out: dict[str, int] = {}
-    """files and databases in which lies what was purged, and in how many places: it is left out of every capture"""
+    """files and databases with purged text, and the number of places, which captures leave out"""
     purged_again: dict[str, int] = {}
-    """those in which a purged value came back in other words, and in how many places: it is captured, with
-    `purge.again` set to `notice`"""
+    """files in which a purged value came back in other words, and the number of places; captured (`purge.again` is
+    `notice`)"""
     held: JsonObject | None = None
-    """a removal that looks like an accident, or null"""
+    """a removal that looks accidental, or null"""
     sealed: tuple[str, ...] = ()
     """partitions whose period ended"""
     warnings: tuple[str, ...] = ()
-    """what to know"""
+    """remarks"""
     remotes: tuple[Pushed, ...] = ()
 
 

@@ -17,20 +17,20 @@ class Entry(msgspec.Struct, frozen=True):
     kind: str = "capture"
     """`capture`, `restore`, `adopt`, `snapshot`, `import` or `rotate`"""
     changes: JsonObject = {}
-    """counts, as in `sync`, and `files`: how many files of the workspace came (`put`) and went (`removed`)"""
+    """counts, as in `sync`, and `files`: added (`put`) and `removed` files of the workspace"""
     files: int = 0
     records_changed: int = 0
-    """how many files it wrote or removed, and how many memories it changed"""
+    """number of changed files and memories"""
     trigger: str | None = None
-    """`user` when somebody changed memories by hand, else null"""
+    """`user` if the user changed memories, otherwise null"""
     verified: tuple[str, ...] = ()
-    """where this very sequence was read back and held: `local` and names of second copies"""
+    """where it was verified: `local` and names of remotes"""
     on: tuple[str, ...] = ()
-    """second copies whose newest state it is"""
+    """remotes whose newest state it is"""
     bytes: int | None = None
-    """what the vault grew by"""
+    """growth of the vault"""
     label: str | None = None
-    """a name that somebody gave it, or null"""
+    """label, or null"""
     pins: tuple[str, ...] = ()
     """why it is never thinned"""
     digest: str = ""
@@ -45,28 +45,28 @@ class Activity(msgspec.Struct, frozen=True):
     unit: str = "hour"
     start: str | None = msgspec.field(default=None, name="from")
     counts: tuple[int, ...] = ()
-    """how many sequences were made in each `hour` of the last 48, or with `--days` on each `day` of this machine's
-    calendar, up to now; those too that were thinned since"""
+    """number of sequences per `hour` of the last 48, or with `--days` per `day` of the local calendar, up to now; also
+    thinned ones"""
 
 
 class Aside(msgspec.Struct, frozen=True):
-    """A displaced history; `name` is what `restore --from` calls it."""
+    """A replaced history; `name` is for `restore --from`."""
 
     name: str = msgspec.field(name="from")
-    """a history that gave way: what `restore --from` calls it"""
+    """a replaced history: its name for `restore --from`"""
     since: str | None = None
     until: str | None = None
-    """since when, and how long it stays"""
+    """since when, and until when it is kept"""
 
 
 class Timeline(msgspec.Struct, frozen=True):
     """The document of `timeline`, newest first."""
 
     agent: str = ""
-    """the agent's id"""
+    """agent id"""
     entries: tuple[Entry, ...] = ()
     total: int = 0
-    """how many sequences are kept, whatever the options"""
+    """number of kept sequences, without filters"""
     activity: Activity = Activity()
     set_aside: tuple[Aside, ...] = ()
 
@@ -75,6 +75,6 @@ class Labelled(msgspec.Struct, frozen=True):
     """The document of `label`."""
 
     agent: str
-    """the agent's id"""
+    """agent id"""
     entry: Entry
-    """the sequence as it is now, as in `timeline`"""
+    """the sequence now, as in `timeline`"""

@@ -10,30 +10,30 @@ class Verified(msgspec.Struct, frozen=True):
 
     agent: str
     sequence: int
-    """what was tried out"""
+    """the verified sequence"""
     files: int = 0
-    """how many were written and compared"""
+    """number of files and memories that were written and compared"""
     mismatches: tuple[object, ...] = ()
-    """what was not as it should be"""
+    """mismatches"""
     healed: tuple[object, ...] = ()
-    """which damaged bytes and rows were read again, and from where"""
+    """repaired bytes and rows, with their source"""
     rows: int = 0
-    """how many rows of databases were made and compared"""
+    """number of compared database rows"""
     compared_live: int = 0
-    """how many were compared with the workspace too"""
+    """number of files that were also compared with the workspace"""
     absent: tuple[object, ...] = ()
-    """large files whose bytes are not kept"""
+    """large files without captured content"""
     damaged: tuple[object, ...] = ()
-    """databases that SQLite finds damaged, and that are the same in the workspace"""
+    """databases with damage reported by SQLite that are the same in the workspace"""
     not_captured: tuple[str, ...] = ()
     over_limit: int = 0
     unread: int = 0
-    """what the last capture left out of this sequence, where it is the newest; how many of these files stay out until
-    you raise a limit; how many could not be read. With one of the last two the exit status is 1"""
+    """files missing in the newest sequence; how many of them wait for a higher limit; how many could not be read. With
+    one of the last two the exit status is 1"""
     signed: bool = True
     whole: bool = False
-    """whether the sequence is signed; whether every kept sequence was checked"""
+    """whether the sequence is signed; whether every sequence was checked"""
     remote: str | None = None
-    """with `--remote`: which one the files came from"""
+    """with `--remote`: the remote"""
     mended: tuple[object, ...] = ()
-    """with `--remote`: what was wrong there until it got a new snapshot"""
+    """with `--remote`: damage that a new snapshot repaired"""

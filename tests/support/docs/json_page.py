@@ -18,7 +18,7 @@ from support.paths import ROOT
 
 PAGE = ROOT / "docs" / "json.md"
 _MARKED = re.compile(r"(<!-- Written by `make docs` from (\w+)\.(\w+)\. -->\n\n)(?:\|.*\n)*")
-_HEAD = "| field | what it says |\n|---|---|\n"
+_HEAD = "| field | meaning |\n|---|---|\n"
 
 
 def json_page() -> str:
