@@ -106,6 +106,12 @@ def _receive_memory_files(machine: PageMachine) -> None:
     (machine.home / "memory.aicf").write_bytes(aicf_files.FILES["D1-specified"])
 
 
+def _write_notes(machine: PageMachine) -> None:
+    """A folder of notes that no runtime made."""
+    (machine.home / "notes").mkdir()
+    (machine.home / "notes" / "garden.md").write_text("# Garden\n\nBen likes tulips.\n")
+
+
 def _enable_hooks(machine: PageMachine) -> None:
     (machine.home / ".openclaw" / "openclaw.json").write_text('{"hooks": {"internal": {"enabled": true}}}')
 
@@ -240,6 +246,7 @@ STORIES: dict[str, PageStory] = {
         names={"endpoint serve": lambda machine: f"endpoint serve --listen {_LOCAL}"},
         servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
     ),
+    "docs/folder-profiles.md": PageStory(prepare=_write_notes),
     "docs/from-alf.md": PageStory(
         not_run={"lifeboat": "needs a home of the reference client; tests/core/test_setup_from_alf.py makes one"}
     ),
