@@ -42,7 +42,7 @@ You are Ada. You are patient with visitors and exact with dates.
 2. Write what was learned to today's log.
 
 ```text
-## not a heading: this stands in a code fence
+## not a heading: this is inside a code fence
 ```
 
 ## Priorities

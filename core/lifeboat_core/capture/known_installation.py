@@ -135,7 +135,7 @@ def forget_installation(vault: Vault) -> None:
 
 
 def is_workspace_accepted(session: CaptureSession) -> bool:
-    """Return whether the user accepted the workspace on top of this very head, whatever is missing in it."""
+    """Return whether the user accepted the workspace on top of this head, regardless of missing files."""
     accepted = session.vault.get(AS_IT_STANDS)
     return session.head is not None and accepted is not None and accepted["sequence"] == session.head.number
 
