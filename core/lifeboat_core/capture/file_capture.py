@@ -86,7 +86,8 @@ class FileCapture:
         anew: tuple[str, ...] = (),
         rows_follow: bool = False,
     ) -> None:
-        """Read what changed and drop what was removed. With `everything`, read every file; always read those below the given prefixes. `rows_follow`: something will be cut although no file changed."""
+        """Read what changed and drop what was removed. With `everything`, read every file; always read those below the
+        given prefixes. `rows_follow`: something will be cut although no file changed."""
         self._everything = everything
         self._caps = FolderCaps.of_roots(roots)
         shut = self.cutter.holders_of_shut()

@@ -60,7 +60,8 @@ class VectorChanges:
         """Set the vectors of records, each record once per capture: bytes as the runtime has them (float32,
         little-endian), None for a record without one.
 
-        A former vector of the same model is replaced. One of an earlier model is kept too, unless the record is listed for replacement, because that vector was computed from its former text.
+        A former vector of the same model is replaced. One of an earlier model is kept too, unless the record is listed
+        for replacement, because that vector was computed from its former text.
         """
         fit = {record_id: data for record_id, found in changed.items() if (data := self._fit(record_id, found))}
         stale = {record_id for record_id, found in changed.items() if found is None or record_id in anew}

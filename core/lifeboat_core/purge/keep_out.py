@@ -255,8 +255,11 @@ def marks_of(context: Context, agent_id: str) -> KeepOutMarks:
 
 
 def derive_keep_out(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False) -> JsonObject:
-    """Return the decisions that keep out what a redaction is about to destroy, for `Vault.redact`. Earlier decisions stay in force. Reads every affected body; no text is in the result. `keeps_weak`: also digests of guessable text.
-    Raises NoKey, VaultError."""
+    """Return the decisions that keep out what a redaction is about to destroy, for `Vault.redact`.
+
+    Earlier decisions stay in force. Reads every affected body; no text is in the result. `keeps_weak`: also digests of
+    guessable text. Raises NoKey, VaultError.
+    """
     derived = _derived(context, vault, redaction, keeps_weak=keeps_weak)
     made = derived and derived.finish(_remaining(vault, Redactions([*vault.redactions, redaction])))
     if not made:

@@ -37,30 +37,33 @@ _COMMANDS = """# Commands
 
 <!-- Written by `make docs` from the commands themselves. -->
 
-`AGENT` is an agent's name, its id, the beginning of its id (8 characters or more), or its workspace. `--json` gives one
-JSON document on standard output, described in [JSON output](json.md); without it the text is for people and may change.
-Progress, notes and warnings go to standard error.
+`AGENT` is an agent's name, id, first characters of the id (8 or more) or workspace. With `--json` a command prints one
+[JSON document](json.md); text output may change. Progress, notes and warnings go to standard error. Long lists on a
+terminal go through `$LIFEBOAT_PAGER`, `$PAGER` or `less`; `--no-pager` prints them.
 
 | exit status | meaning |
 |---|---|
 | `0` | done |
-| `1` | failed, or, where a command checks something, not as it should be |
-| `2` | the command was not understood |
+| `1` | failed, or a check found a problem |
+| `2` | unknown command or option |
 | `3` | refused by a guard: nothing was done |
-| `130` | stopped by Ctrl-C, or by a no to a question |
+| `130` | stopped by Ctrl-C, or a question was answered with no |
 
-Without a command, `lifeboat` opens [the dashboard](dashboard.md) on a terminal, and shows the status elsewhere.
+Without a command, `lifeboat` opens [the dashboard](dashboard.md) on a terminal and prints the status elsewhere.
 """
+
+_ON_EVERY_PAGE = ("--json", "--no-pager")
+"""Options that the beginning of the page describes."""
 
 _ERRORS = """# Errors
 
 <!-- Written by `make docs` from the error classes themselves. -->
 
-An error says what happened, where and why, and which command helps. With `--json` it is
+An error names the failure, its cause and a command that helps. With `--json` it is
 `{"error": {"code", "title", "message", "fix", "retryable"}}` on standard output. Codes are stable; texts may change.
-"Again" says that the same command may work later without any change.
+"Retry": the same command may work later without any change.
 
-| code | exit | what happened | meaning | what helps | again |
+| code | exit | title | meaning | fix | retry |
 |---|---|---|---|---|---|
 """
 
@@ -96,9 +99,9 @@ def _command_section(words: str, command: click.Command) -> str:
     lines = [f"## `lifeboat {words}`", "", f"`lifeboat {words} {usage}`".replace(" `", "`"), ""]
     lines += [_prose(command.help or ""), ""]
     options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
-    options = [item for item in options if item.opts != ["--json"]]
+    options = [item for item in options if item.opts[0] not in _ON_EVERY_PAGE]
     if options:
-        lines += ["| option | what it does |", "|---|---|"]
+        lines += ["| option | effect |", "|---|---|"]
         lines += [_option_row(item, context) for item in options]
         lines.append("")
     shown = help_examples.parse_examples(command.epilog)
