@@ -199,6 +199,8 @@ def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, JsonObject
     run("remote", "add", "stick", f"file://{stick}/copies")
     run("sync")
     yield "An agent", run("agents", "list", "--remote", "stick")
+    yield "`lifeboat keys`", run("keys", "export-kit", "-o", folder / "kit-with-stick")
+    yield "`lifeboat setup`", run("setup", "--kit", folder / "kit-with-stick", "--yes")
     yield "`lifeboat verify`", run("verify", name, "--remote", "stick")
     yield "An agent", run("agents", "adopt", name, "--dry-run")
     yield "An agent", run("agents", "adopt", name, "--yes")

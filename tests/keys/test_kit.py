@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 import segno
@@ -51,7 +52,7 @@ def test_the_longest_words_fit_as_well() -> None:
 
 def test_it_says_whose_it_is_and_where_the_copies_are() -> None:
     page = recovery_kit.render_kit(KEY, DAY, [HOME])
-    for text in (KEY.key_id, DAY, HOME.name, HOME.url, HOME.pin, HOME.token, "lifeboat keys recover", "WHOEVER HAS"):
+    for text in (KEY.key_id, DAY, HOME.name, HOME.url, HOME.pin, HOME.token, "lifeboat setup --kit", "WHOEVER HAS"):
         assert text in page
     assert "None is configured" in recovery_kit.render_kit(KEY, DAY)
 
@@ -88,3 +89,41 @@ def test_a_wrong_word_is_named_by_its_number_and_not_repeated() -> None:
     with pytest.raises(BadWords, match="number 3") as caught:
         recovery_kit.read_kit(page)
     assert "hunter" not in str(caught.value)
+
+
+STICK = KitRemote("stick", "file:///media/ada/stick", id="0a1b", sealed=True, optional=True)
+READER = replace(HOME, id="9f", access="lifeboat+https://lb_abcdefgh_secret@boat.example.com/ada/?pin=0123")
+
+
+def test_the_remotes_come_back_from_their_page_however_it_was_copied() -> None:
+    page = recovery_kit.render_kit(KEY, DAY, [READER, STICK])
+    for text in (page, page.replace("\n", "\r\n"), copied(page)):
+        kit = recovery_kit.read_whole_kit(text)
+        assert kit.remotes == (replace(READER, token=""), replace(STICK, token="")) and kit.is_checked
+    assert "lb_abcdefgh" not in repr(kit)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("https://boat.example.com/ada", "https://evil.example.com/ada"),
+        ("file:///media/ada/stick", "file:///media/ada/other"),
+        ("sealed, optional", "optional"),
+        ("lb_abcdefgh_secret", "lb_abcdefgh_forged"),
+        ("stick: file:///media/ada/stick\n", ""),
+        ("id: 0a1b", "id: 0a1c"),
+    ],
+)
+def test_a_page_with_other_remotes_than_it_was_written_with_is_refused(before: str, after: str) -> None:
+    page = recovery_kit.render_kit(KEY, DAY, [READER, STICK])
+    assert before in page
+    with raises_code(KeysError.NOT_A_KIT, match="changed or cut off"):
+        recovery_kit.read_whole_kit(page.replace(before, after))
+    assert recovery_kit.read_kit(page.replace(before, after)).public == KEY.public, "the words are intact"
+
+
+def test_a_page_without_its_check_says_that_it_proves_nothing() -> None:
+    page = recovery_kit.render_kit(KEY, DAY, [STICK])
+    kit = recovery_kit.read_whole_kit("".join(line for line in page.splitlines(True) if "Check:" not in line))
+    assert not kit.is_checked and [one.url for one in kit.remotes] == [STICK.url]
+    assert recovery_kit.read_whole_kit(recovery_kit.render_kit(KEY, DAY)).remotes == ()

@@ -29,7 +29,7 @@ from lifeboat_keys.stores.store_kinds import StoreKind
 ELSEWHERE = {
     "prove": "lifeboat_cli.keys.key_words_commands:prove",
     "recover": "lifeboat_cli.keys.key_words_commands:recover",
-    "export-kit": "lifeboat_cli.keys.key_words_commands:export_kit",
+    "export-kit": "lifeboat_cli.keys.key_kit_command:export_kit",
     "rotate": "lifeboat_cli.keys.key_rotate_command:rotate",
     "rename-machine": "lifeboat_cli.keys.key_rotate_command:rename_machine",
 }

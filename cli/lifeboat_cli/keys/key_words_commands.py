@@ -1,5 +1,4 @@
-"""`lifeboat keys prove`, `recover` and `export-kit`: compare the words with the key, recover the key from them, print
-them."""
+"""`lifeboat keys prove` and `recover`: compare the words with the key, and recover the key from them."""
 
 from __future__ import annotations
 
@@ -7,22 +6,17 @@ from pathlib import Path
 
 import click
 
-from lifeboat_cli.keys import key_status_text, passphrase_input
+from lifeboat_cli.keys import key_status_text, kit_files, passphrase_input
 from lifeboat_cli.terminal import word_screen
 from lifeboat_cli.terminal.command_session import CommandSession, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.private_text_files import (
     DASH,
     IN_FILE,
-    OUT_FILE,
-    open_destination,
     read_private_text,
-    refuse_mixture,
 )
 from lifeboat_core.errors import WordsError
 from lifeboat_core.home import home_key
-from lifeboat_core.home.context import Context
-from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import bip39_words, recovery_kit, word_challenge
 from lifeboat_keys.stores.store_kinds import StoreKind
@@ -43,7 +37,7 @@ def prove(session: CommandSession, words_from: Path | None, answers_stdin: bool)
     if answers_stdin:
         _prove_by_answers(session)
     elif words_from is not None:
-        home_key.prove_words(session.context, recovery_kit.key_in(read_private_text(words_from)))
+        home_key.prove_words(session.context, recovery_kit.key_in(kit_files.read_kit_file(session, words_from)))
     else:
         _prove_on_terminal(session)
     proven_at = session.context.keys().status().proven_at
@@ -133,13 +127,11 @@ def recover(
     def text() -> None:
         session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
         session.output.line(f"It lies in {key_status_text.PLACES[status.store]}.")
-        session.output.line("Bring an agent back from a second copy, credentials included:")
-        session.output.verbatim("  lifeboat remote add NAME JOIN-LINE")
-        session.output.verbatim("  lifeboat restore AGENT --from NAME --to WORKSPACE --state-dir FOLDER \\")
-        session.output.verbatim("    --with-credentials --adopt")
-        session.output.line("from an archive:")
-        session.output.verbatim("  lifeboat alf import FILE --to WORKSPACE --state-dir FOLDER --with-credentials")
-        session.output.line("or from the vault of this home:")
+        session.output.line("To restore your agents from a remote:")
+        session.output.verbatim("  lifeboat setup")
+        session.output.line("From an archive:")
+        session.output.verbatim("  lifeboat alf import FILE --to WORKSPACE --with-credentials")
+        session.output.line("From the vault of this machine:")
         session.output.verbatim("  lifeboat restore AGENT --with-credentials")
 
     session.output.document(document, text)
@@ -153,56 +145,11 @@ def _store_in_use(session: CommandSession) -> StoreKind | None:
 
 def _given_key(session: CommandSession, words_from: Path | None, page: Path | None) -> UserKey:
     if words_from is not None:
-        return recovery_kit.key_in(read_private_text(words_from))
+        return recovery_kit.key_in(kit_files.read_kit_file(session, words_from))
     if page is not None:
-        return recovery_kit.read_kit(read_private_text(page))
+        return recovery_kit.read_kit(kit_files.read_kit_file(session, page))
     if not word_screen.has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
             "nobody can be asked for the words here; name a file", fix="lifeboat keys recover --words-from FILE"
         )
     return word_screen.type_words(session.output)
-
-
-@click.command(
-    "export-kit",
-    short_help="Write the recovery kit, one page for paper.",
-    epilog=format_examples("lifeboat keys export-kit -o kit.txt", "lifeboat keys export-kit -o - | lp"),
-)
-@click.option(
-    "-o", "--output", "target", type=OUT_FILE, required=True, help="The file to write (- for standard output)."
-)
-@click.option("--force", is_flag=True, help="Replace the file when it is there.")
-@session_command
-def export_kit(session: CommandSession, target: Path, force: bool) -> None:
-    """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
-
-    refuse_mixture(session, target)
-    key = passphrase_input.with_unlocked_key(session).keys().user_key()
-    made_at = session.context.now()
-    with open_destination(session, target, force=force) as write:
-        assert write is not None
-        write(recovery_kit.render_kit(key, made_at[:10], _list_kit_remotes(session.context)).rstrip("\n"))
-    document = {"path": str(target), "key_id": key.key_id, "created_at": made_at}
-    session.output.document(document, lambda: _say_kit(session, target))
-
-
-def _say_kit(session: CommandSession, target: Path) -> None:
-    if target == DASH:
-        session.output.note("Whoever has this page has the key.")
-        return
-    session.output.line(f"{target} is the key: print it, then delete the file.", style="bold")
-    session.output.verbatim(f"Try it out: lifeboat keys prove --words-from {quote_argument(str(target))}")
-
-
-def _list_kit_remotes(context: Context) -> list[recovery_kit.KitRemote]:
-    """Return every remote whose file is valid, for the recovery kit."""
-    from lifeboat_core.remotes import remote_registry
-    from lifeboat_core.remotes.remote_kinds import find_installed_kind
-
-    return [
-        recovery_kit.KitRemote(
-            config.name, config.url, f"sha256:{config.pin}" if config.pin else "", kind.access_advice
-        )
-        for config in remote_registry.list_usable_remotes(context)
-        if (kind := find_installed_kind(config.url)) is not None
-    ]

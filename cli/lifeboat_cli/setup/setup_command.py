@@ -17,12 +17,22 @@ from lifeboat_core.capture.sync_json import list_left_out
 from lifeboat_core.documents.setup_documents import Did, Setup, Step
 from lifeboat_core.texts.human_text import path_text
 
+KIT = click.Path(exists=True, dir_okay=False, path_type=Path)
+
 
 @click.command(
-    short_help="Guided: protect your agents, or bring one back.",
-    epilog=format_examples("lifeboat setup", "lifeboat setup --yes", "lifeboat setup --from-alf --hosted"),
+    short_help="Guided: protect your agents, or restore them.",
+    epilog=format_examples(
+        "lifeboat setup",
+        "lifeboat setup --kit kit.txt",
+        "lifeboat setup --yes",
+        "lifeboat setup --from-alf --hosted",
+    ),
 )
-@click.option("--yes", is_flag=True, help="Ask nothing: do what needs no secret, and say what is left.")
+@click.option("--kit", type=KIT, help="Restore every agent of the remotes of this recovery kit.")
+@click.option("--take-over", metavar="MACHINE", multiple=True, help="With --kit: take agents over from this machine.")
+@click.option("--passphrase-stdin", is_flag=True, help="With --kit: read its passphrase from standard input.")
+@click.option("--yes", is_flag=True, help="Ask nothing: do what needs no secret, and list what is left.")
 @click.option("--from-alf", is_flag=True, help="Take over the agents of the reference client `alf` from ~/.alf.")
 @click.option("--hosted", is_flag=True, help="With --from-alf: also fetch the history that its service has.")
 @click.option(
@@ -33,22 +43,44 @@ from lifeboat_core.texts.human_text import path_text
     metavar="FOLDER",
     help="With --from-alf: also look for its agents in this folder (repeatable).",
 )
-@click.option("--dry-run", is_flag=True, help="With --from-alf: show what would be taken over.")
+@click.option("--dry-run", is_flag=True, help="With --from-alf or --kit: show what would be done.")
 @session_command
 def setup(
-    session: CommandSession, yes: bool, from_alf: bool, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool
+    session: CommandSession,
+    kit: Path | None,
+    take_over: tuple[str, ...],
+    passphrase_stdin: bool,
+    yes: bool,
+    from_alf: bool,
+    hosted: bool,
+    workspaces: tuple[Path, ...],
+    dry_run: bool,
 ) -> int:
-    """Protect the agents on this machine, or bring one back from a second copy, with a question at each step.
+    """Protect the agents on this machine, or restore one from a remote, with a question at each step.
 
-    Each step can be skipped, and shows the command that does it. Run again it goes on with what is missing. Without a
-    terminal it says how each step stands.
+    Each step can be skipped, and shows the command that it runs. Run it again to continue with what is missing. Without
+    a terminal it reports the state of each step.
+
+    With --kit it recovers the key, adds the remotes of the kit, asks once, and restores every agent with its
+    credentials. It starts nothing. After an interruption the same command continues. Exit status 1: something was left
+    out.
     """
+    if kit is not None:
+        if from_alf or hosted or workspaces:
+            raise click.UsageError("--kit and --from-alf exclude each other")
+        from lifeboat_cli.setup.setup_from_kit import return_from_kit
+
+        return return_from_kit(
+            session, kit, assume_yes=yes, dry_run=dry_run, passphrase_stdin=passphrase_stdin, take_over=take_over
+        )
+    if take_over or passphrase_stdin:
+        raise click.UsageError("--take-over and --passphrase-stdin need --kit")
     if from_alf:
         from lifeboat_cli.setup.setup_from_alf import take_over_from_alf
 
         return take_over_from_alf(session, hosted=hosted, workspaces=workspaces, dry_run=dry_run)
     if hosted or workspaces or dry_run:
-        raise click.UsageError("--hosted, --workspace and --dry-run go with --from-alf")
+        raise click.UsageError("--hosted, --workspace and --dry-run need --from-alf")
     if yes:
         return _without_questions(session)
     if not has_terminal(session.output):
@@ -73,7 +105,7 @@ def _guide(session: CommandSession) -> None:
     for step in done:
         session.output.line(f"Done: {step.text}")
     session.output.line("What do you want?", style="bold")
-    ways = ("Protect the agents on this machine", "Bring my agent back from a second copy")
+    ways = ("Protect the agents on this machine", "Bring my agent back from a remote")
     chosen = asking.ask_choice(session, "Your choice", ways)
     (protect_agents, bring_back)[chosen or 0](session)
     _say_end(session)

@@ -33,6 +33,61 @@ class Did(msgspec.Struct, frozen=True):
     """files of a newly protected agent that were not captured, with reasons; the exit status is then 1"""
 
 
+class KitRemoteResult(msgspec.Struct, frozen=True):
+    """A remote of the kit."""
+
+    name: str = ""
+    url: str = ""
+    """each remote of the kit, under its name on this machine"""
+    state: str = ""
+    """`added`, `known`, `planned` (with `--dry-run`) or `left_out`"""
+    can_push: bool = False
+    """whether its token on this machine permits pushes, not only restores"""
+    needs_join_line: bool = False
+    """whether the kit holds no valid access to it"""
+    error: JsonObject | None = None
+    """why it was left out (`code`, `title`, `message`, `fix`), or null"""
+
+
+class KitAgentResult(msgspec.Struct, frozen=True):
+    """An agent of the remotes of the kit."""
+
+    id: str = ""
+    name: str = ""
+    remote: str = ""
+    """each agent, and the remote with its newest state"""
+    to: str | None = None
+    """its workspace on this machine, or null"""
+    state: str = ""
+    """`restored`, `here` (it was on this machine before) or `left_out`"""
+    summary: str = ""
+    """the counts and what was left out, as one sentence for people"""
+    partial: bool = False
+    """whether something of it was left out because it is damaged or lacks its credentials"""
+    machine: str | None = None
+    """the machine that wrote it within 24 hours and must be named with `--take-over`, or null"""
+    error: JsonObject | None = None
+    """why it was left out (`code`, `title`, `message`, `fix`), or null"""
+    next: tuple[JsonObject, ...] = ()
+    """the runtime's steps that remain (`title`, `command`)"""
+
+
+class KitReturn(msgspec.Struct, frozen=True):
+    """The document of `setup --kit`. With something left out the exit status is 1."""
+
+    key_id: str = ""
+    key_was_here: bool = False
+    """the key of the kit, and whether this machine had it before"""
+    checked: bool = False
+    """whether the kit proves its remotes; kits of older releases do not"""
+    dry_run: bool = False
+    """whether nothing was done"""
+    remotes: tuple[KitRemoteResult, ...] = ()
+    agents: tuple[KitAgentResult, ...] = ()
+    commands: tuple[str, ...] = ()
+    """what is left to do"""
+
+
 class Setup(msgspec.Struct, frozen=True):
     """The document of `setup`."""
 

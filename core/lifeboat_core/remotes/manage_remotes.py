@@ -55,13 +55,22 @@ def check_pin(pin: str) -> str:
 
 
 def add_remote(
-    context: Context, name: str, given: RemoteAccess, *, optional: bool = False, sealed: bool = False, save: bool = True
+    context: Context,
+    name: str,
+    given: RemoteAccess,
+    *,
+    optional: bool = False,
+    sealed: bool = False,
+    save: bool = True,
+    needed: frozenset[str] = remote_probe.NEEDED,
+    expected_id: str = "",
 ) -> tuple[RemoteConfig, ProbeResult]:
     """Ask a remote who it is and add it. A remote with a known name gets the new address; it must be the same remote.
 
-    Without `save` it is only asked, and nothing is kept.
+    Without `save` it is only asked, and nothing is kept. `needed` are the scopes that its token must have;
+    `expected_id` is the id of the remote if it is known, "" otherwise.
 
-    Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS, BadSetting, RemoteError.
+    Raises SecondCopyError.REMOTE_NAME_REFUSED, SecondCopyError.REMOTE_EXISTS, BadSetting, RemoteError, OtherVault.
     """
     known = _known(context, name)
     if known is None:
@@ -73,7 +82,9 @@ def add_remote(
         age_encryption.check_recipients([])  # encryption needs the library: fail now rather than with the first push
     stranger = RemoteCandidate(wanted, given.token or _kept_token(context, known, wanted))
     try:
-        met = _met(context, stranger, known)
+        met = _met(context, stranger, known, needed)
+        if expected_id and met.about.id != expected_id:
+            raise OtherVault(f"{name} should be the vault {expected_id}, and {met.about.id} answers at {given.url}")
         _refuse_other(context, known, wanted, met.about.id)
         wanted = replace(wanted, id=met.about.id)
         if save:
@@ -118,11 +129,13 @@ def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConf
     return remote_registry.load_token(context, known.name) if is_kept else None
 
 
-def _met(context: Context, stranger: RemoteCandidate, known: RemoteConfig | None) -> ProbeResult:
+def _met(
+    context: Context, stranger: RemoteCandidate, known: RemoteConfig | None, needed: frozenset[str]
+) -> ProbeResult:
     """Probe a remote. Raises RemoteError with the command that helps a user who is adding it."""
     kind = remote_kinds.find_kind(stranger.config.url)
     try:
-        return remote_probe.probe_remote(context, stranger)
+        return remote_probe.probe_remote(context, stranger, needed)
     except NotAnEndpoint:
         raise
     except RemoteDamaged as error:

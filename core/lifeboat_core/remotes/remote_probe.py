@@ -34,6 +34,15 @@ class Authenticated(Protocol):
         ...
 
 
+@runtime_checkable
+class RestoreTokenMaking(Protocol):
+    """A remote that makes restore-only tokens for recovery kits."""
+
+    def make_restore_token(self) -> JsonObject:
+        """Return {id, token, scopes, expires_at}. Raises RemoteError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
     """What a remote says of itself. `token` is what it says of the token, None if it wants none. `clock`: how many
@@ -73,15 +82,15 @@ class RemoteCandidate:
     token: str | None = field(default=None, repr=False)
 
 
-def probe_remote(context: Context, stranger: RemoteCandidate) -> ProbeResult:
-    """Ask a remote who it is. Raises RemoteError, BadSetting, RemoteDenied (no valid token, or one without push and
-    pull)."""
+def probe_remote(context: Context, stranger: RemoteCandidate, needed: frozenset[str] = NEEDED) -> ProbeResult:
+    """Ask a remote who it is. Raises RemoteError, BadSetting, RemoteDenied (no valid token, or one without a scope that
+    is needed)."""
     about, clock = _about(context, stranger)
     with contextlib.closing(_in_clear(context, stranger)) as remote:
         if not isinstance(remote, Authenticated):
             return ProbeResult(about, None, clock)
         met = ProbeResult(about, remote.whoami(), clock)
-    _check_scopes(met)
+    _check_scopes(met, needed)
     return met
 
 
@@ -103,6 +112,16 @@ def _difference(told: str | None, here: Any) -> float | None:
         return None
 
 
+def make_restore_token(context: Context, config: RemoteConfig, token: str | None) -> JsonObject | None:
+    """Return a new restore-only token of a remote, None for a remote that wants none. Raises RemoteError."""
+    with contextlib.closing(_in_clear(context, RemoteCandidate(config, token))) as remote:
+        if not isinstance(remote, Authenticated):
+            return None
+        if not isinstance(remote, RestoreTokenMaking):
+            raise RemoteDenied(f"{config.name} makes no restore-only tokens")
+        return remote.make_restore_token()
+
+
 def revoke_token(context: Context, stranger: RemoteCandidate) -> bool:
     """Revoke a token at its remote; return False if it has none. Raises RemoteError."""
     with contextlib.closing(_in_clear(context, stranger)) as remote:
@@ -112,8 +131,8 @@ def revoke_token(context: Context, stranger: RemoteCandidate) -> bool:
         return True
 
 
-def _check_scopes(met: ProbeResult) -> None:
-    lacks = sorted(NEEDED - met.scopes)
+def _check_scopes(met: ProbeResult, needed: frozenset[str]) -> None:
+    lacks = sorted(needed - met.scopes)
     if lacks:
         raise RemoteDenied(f"the token does not allow to {' and '.join(lacks)}")
 

@@ -174,6 +174,11 @@ class RestorePlan:
         files = (wanted for wanted in stand if wanted is not None and not wanted.has_gap)
         return {str(cut["credential_id"]) for wanted in files for cut in wanted.cuts}
 
+    def count_replaced(self) -> int:
+        """Return how many existing files would lose their content. Files that are merged only gain some."""
+        overwritten = (item for item in self.items if item.action is RestoreAction.OVERWRITE and not item.companion)
+        return sum(item.wanted is None or item.wanted.basis != contents_module.MERGED for item in overwritten)
+
     def file_counts(self) -> dict[str, int]:
         counted = Counter(item.action for item in self.items if not item.companion)
         return {

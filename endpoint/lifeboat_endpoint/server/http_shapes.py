@@ -70,6 +70,16 @@ class TokenInfo(Struct):
     quota: int | None
 
 
+class NewToken(Struct):
+    """A token that was made for the caller; `token` is its secret, which is not shown again."""
+
+    id: str
+    name: str
+    token: str
+    scopes: list[str]
+    expires_at: str | None
+
+
 # Agents -------------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,9 @@ SCOPES = (PUSH, PULL, PURGE, ADMIN)
 DEVICE_SCOPES = frozenset({PUSH, PULL})
 """What a machine needs that keeps its agents here, and all that a token on its disk should permit."""
 
+RESTORE_SCOPES = frozenset({PULL})
+"""What a token of a recovery kit permits: read and restore, never push, purge or change."""
+
 
 @dataclass(frozen=True, slots=True)
 class Caller:

@@ -15,7 +15,7 @@ from lifeboat_alf.seams.system_clock import Clock
 from lifeboat_endpoint.tenancy import control_statements as sql
 from lifeboat_endpoint.tenancy import token_secrets
 from lifeboat_endpoint.tenancy.audit_buffer import AuditBatch, AuditBuffer
-from lifeboat_endpoint.tenancy.callers import SCOPES, Caller
+from lifeboat_endpoint.tenancy.callers import ADMIN, RESTORE_SCOPES, SCOPES, Caller
 from lifeboat_endpoint.tenancy.tenant_rows import Tenant, TokenRow
 from lifeboat_vault import errors
 from lifeboat_vault.rows import audit_chain
@@ -27,6 +27,8 @@ AT_ONCE = ("tenant.", "token.", "key.rotated", "key.moved", "key.destroyed", "ag
 _LOST = "audit.lost"
 _NOBODY = b"\0" * 32
 _LONGEST_NAME = 64
+MOST_RESTORE_TOKENS = 50
+"""How many valid restore-only tokens of a tenant its machines may create. An operator may create more."""
 
 
 class ControlStores(Protocol):
@@ -169,6 +171,24 @@ class Control:
             details = {"tenant": tenant.id, "scopes": _scopes_text(wanted), "expires_at": ends}
             self._append(store, by, "token.add", token.id, details)
         return token, secret
+
+    def add_restore_token(self, caller: Caller) -> tuple[TokenRow, str]:
+        """Make a restore-only token for a recovery kit, at the request of a machine. It expires when the machine's own
+        token does; revoking that does not revoke it.
+
+        Raises RemoteDenied if this endpoint keeps its tokens where a server may not create any, or if the tenant has
+        too many.
+        """
+        if self._stores.shared:
+            raise errors.RemoteDenied("servers of this endpoint create no tokens; its operator does", scope=ADMIN)
+        now = self._now()
+        valid = [one for one in self.tokens(caller.tenant_id) if one.scopes == RESTORE_SCOPES and one.counts_at(now)]
+        if len(valid) >= MOST_RESTORE_TOKENS:
+            raise errors.RemoteDenied(
+                f"the tenant has {len(valid)} restore-only tokens; its operator can revoke some", scope=ADMIN
+            )
+        name = f"kit of {caller.token_name}"[:_LONGEST_NAME].strip()
+        return self.add_token(caller.tenant_id, name, RESTORE_SCOPES, self.token(caller.token_id).expires_at, by=caller)
 
     def tokens(self, tenant_id: str | None = None) -> list[TokenRow]:
         """Return the tokens of one tenant or of all, oldest first, also revoked and expired ones."""

@@ -6,9 +6,10 @@ smaller code). Anyone who has the page has the key.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from lifeboat_keys.errors import BadWords, KeysError
 from lifeboat_keys.pairs.user_key import UserKey
@@ -25,15 +26,43 @@ _NUMBERED = re.compile(r"\b(\d{1,2})\.[ \t]*([a-z]{3,8})\b", re.IGNORECASE)
 _HALF_BLOCKS = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
 
 
+_REMOTES_HEADING = "REMOTES"
+_SCANNER_HEADING = "THE SAME WORDS FOR A SCANNER"
+_FIELD = re.compile(r"[>\s]*([A-Za-z0-9][\w.-]*)\s*:\s*(\S.*?)\s*")
+_DETAILS = ("pin", "id", "options")
+_CHECK = re.compile(r"^[>\s]*Check:\s*([0-9a-f]{32})\s*$", re.MULTILINE | re.IGNORECASE)
+_CHECK_PERSON = b"lifeboat-kit"
+
+
 @dataclass(frozen=True, slots=True)
 class KitRemote:
     """A remote on the kit. `pin` is the pinned certificate, "" without one; `token` says in a sentence how to get a
-    token without the old machine."""
+    token without the old machine. `id` is the id of the remote itself. `access` is a join line that can only restore,
+    "" without one."""
 
     name: str
     url: str
-    pin: str
-    token: str
+    pin: str = ""
+    token: str = ""
+    id: str = ""
+    sealed: bool = False
+    optional: bool = False
+    access: str = field(default="", repr=False)
+
+    @property
+    def options(self) -> str:
+        """Return the options of `lifeboat remote add` for it, as the page names them."""
+        return ", ".join(word for word, is_set in (("sealed", self.sealed), ("optional", self.optional)) if is_set)
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryKit:
+    """The content of a kit. `is_checked` says that its remotes are those that it was written with; pages of older
+    releases have no check."""
+
+    key: UserKey
+    remotes: tuple[KitRemote, ...] = ()
+    is_checked: bool = False
 
 
 def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) -> str:
@@ -58,14 +87,14 @@ def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) ->
         "hold no memories themselves: for those a copy of the agent is needed.",
         "",
         "ON A NEW MACHINE",
-        f"{_INDENT}pipx install 'agent-lifeboat[archive]'",
-        f"{_INDENT}lifeboat keys recover",
+        f"{_INDENT}pipx install agent-lifeboat",
         *(_INDENT + line for line in _way_back(remotes)),
         "",
-        "SECOND COPIES",
+        _REMOTES_HEADING,
         *_remote_lines(remotes),
+        *([f"Check: {_check(key, remotes)}"] if remotes else []),
         "",
-        "THE SAME WORDS FOR A SCANNER, dark on light",
+        f"{_SCANNER_HEADING}, dark on light",
         *qr_lines(key_words),
     ]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -88,6 +117,63 @@ def read_kit(text: str) -> UserKey:
     if named and named[1].lower() != key.key_id:
         raise KeysError.NOT_A_KIT(f"the page names the key {named[1].lower()}, its words are of {key.key_id}")
     return key
+
+
+def read_whole_kit(text: str) -> RecoveryKit:
+    """Return the key and the remotes of a kit, however its page was copied. Raises what `read_kit` raises, and
+    KeysError.NOT_A_KIT if its remotes are not those that it was written with."""
+    key = read_kit(text)
+    remotes = tuple(_read_remotes(text))
+    found = _CHECK.search(text)
+    if found is not None and found[1].lower() != _check(key, remotes):
+        raise KeysError.NOT_A_KIT(
+            "the remotes on the page were changed or cut off after the page was written; its words are intact",
+            fix="lifeboat keys recover --kit FILE, then lifeboat remote add NAME",
+        )
+    return RecoveryKit(key, remotes, found is not None)
+
+
+def _read_remotes(text: str) -> Iterator[KitRemote]:
+    """Yield the remotes between their heading and the next one."""
+    pieces = re.split(rf"^[>\s]*{_REMOTES_HEADING}\s*$", text, maxsplit=1, flags=re.MULTILINE)
+    section = pieces[1].split(_SCANNER_HEADING)[0] if len(pieces) == 2 else ""
+    found: dict[str, str] = {}
+    for line in section.splitlines():
+        match = _FIELD.fullmatch(line)
+        if match is None:
+            continue
+        name, value = match[1], match[2]
+        is_access = name == "access" and value.startswith("lifeboat+")
+        if "://" in value and " " not in value and not is_access:
+            if found:
+                yield _make_remote(found)
+            found = {"name": name, "url": value}
+        elif found and (is_access or name in _DETAILS):
+            found[name] = value
+    if found:
+        yield _make_remote(found)
+
+
+def _make_remote(found: dict[str, str]) -> KitRemote:
+    options = [word.strip() for word in found.get("options", "").split(",")]
+    return KitRemote(
+        found["name"],
+        found["url"],
+        found.get("pin", ""),
+        id=found.get("id", ""),
+        sealed="sealed" in options,
+        optional="optional" in options,
+        access=found.get("access", ""),
+    )
+
+
+def _check(key: UserKey, remotes: Sequence[KitRemote]) -> str:
+    """Return a keyed digest of the remotes, which only the key can make."""
+    fields = (part for each in remotes for part in (each.name, each.url, each.pin, each.id, each.options, each.access))
+    digest = hashlib.blake2b(key=key.secret, digest_size=16, person=_CHECK_PERSON)
+    for part in fields:
+        digest.update(len(part.encode()).to_bytes(4, "big") + part.encode())
+    return digest.hexdigest()
 
 
 def key_in(text: str) -> UserKey:
@@ -124,24 +210,28 @@ def _numbered_words(text: str) -> dict[int, str]:
 
 
 def _way_back(remotes: Sequence[KitRemote]) -> Iterable[str]:
-    """Yield the commands that restore an agent: from the first remote, or from an archive."""
-    if not remotes:
-        yield "lifeboat alf import FILE --to ~/.openclaw/workspace \\"
-        yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials"
+    """Yield the commands that restore the agents: from the remotes, or from an archive."""
+    if remotes:
+        yield "lifeboat setup --kit THIS-FILE"
+        yield "or, from paper: lifeboat keys recover, then lifeboat setup"
         return
-    yield "lifeboat remote add NAME ADDRESS [--pin PIN] [--token-stdin]"
-    yield "lifeboat agents list --remote NAME"
-    yield "lifeboat restore AGENT --from NAME --to ~/.openclaw/workspace \\"
-    yield f"{_INDENT}--state-dir ~/.openclaw --with-credentials --adopt"
+    yield "lifeboat keys recover"
+    yield "lifeboat alf import FILE --to ~/.openclaw/workspace --with-credentials"
 
 
 def _remote_lines(remotes: Sequence[KitRemote]) -> Iterable[str]:
     if not remotes:
         yield "None is configured. What this key opens is an archive made with"
         yield f"{_INDENT}lifeboat alf export RUNTIME FOLDER -o FILE.alf"
-        yield "Keep one on another machine, and write here where it lies:"
+        yield "Keep one on another machine, and write here where it is:"
     for remote in remotes:
         yield f"{remote.name}: {remote.url}"
-        if remote.pin:
-            yield f"{_INDENT}pin: {remote.pin}"
-        yield f"{_INDENT}token: {remote.token}"
+        for name, value in (
+            ("pin", remote.pin),
+            ("id", remote.id),
+            ("options", remote.options),
+            ("token", "" if remote.access else remote.token),
+            ("access", remote.access),
+        ):
+            if value:
+                yield f"{_INDENT}{name}: {value}"

@@ -6,6 +6,7 @@ import hashlib
 import io
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from urllib.parse import quote
 
 import httpx
@@ -14,7 +15,11 @@ import pytest
 from lifeboat_alf.common import ids
 from lifeboat_alf.deltas.delta_writer import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_endpoint.server import route_table
+from lifeboat_endpoint.server.api import ANY
 from lifeboat_endpoint.server.routes import snapshot_routes
+from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
+from lifeboat_endpoint.tenancy.control import MOST_RESTORE_TOKENS
 from lifeboat_vault.remote.remote_contract import TRIAL
 from lifeboat_vault.vault import EntryPut
 from support.endpoint.falsified_bundles import FALSIFICATIONS, falsified_snapshot
@@ -345,3 +350,52 @@ def test_an_accident_tells_its_request_and_nothing_else(
     assert "SOUL" not in answer.text + caplog.text
     assert "ZeroDivisionError at " in caplog.text
     assert answer.json()["request_id"] in caplog.text
+
+
+# Tokens of recovery kits --------------------------------------------------------------------------------------------
+
+
+def test_a_machine_makes_a_token_that_can_only_read(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client)
+    answer = client.post("/token")
+    assert answer.status_code == 201
+    made = answer.json()
+    assert (made["scopes"], made["name"]) == (["pull"], "kit of test")
+    reader = bearer(made["token"])
+    assert client.get(f"/agents/{machine.agent_id}", headers=reader).status_code == 200
+    assert client.get("/token", headers=reader).json()["scopes"] == ["pull"]
+
+
+def test_a_token_that_can_only_read_passes_no_route_that_changes_something(
+    served: ServedApp, client: httpx.Client
+) -> None:
+    """Read what each route asks for: a reader must be refused wherever something changes, except its own end."""
+    reading = {("POST", "/agents/{agent_id}/read"), ("DELETE", "/token")}
+    reading.add(("PUT", "/transfers/{transfer}"))  # its address is signed, and given out by a route that asks for push
+    changing = [one for one in route_table.OWN if one.method != "GET" and (one.method, one.path) not in reading]
+    assert len(changing) > 15
+    lets_in = [
+        (one.method, one.path) for one in changing if one.scopes is None or one.scopes == ANY or "pull" in one.scopes
+    ]
+    assert lets_in == []
+    reader = bearer(client.post("/token").json()["token"])
+    assert client.post("/token", headers=reader).status_code == 403
+
+
+def test_a_token_of_a_kit_ends_when_that_of_its_machine_does(served: ServedApp, client: httpx.Client) -> None:
+    control = served.app.state.server.endpoint.control
+    ends = control._clock.now() + timedelta(hours=1)
+    made, secret = control.add_token(served.tenants["office"], "brief", DEVICE_SCOPES, ends)
+    answer = client.post("/token", headers=bearer(secret)).json()
+    assert answer["expires_at"] == made.expires_at
+    control.revoke_token(made.id)
+    assert client.get("/token", headers=bearer(answer["token"])).status_code == 200, "a lost machine ends no kit"
+    control.revoke_token(answer["id"])
+    assert client.get("/token", headers=bearer(answer["token"])).status_code == 401
+
+
+def test_a_machine_makes_no_tokens_without_end(served: ServedApp, client: httpx.Client) -> None:
+    tenant = served.server.endpoint.add_tenant("many").id
+    _, secret = served.server.endpoint.control.add_token(tenant, "laptop", DEVICE_SCOPES)
+    codes = [client.post("/token", headers=bearer(secret)).status_code for _ in range(MOST_RESTORE_TOKENS + 1)]
+    assert set(codes[:-1]) == {201} and codes[-1] == 403

@@ -305,6 +305,13 @@ class EndpointRemote:
         shapes.read_field(found, "scopes", list)
         return dict(found)
 
+    def make_restore_token(self) -> JsonObject:
+        """Make a token that can only read, for a recovery kit: {id, name, token, scopes, expires_at}. Raises
+        RemoteError."""
+        found = self._calls.send("POST", "/token", {}, again=False)
+        shapes.read_field(found, "token", str)
+        return dict(found)
+
     def revoke_token(self) -> None:
         """Revoke the token that is used here. Raises RemoteError."""
         self._calls.delete("/token")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from lifeboat_alf.common import times
 from lifeboat_endpoint.server.api import ANY, JSON, NOTHING, OPEN, PEM, TEXT, Route, RouteResponse
 from lifeboat_endpoint.server.call import Call
-from lifeboat_endpoint.server.http_shapes import Health, TokenInfo, VersionInfo
-from lifeboat_endpoint.tenancy.callers import ADMIN
+from lifeboat_endpoint.server.http_shapes import Health, NewToken, TokenInfo, VersionInfo
+from lifeboat_endpoint.tenancy.callers import ADMIN, PUSH
 from lifeboat_keys.pairs.strict_base64 import to_base64
 from lifeboat_vault.errors import RemoteBusy, UnknownAtRemote
 
@@ -68,6 +68,16 @@ def get_token(call: Call) -> RouteResponse:
     return RouteResponse(TokenInfo(tenant.name, found.name, sorted(found.scopes), found.expires_at, quota))
 
 
+def make_restore_token(call: Call) -> RouteResponse:
+    """Make a restore-only token for a recovery kit.
+
+    It reads everything of the tenant and changes nothing. The scope push is needed, so that such a token cannot make
+    others.
+    """
+    made, secret = call.server.endpoint.control.add_restore_token(call.caller)
+    return RouteResponse(NewToken(made.id, made.name, secret, sorted(made.scopes), made.expires_at), status=201)
+
+
 def revoke_own_token(call: Call) -> RouteResponse:
     """Revoke the token of the request."""
     call.server.endpoint.control.revoke_token(call.caller.token_id, by=call.caller)
@@ -84,5 +94,6 @@ ROUTES = (
     Route("GET", "/openapi.json", get_openapi, OPEN, {200: JSON}, quick=True),
     Route("GET", "/ca.pem", get_authority, OPEN, {200: PEM}, problems=(404,), quick=True),
     Route("GET", "/token", get_token, ANY, {200: TokenInfo}),
+    Route("POST", "/token", make_restore_token, (PUSH,), {201: NewToken}),
     Route("DELETE", "/token", revoke_own_token, ANY, {204: NOTHING}),
 )

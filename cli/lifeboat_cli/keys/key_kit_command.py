@@ -1,0 +1,128 @@
+"""`lifeboat keys export-kit`: write the recovery kit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_cli.keys import kit_files, passphrase_input
+from lifeboat_cli.terminal.command_session import CommandSession, session_command
+from lifeboat_cli.terminal.help_examples import format_examples
+from lifeboat_cli.terminal.private_text_files import DASH, OUT_FILE, refuse_mixture
+from lifeboat_core.exchange.new_file import create_file
+from lifeboat_core.remotes import kit_remotes
+from lifeboat_core.remotes.kit_remotes import KitAccess
+from lifeboat_core.texts.human_text import quote_argument
+from lifeboat_keys.recovery import recovery_kit
+
+
+@click.command(
+    "export-kit",
+    short_help="Write the recovery kit: the words and the remotes on one page.",
+    epilog=format_examples(
+        "lifeboat keys export-kit -o kit.txt",
+        "lifeboat keys export-kit -o kit.txt --with-access",
+        "lifeboat keys export-kit --encrypt --with-access -o kit.age",
+        "lifeboat keys export-kit -o - | lp",
+    ),
+)
+@click.option("-o", "--output", "target", type=OUT_FILE, required=True, help="File to write (- for standard output).")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--with-access", is_flag=True, help="Add a restore-only join line for each remote that needs a token.")
+@click.option("--encrypt", is_flag=True, help="Encrypt the kit with a passphrase, in the age format.")
+@click.option("--passphrase-stdin", is_flag=True, help="With --encrypt: read the passphrase from standard input.")
+@session_command
+def export_kit(
+    session: CommandSession, target: Path, force: bool, with_access: bool, encrypt: bool, passphrase_stdin: bool
+) -> int:
+    """Write one page with the 24 words, the key id, a QR code, and the remotes. Anyone who has the kit has your key.
+
+    `lifeboat setup --kit FILE` restores every agent from it on a new machine. With --with-access the kit holds a join
+    line for each remote. Its token can read and restore, but not push, purge or change anything, and the operator of
+    the remote can revoke it. Exit status 1: a remote gave no such token.
+    """
+    refuse_mixture(session, target)
+    if passphrase_stdin and not encrypt:
+        raise click.UsageError("--passphrase-stdin needs --encrypt")
+    if encrypt and target == DASH:
+        raise click.UsageError("--encrypt needs a file: standard output may be a terminal")
+    key = passphrase_input.with_unlocked_key(session).keys().user_key()
+    passphrase = kit_files.new_kit_passphrase(session, passphrase_stdin=passphrase_stdin) if encrypt else None
+    made_at, accesses = session.context.now(), list[KitAccess]()
+
+    def make_page() -> str:
+        accesses.extend(kit_remotes.list_kit_accesses(session.context, with_access=with_access))
+        return recovery_kit.render_kit(key, made_at[:10], [one.remote for one in accesses])
+
+    try:
+        _write_kit(session, target, make_page, passphrase, force=force)
+    except BaseException:
+        _revoke_all(session, accesses)
+        raise
+    problems = {one.remote.name: one.problem for one in accesses if one.problem is not None}
+    document = {
+        "path": str(target),
+        "key_id": key.key_id,
+        "created_at": made_at,
+        "encrypted": encrypt,
+        "remotes": [
+            {
+                "name": one.remote.name,
+                "url": one.remote.url,
+                "access": bool(one.remote.access),
+                "token_id": one.token_id or None,
+                "problem": None if one.problem is None else one.problem.message,
+            }
+            for one in accesses
+        ],
+    }
+    session.output.document(document, lambda: _say_kit(session, target, accesses, encrypt=encrypt))
+    for name, problem in problems.items():
+        session.output.warn(f"the kit holds no access to {name}: {problem.message}")
+    return 1 if problems else 0
+
+
+def _write_kit(
+    session: CommandSession, target: Path, make_page: Callable[[], str], passphrase: str | None, *, force: bool
+) -> None:
+    """Write the page, which is made once the file can be written. Raises ExchangeError."""
+    if target == DASH:
+        click.echo(make_page(), nl=False)
+        return
+    with create_file(session.context.files, target, force=force) as stream:
+        page = make_page()
+        stream.write(page.encode() if passphrase is None else kit_files.encrypt_kit(page, passphrase))
+
+
+def _revoke_all(session: CommandSession, accesses: list[KitAccess]) -> None:
+    """Revoke the tokens of a kit that was not written."""
+    for one in accesses:
+        if one.secret is None:
+            continue
+        try:
+            kit_remotes.revoke_kit_access(session.context, one)
+        except LifeboatError as error:
+            session.output.warn(
+                f"the restore-only token {one.token_id} at {one.remote.name} was not revoked: {error.message}"
+            )
+
+
+def _say_kit(session: CommandSession, target: Path, accesses: list[KitAccess], *, encrypt: bool) -> None:
+    say = session.output.note if target == DASH else session.output.line
+    if target == DASH:
+        say("Anyone who has this page has your key.")
+    elif encrypt:
+        session.output.line(f"{target} is written. Only its passphrase opens it; keep the two apart.", style="bold")
+    else:
+        session.output.line(f"{target} contains your key. Print it, then delete the file.", style="bold")
+    for one in accesses:
+        if one.token_id:
+            say(f"{one.remote.name}: restore-only access; to revoke it: lifeboat endpoint token revoke {one.token_id}")
+    if target != DASH:
+        session.output.line("On a new machine:")
+        session.output.verbatim(f"  lifeboat setup --kit {quote_argument(str(target))}")
+        session.output.line("Check the kit:")
+        session.output.verbatim(f"  lifeboat keys prove --words-from {quote_argument(str(target))}")
