@@ -18,6 +18,7 @@ from support import preloaded
 from support.adapters import openclaw_workspaces
 from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.endpoint.hosted_service import HostedServiceFake, hosted_service
 from support.patience import patience
 from support.terminal import DASHBOARD, Terminal
 
@@ -117,6 +118,10 @@ class PageMachine:
             self._endpoint = self._stack.enter_context(running_endpoint(self._folder / "server"))
             self.join = self._endpoint.join
         return self._endpoint
+
+    def start_hosted_service(self) -> HostedServiceFake:
+        """Start the service of the reference client on another machine."""
+        return self._stack.enter_context(hosted_service())
 
     # Commands --------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ A command is named by its text on the page, without comment. A command that cann
 from __future__ import annotations
 
 import platform
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,9 +19,12 @@ from support.docs.page_dialogs import (
     prove_words,
     purge_text,
     type_all_words,
+    type_answers,
     write_down_words,
 )
 from support.docs.page_machine import Dialog, PageMachine
+from support.endpoint.hosted_service import KEY
+from support.endpoint.reference_client import ReferenceClient
 from support.formats import aicf_files, aimem_bundles
 from support.terminal import Terminal
 
@@ -99,6 +103,19 @@ def _receive_unsigned_archive(machine: PageMachine) -> None:
     state.put("raw/openclaw/MEMORY.md", b"# Memory\n\nBen likes tulips.\n")
     with (machine.home / "juniper.alf").open("wb") as out:
         write_snapshot(state, out)
+
+
+def _sync_with_reference_client(machine: PageMachine) -> None:
+    """The reference client has sent two agents. The workspace of Ada is gone, so her import is not complete."""
+    client = ReferenceClient(machine.start_hosted_service().url, KEY, machine.home / ".alf")
+    machine.make_small_workspace()
+    ada = machine.home / "ada"
+    ada.mkdir()
+    (ada / "SOUL.md").write_text("# Ada\n\nCurious and kind.\n")
+    (ada / "MEMORY.md").write_text("# Memory\n\n## Tea\n\nLikes tea.\n")
+    client.sync(machine.workspace)
+    client.sync(ada)
+    shutil.rmtree(ada)
 
 
 def _receive_memory_files(machine: PageMachine) -> None:
@@ -226,11 +243,12 @@ STORIES: dict[str, PageStory] = {
         prepare=_in_order(_make_endpoint, _set_data("/srv/lifeboat")),
         names={
             "k7m2p9qa": lambda machine: str(run("endpoint", "token", "list", "home")["tokens"][-1]["id"]),
+            "1200": lambda machine: "3",
         },
+        dialogs={"lifeboat endpoint tenant remove office": type_answers((r"Type [^\n]* to go on", "office"))},
         not_run={
-            "lifeboat endpoint audit --export - ": "pipes into a program of the operator",
-            "lifeboat endpoint purges": "needs a purge that waits; tests/cli/test_cli_endpoint_purges.py has one",
-            "lifeboat endpoint tenant remove office": "asks for the name; tests/cli/test_cli_endpoint.py answers",
+            f"lifeboat endpoint purges {word}": "needs a waiting purge; tests/cli/test_cli_endpoint_purges.py has one"
+            for word in ("confirm", "refuse")
         },
     ),
     "docs/endpoint-scaling-operations.md": PageStory(
@@ -248,7 +266,9 @@ STORIES: dict[str, PageStory] = {
     ),
     "docs/folder-profiles.md": PageStory(prepare=_write_notes),
     "docs/from-alf.md": PageStory(
-        not_run={"lifeboat": "needs a home of the reference client; tests/core/test_setup_from_alf.py makes one"}
+        prepare=_sync_with_reference_client,
+        dialogs={"lifeboat restore ada --to ~/ada --adopt --accept-unsigned": type_answers((r"Write it\?", "y"))},
+        statuses={"lifeboat setup --from-alf": 1},
     ),
     "docs/history.md": PageStory(prepare=lambda machine: machine.protect_juniper(sequences=13)),
     "docs/installing.md": PageStory(
