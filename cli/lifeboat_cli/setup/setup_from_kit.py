@@ -302,6 +302,10 @@ def _carry_out(run: _KitRun, each: PreparedReturn) -> None:
     except LifeboatError as error:
         _leave_out(run, one.agent.id, one.name, one.config.name, error, target)
         return
+    can_push = {remote.name for remote in run.remotes if remote.can_push}
+    for name, why in arrived.raised.missed.items():
+        if name in can_push:  # the others are listed with the command that gives them a token
+            run.session.output.warn(f"{name} does not know the new writer yet: {why}")
     report = arrived.report.to_json()
     is_partial = any(report[name] for name in ("left_out", "lacking", "not_captured", "moved_away"))
     next_steps = tuple({"title": step["title"], "command": step["command"]} for step in report["next"])

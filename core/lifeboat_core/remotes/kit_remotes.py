@@ -104,7 +104,9 @@ def add_kit_remote(context: Context, remote: KitRemote, *, is_checked: bool, acc
     """
     known = find_known_kit_remote(context, remote)
     if known is not None and not access:
-        return AddedKitRemote(known, is_new=False, can_push=True)
+        candidate = remote_probe.RemoteCandidate(known, remote_registry.load_token(context, known.name))
+        met = remote_probe.probe_remote(context, candidate, NEEDED_TO_RESTORE)
+        return AddedKitRemote(known, is_new=False, can_push=_can_push(met))
     if needs_join_line(remote) and not access:
         raise RemoteDenied(f"the kit holds no access to {remote.name}", fix=f"lifeboat remote add {remote.name}")
     kind = remote_kinds.find_kind(remote.url)
@@ -123,8 +125,11 @@ def add_kit_remote(context: Context, remote: KitRemote, *, is_checked: bool, acc
         needed=NEEDED_TO_RESTORE,
         expected_id=remote.id,
     )
-    can_push = met.token is None or remote_probe.PUSH in met.scopes
-    return AddedKitRemote(config, is_new=known is None, can_push=can_push)
+    return AddedKitRemote(config, is_new=known is None, can_push=_can_push(met))
+
+
+def _can_push(met: remote_probe.ProbeResult) -> bool:
+    return met.token is None or remote_probe.PUSH in met.scopes
 
 
 def _free_name(context: Context, wanted: str) -> str:
