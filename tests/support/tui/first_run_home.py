@@ -12,6 +12,7 @@ from textual.widgets import Input
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_tui.link.recorded_link import RecordedAnswer, RecordedLink, Recording
+from lifeboat_tui.screens.first_run.first_run_wizard import WAYS
 from support.tui.pilots import press, settled
 
 NOW = "2026-11-22T12:00:00Z"
@@ -155,8 +156,8 @@ def asked(link: RecordedLink, *words: str) -> list[str]:
 
 
 async def choose(pilot: Pilot[None], way: str) -> None:
-    """Choose `protect` or `return` on the first page."""
-    await press(pilot, *(["down"] if way == "return" else []), "enter")
+    """Choose `kit`, `return` or `protect` on the first page."""
+    await press(pilot, *["down"] * list(WAYS).index(way), "enter")
 
 
 async def go_to(pilot: Pilot[None], way: str, step: int) -> None:

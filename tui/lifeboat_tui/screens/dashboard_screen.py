@@ -46,7 +46,7 @@ TABLE_FRAME = 3
 REST = 0.08
 """Seconds that the cursor must rest on an agent before its timeline is loaded, so that a held key loads none."""
 ASKING = "Loading the status of your agents..."
-NOBODY = "No agent is protected yet. Press a to find the agents on this machine and protect them."
+NOBODY = "No agent is protected yet. Press a to bring your agent back, or to protect the agents on this machine."
 
 
 class DashboardScreen(LifeboatScreen):
@@ -392,7 +392,8 @@ def _nobody(status: Status) -> str:
     if not status.offers:
         return NOBODY
     found = "\n".join(f"  {offer.name} ({offer.runtime}) in {offer.workspace}" for offer in status.offers)
-    return f"No agent is protected yet. Found on this machine:\n{found}\nPress a to protect them."
+    ways = "Press a to bring your agent back, or to protect these."
+    return f"No agent is protected yet. Found on this machine:\n{found}\n{ways}"
 
 
 def _helping_keys(agent: Agent) -> str | None:

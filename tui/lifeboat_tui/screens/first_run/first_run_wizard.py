@@ -16,6 +16,7 @@ from lifeboat_daemon.control.command_runner import CommandProgress
 from lifeboat_tui.screens.first_run.closing_pages import DonePage, ServicePage
 from lifeboat_tui.screens.first_run.first_run_page import FirstRunChoices, FirstRunPage
 from lifeboat_tui.screens.first_run.key_pages import CreateKeyPage, RecoverKeyPage
+from lifeboat_tui.screens.first_run.kit_page import RecoveryKitPage
 from lifeboat_tui.screens.first_run.protect_agents_page import ProtectAgentsPage
 from lifeboat_tui.screens.first_run.remote_pages import AddRemotePage, SourceRemotePage
 from lifeboat_tui.screens.first_run.restore_pages import FirstRunRestorePage, RestoreAgentPage, RestoreTargetPage
@@ -44,6 +45,9 @@ RETURN: tuple[type[FirstRunPage], ...] = (
     DonePage,
 )
 
+KIT: tuple[type[FirstRunPage], ...] = (RecoveryKitPage, ServicePage, DonePage)
+WAYS = {"kit": KIT, "return": RETURN, "protect": PROTECT}
+
 
 class PurposePage(FirstRunPage):
     """Page that asks for the purpose: protect, or restore an agent."""
@@ -57,12 +61,13 @@ class PurposePage(FirstRunPage):
 
     async def begin(self) -> None:
         self.say(
-            "Lifeboat keeps copies of your agents from which each comes back as it was, on this machine or on another.",
-            "Choose with the arrow keys and enter. y copies the command of a step, ^l leaves it for later.",
+            "Lifeboat keeps copies of your agents and restores them, on this machine or on another.",
+            "Choose with the arrow keys and Enter. y copies the command of a step, ^l skips a step.",
         )
         rows = [
+            TableRow("kit", ("Bring my agent back with its recovery kit",)),
+            TableRow("return", ("Bring my agent back from a remote, without a kit",)),
             TableRow("protect", ("Protect the agents on this machine",)),
-            TableRow("return", ("Bring my agent back from a second copy",)),
         ]
         self.query_one(RowTable).show(rows)
         self.focus_first()
@@ -82,13 +87,13 @@ class FirstRunWizard(LifeboatScreen):
         UserAction("reveal", "w", "show the words", "Show the 24 words of your key for a moment", writes=True),
     )
     HELP = """
-Two ways lead through here. One protects the agents of this machine: they are found, your key is made, its 24 words are
-written down and proven, a second copy is made known, and the service captures every change from then on. The other one
-brings an agent back from a second copy, also to a machine that never had it.
+Bring my agent back restores your agents on a machine that never had them: from the recovery kit in one step, or from a
+remote step by step. Protect finds the agents on this machine, creates your key, shows its 24 words and asks for three
+of them, adds a remote, and installs the service that captures every change.
 
-Tab goes from field to field, enter does the step, esc goes one step back, or stops what is at work. What was done
-stays; coming back here, or lifeboat setup in a shell, goes on with what is missing. Words, tokens and passphrases
-are shown only when you ask for it, and are kept nowhere but in your key's own place.
+Tab moves to the next field, Enter runs the step, Esc goes one step back or stops the running command. Finished steps
+stay done; open this screen again, or run lifeboat setup in a shell, to continue. Words, tokens and passphrases are
+hidden until you ask for them, and only your key's store keeps them.
 """
     CSS: ClassVar[str] = """
     FirstRunWizard #steps { height: 1; }
@@ -205,7 +210,7 @@ are shown only when you ask for it, and are kept nowhere but in your key's own p
     async def do_go_on(self) -> None:
         if isinstance(self._page, PurposePage):
             row = self._page.query_one(RowTable).current
-            await self._begin(RETURN if row is not None and row.key == "return" else PROTECT)
+            await self._begin(PROTECT if row is None else WAYS[row.key])
         elif not self._is_loaded:  # the page is still loading: ignore consent to what the user cannot see yet
             await self._carry_out(self.load())
         elif await self._carry_out(self._page.go_on(self.show_progress)):
