@@ -56,7 +56,8 @@ async def test_without_agents_it_says_what_was_found_and_which_key_protects_it()
     link.answers(["status"], {"verdict": "no agent is protected yet", "agents": [], "offers": [offer]})
     async with dashboard(link) as pilot:
         shown = text_of(pilot)
-        assert "juniper (openclaw) in /srv/ada/.openclaw/workspace" in shown and "Press a to bring your agent back" in shown
+        assert "juniper (openclaw) in /srv/ada/.openclaw/workspace" in shown
+        assert "Press a to bring your agent back" in shown
         assert " a add agents" in shown
         await press(pilot, "s")
         assert "there is no agent yet" in notes(pilot)[-1]
