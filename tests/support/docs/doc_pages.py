@@ -33,7 +33,7 @@ from support.paths import ROOT
 
 DOCS = ROOT / "docs"
 
-_COMMANDS = """# Commands
+COMMANDS = """# Commands
 
 <!-- Written by `make docs` from the commands themselves. -->
 
@@ -87,13 +87,14 @@ def commands() -> dict[str, click.Command]:
 
 def commands_page() -> str:
     """Return docs/commands.md."""
-    parts = [_COMMANDS]
-    for words, command in commands().items():
-        parts.append(_command_section(words, command))
+    parts = [COMMANDS]
+    parts += [command_section(words) for words in commands()]
     return "\n".join(parts)
 
 
-def _command_section(words: str, command: click.Command) -> str:
+def command_section(words: str) -> str:
+    """Return the section of one command: usage, description, options, examples."""
+    command = commands()[words]
     context = click.Context(command, info_name=f"lifeboat {words}")
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [f"## `lifeboat {words}`", "", f"`lifeboat {words} {usage}`".replace(" `", "`"), ""]
