@@ -66,11 +66,12 @@ everything: check package ## all tests there are, and every row of the benchmark
 test-durations: $(VENV)/dev.stamp ## record how long each module of the fast targets takes, to balance the processes
 	$(RUN) fast --record-durations
 
-check: $(VENV)/dev.stamp ## lint, format, types, imports
+check: $(VENV)/dev.stamp ## lint, format, types, imports, links of the documentation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	PYTHONPATH=tests $(BIN)/python -m support.docs.docs_site
 
 audit: $(VENV)/dev.stamp ## compare the lock files with a vulnerability database on this machine (AUDIT_DB=all.zip of PyPI from osv.dev)
 	$(BIN)/python packaging/tools/audit.py $(if $(AUDIT_DB),--database $(AUDIT_DB))
@@ -101,6 +102,9 @@ fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS
 
 docs: $(VENV)/run.stamp ## write the pages that follow from the code: commands, errors
 	PYTHONPATH=tests $(BIN)/python -m support.docs.doc_pages
+
+docs-site: $(VENV)/dev.stamp ## build the documentation as a site, in build/docs/site
+	PYTHONPATH=tests $(BIN)/python -m support.docs.docs_site
 
 recording: $(VENV)/dev.stamp ## what the demonstration of the dashboard shows, from real commands on an invented home
 	PYTHONPATH=tests $(BIN)/python -m support.tui.recorder
@@ -138,4 +142,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pycache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help audit demo test test-tui test-interchange test-fast test-affected test-durations everything check bench test-real test-scale test-soak package test-package formula fuzz docs recording pictures lock system-packages clean
+.PHONY: help audit demo test test-tui test-interchange test-fast test-affected test-durations everything check bench test-real test-scale test-soak package test-package formula fuzz docs docs-site recording pictures lock system-packages clean

@@ -26,7 +26,6 @@ from support.paths import ROOT
 BUILD = ROOT / "build" / "docs"
 SITE_PAGES = {"README.md": "index.md"} | {name: name for name in ("SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")}
 """Pages at the root of the repository, and their names in the site."""
-_NAVIGATION = ROOT / "docs" / "site.yml"
 _LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "object": "data"}
 """Elements that make a browser fetch something, with the attribute that names it."""
 _LOADING_RELATIONS = {"stylesheet", "preload", "prefetch", "preconnect", "dns-prefetch", "icon", "modulepreload"}
@@ -44,22 +43,17 @@ def build_site(folder: Path = BUILD) -> Path:
     _write_source(source)
     config = _make_config()
     (folder / "mkdocs.yml").write_text(json.dumps(config), encoding="utf-8")
-    _check_navigation(config["nav"], source)
+    check_navigation(config["nav"], source)
     command = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", str(folder / "mkdocs.yml")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=_environment())
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     if done.returncode != 0 or "issues found" in done.stdout:
         raise SiteError(re.sub(r"\x1b\[[0-9;]*m", "", f"{done.stdout}{done.stderr}"))
     site = folder / "site"
-    problems = [*_broken_anchors(site), *_foreign_loads(site)]
+    pages = _parse_pages(site)
+    problems = [*_broken_links(site, pages), *_foreign_loads(site, pages)]
     if problems:
         raise SiteError("\n".join(problems))
     return site
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "NO_COLOR": "1"}
 
 
 # Source -----------------------------------------------------------------------------------------------------------
@@ -144,7 +138,7 @@ def _errors_text() -> str:
 
 
 def _make_config() -> dict[str, Any]:
-    config: dict[str, Any] = yaml.safe_load(_NAVIGATION.read_text(encoding="utf-8"))
+    config: dict[str, Any] = yaml.safe_load((ROOT / "docs" / "site.yml").read_text(encoding="utf-8"))
     config |= {"docs_dir": "source", "site_dir": "site", "site_url": ""}
     config["nav"] = [_with_commands(entry) for entry in config["nav"]]
     return config
@@ -171,7 +165,8 @@ def list_navigation(entries: list[Any]) -> Iterator[str]:
             yield value
 
 
-def _check_navigation(nav: list[Any], source: Path) -> None:
+def check_navigation(nav: list[Any], source: Path) -> None:
+    """Refuse a navigation that lacks a page or names one that does not exist. Raises SiteError."""
     named = sorted(list_navigation(nav))
     written = sorted(path.relative_to(source).as_posix() for path in source.rglob("*.md") if path.name != "LICENSE.md")
     if named != written:
@@ -209,9 +204,8 @@ def _parse_pages(site: Path) -> dict[Path, _PageParser]:
     return pages
 
 
-def _broken_anchors(site: Path) -> Iterator[str]:
+def _broken_links(site: Path, pages: dict[Path, _PageParser]) -> Iterator[str]:
     """Yield every link between pages of the site whose page or anchor does not exist."""
-    pages = _parse_pages(site)
     for path, page in pages.items():
         for link in page.links:
             if re.match(r"[a-z]+:|//", link) or path.name == "404.html":
@@ -226,9 +220,9 @@ def _broken_anchors(site: Path) -> Iterator[str]:
                 yield f"{path.relative_to(site)}: no heading {link}"
 
 
-def _foreign_loads(site: Path) -> Iterator[str]:
+def _foreign_loads(site: Path, pages: dict[Path, _PageParser]) -> Iterator[str]:
     """Yield everything that a page or style sheet would fetch from another server."""
-    for path, page in _parse_pages(site).items():
+    for path, page in pages.items():
         yield from (f"{path.relative_to(site)} loads {each}" for each in page.loads if re.match(r"[a-z]+://|//", each))
     for path in site.rglob("*.css"):
         found = re.findall(r"(?:@import\s+|url\()[\"']?((?:https?:)?//[^\"')]+)", path.read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from support import preloaded
-from support.adapters import openclaw_workspaces
+from support.adapters import openclaw_workspaces, zeroclaw_installs
 from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.hosted_service import HostedServiceFake, hosted_service
@@ -44,7 +44,7 @@ class PageMachine:
         monkeypatch.delenv("LIFEBOAT_HOME", raising=False)
         monkeypatch.setenv("PATH", f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}")
         monkeypatch.setenv("TERM", "dumb")
-        for name in ("etc", "media/stick", "media/ada/stick", "opt", "srv", "tmp", "var/log"):
+        for name in ("etc", "media/stick", "media/ada/stick", "media/nas", "opt", "srv", "tmp", "var/log"):
             (folder / name).mkdir(parents=True)
         self.move_to_new_machine()
 
@@ -75,6 +75,10 @@ class PageMachine:
         (folder / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
         (folder / "MEMORY.md").write_text("# Memory\n\n## Garden\n\nBen likes tulips.\n")
         (folder / "memory" / "2026-11-20.md").write_text("# Friday\n\nWe planted the tulips.\n")
+
+    def make_zeroclaw_install(self) -> None:
+        """Write a ZeroClaw installation with the agent Juniper."""
+        zeroclaw_installs.make_install(self.home / ".zeroclaw", agents=("juniper",))
 
     def protect_juniper(self, sequences: int = 1) -> None:
         """Write and protect Juniper, and capture until there are this many sequences."""

@@ -150,6 +150,13 @@ def _write(name: str, text: str) -> Step:
     return write
 
 
+def _add_home_server(machine: PageMachine) -> None:
+    """The machine has pushed its agent to an endpoint."""
+    machine.start_endpoint()
+    run("remote", "add", "home-server", machine.join)
+    run("sync")
+
+
 def _write_join_line(machine: PageMachine) -> None:
     machine.start_endpoint()
     (machine.home / "join.txt").write_text(f"{machine.join}\n")
@@ -180,6 +187,11 @@ def _last_receipt(machine: PageMachine) -> str:
     return str(run("receipts", "list")["receipts"][0]["id"])
 
 
+def _take_over_this_machine(machine: PageMachine) -> str:
+    """The lost machine has the name of the machine that runs the test."""
+    return f"--take-over {platform.node()}"
+
+
 def _type_join_line(terminal: Terminal, machine: PageMachine) -> None:
     terminal.wait_for(r"(?i)join line")
     terminal.type(machine.join)
@@ -198,7 +210,7 @@ STORIES: dict[str, PageStory] = {
         names={
             "0.0.0.0:8484": lambda machine: _LOCAL,
             _JOIN: lambda machine: machine.join,
-            "--take-over laptop": lambda machine: f"--take-over {platform.node()}",
+            "--take-over laptop": _take_over_this_machine,
         },
         before={
             "rm -r ~/.openclaw/workspace": _protect_and_change,
@@ -270,6 +282,37 @@ STORIES: dict[str, PageStory] = {
         dialogs={"lifeboat restore ada --to ~/ada --adopt --accept-unsigned": type_answers((r"Write it\?", "y"))},
         statuses={"lifeboat setup --from-alf": 1},
     ),
+    "docs/guides/another-runtime.md": PageStory(prepare=PageMachine.protect_whole_agent),
+    "docs/guides/bad-memory.md": PageStory(
+        prepare=lambda machine: machine.protect_juniper(sequences=3), names={"ID": _a_memory}
+    ),
+    "docs/guides/leaked-secret.md": PageStory(
+        prepare=_in_order(PageMachine.protect_juniper, _write("secret.txt", "Ben likes tulips")),
+        names={"ID": _last_receipt},
+    ),
+    "docs/guides/lost-laptop.md": PageStory(
+        prepare=_in_order(PageMachine.protect_juniper, _add_home_server),
+        before={"lifeboat keys recover": PageMachine.move_to_new_machine},
+        names={"--take-over laptop": _take_over_this_machine},
+        dialogs={
+            "lifeboat keys init": write_down_words,
+            "lifeboat keys recover": type_all_words,
+            "lifeboat remote add home-server": _type_join_line,
+        },
+        not_run={"lifeboat keys rotate": "replaces the key; tests/cli/test_cli_key_rotation.py runs each form"},
+    ),
+    "docs/guides/nas.md": PageStory(
+        prepare=PageMachine.protect_juniper,
+        names={"endpoint serve": lambda machine: f"endpoint serve --listen {_LOCAL}"},
+        dialogs={"lifeboat remote add nas-endpoint": _type_join_line},
+        servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
+    ),
+    "docs/guides/openclaw.md": PageStory(prepare=PageMachine.make_small_workspace),
+    "docs/guides/other-runtimes.md": PageStory(
+        prepare=lambda machine: (machine.home / ".claude" / "projects").mkdir(parents=True),
+        statuses={"lifeboat agents add ~/.claude": 1},
+    ),
+    "docs/guides/zeroclaw.md": PageStory(prepare=PageMachine.make_zeroclaw_install),
     "docs/history.md": PageStory(prepare=lambda machine: machine.protect_juniper(sequences=13)),
     "docs/installing.md": PageStory(
         not_run={
@@ -356,5 +399,17 @@ STORIES: dict[str, PageStory] = {
         not_run={
             "lifeboat setup": "asks questions and installs the service; tests/cli/test_cli_setup_guided.py answers"
         }
+    ),
+    "docs/tutorial.md": PageStory(
+        prepare=lambda machine: None,
+        before={"rm -r ~/.openclaw ~/.local/share/lifeboat": PageMachine.learn_words},
+        names={"127.0.0.1:8484": lambda machine: _LOCAL, "--take-over laptop": _take_over_this_machine},
+        dialogs={
+            "lifeboat keys init": write_down_words,
+            "lifeboat keys recover": type_all_words,
+            "lifeboat purge Juniper --workspace": purge_text("X4471290", endpoints=1),
+            "lifeboat remote add home-server": _type_join_line,
+        },
+        servers={"lifeboat endpoint serve --data ~/lifeboat-endpoint --listen 127.0.0.1:8484": _SERVE},
     ),
 }
