@@ -165,13 +165,19 @@ def _write_join_line(machine: PageMachine) -> None:
 def _write_passphrase(machine: PageMachine) -> None:
     file = machine.home / ".config" / "lifeboat-passphrase"
     file.parent.mkdir(exist_ok=True)
-    file.write_text("a boat under the bridge")
+    file.write_text(_PASSPHRASE)
     file.chmod(0o600)
 
 
 def _leave_second_home(machine: PageMachine) -> None:
     """Return to the home that was used before the one without a desktop."""
     machine.remove_variable("LIFEBOAT_HOME")
+
+
+def _make_claude_and_notes(machine: PageMachine) -> None:
+    (machine.home / ".claude" / "projects").mkdir(parents=True)
+    (machine.home / "notes").mkdir()
+    (machine.home / "notes" / "garden.md").write_text("# Garden\n\nBen likes tulips.\n")
 
 
 def _seen_code(machine: PageMachine) -> str:
@@ -197,6 +203,7 @@ def _type_join_line(terminal: Terminal, machine: PageMachine) -> None:
     terminal.type(machine.join)
 
 
+_PASSPHRASE = "a boat under the bridge"
 _LOCAL = "127.0.0.1:0"
 _SERVE = r"lifeboat\+https://\S+"
 _QUIT = press_keys((r"Juniper", "q"))
@@ -309,7 +316,7 @@ STORIES: dict[str, PageStory] = {
     ),
     "docs/guides/openclaw.md": PageStory(prepare=PageMachine.make_small_workspace),
     "docs/guides/other-runtimes.md": PageStory(
-        prepare=lambda machine: (machine.home / ".claude" / "projects").mkdir(parents=True),
+        prepare=_make_claude_and_notes,
         statuses={"lifeboat agents add ~/.claude": 1},
     ),
     "docs/guides/zeroclaw.md": PageStory(prepare=PageMachine.make_zeroclaw_install),
@@ -336,6 +343,7 @@ STORIES: dict[str, PageStory] = {
     "docs/keys.md": PageStory(
         before={
             "lifeboat keys prove": PageMachine.write_words,
+            "lifeboat keys export-kit -o kit.txt --with-access": lambda machine: (machine.home / "kit.txt").unlink(),
             "export LIFEBOAT_PASSPHRASE_FILE=~/.config/lifeboat-passphrase": _write_passphrase,
             "lifeboat keys init --words-to ~/words --no-prove": lambda machine: machine.set_variable(
                 "LIFEBOAT_HOME", str(machine.home / "without-desktop")
@@ -345,6 +353,9 @@ STORIES: dict[str, PageStory] = {
         dialogs={
             "lifeboat keys init": write_down_words,
             "lifeboat keys prove": prove_words,
+            "lifeboat keys export-kit --encrypt --with-access -o kit.age": type_answers(
+                (r"(?i)passphrase[^\n]*: ", _PASSPHRASE), (r"(?i)repeat[^\n]*: ", _PASSPHRASE)
+            ),
             "lifeboat keys recover": type_all_words,
         },
         not_run={
