@@ -2,7 +2,7 @@
 class AgentLifeboat < Formula
   include Language::Python::Virtualenv
 
-  desc "Keeps AI agents alive: every change captured, every moment restorable"
+  desc "Keeps AI agents alive: every change captured, every captured state restorable"
   homepage "@HOMEPAGE@"
   url "@URL@"
   sha256 "@SHA256@"

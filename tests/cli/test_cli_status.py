@@ -82,7 +82,7 @@ def test_with_a_daemon_its_pid_its_release_and_since_when(served: Served, capsys
     assert (daemon["running"], daemon["pid"], daemon["version"]) == (True, 4711, "0.1.0")
     assert daemon["started_at"] == "2026-11-12T11:00:00.000Z"
     assert program.run_command(["status"]) == 0
-    assert "service: runs since" in capsys.readouterr().out
+    assert "daemon: running since" in capsys.readouterr().out
 
 
 def test_a_command_adds_what_only_the_daemon_knows_to_what_is_so_now(ada: Protected, served: Served) -> None:
@@ -166,7 +166,7 @@ def test_without_a_daemon_it_looks_again_and_says_once_why(ada: Protected) -> No
         watching.wait(lambda: len(watching.lines) > 1)
     assert watching.ended()
     assert "sequence 0" in watching.lines[0] and "sequence 1" in watching.lines[-1]
-    assert watching.err.getvalue().count("does not run") == 1
+    assert watching.err.getvalue().count("is not running") == 1
 
 
 def test_what_does_not_change_is_not_said_again(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def test_a_daemon_that_ends_is_not_missed(ada: Protected) -> None:
     with Served(ada.context, {"status": daemon.answer}) as served:
         watching.__enter__()
         watching.wait(lambda: daemon.asked >= 2 and served.server.clients >= 1)
-    watching.wait(lambda: "does not run" in watching.err.getvalue())
+    watching.wait(lambda: "is not running" in watching.err.getvalue())
     watching.__exit__()
     assert watching.ended()
 
