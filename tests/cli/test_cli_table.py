@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,8 @@ from rich.cells import cell_len
 from lifeboat_cli.terminal.text_table import TableFit, format_table, shorten_cell, wrap_sentence
 from lifeboat_core.texts.human_text import NO_BREAK
 from lifeboat_core.texts.safe_text import END_OF_ISOLATE, ISOLATE
+from support.core.protected import Protected
+from support.terminal import Terminal
 
 COLUMNS = ("agent", "workspace", "why")
 ROW = ("Juniper", "/data/ada/.openclaw/workspaces/the-long-one/skills", "4 secrets cut out and sealed")
@@ -97,3 +101,31 @@ def test_a_sentence_is_broken_between_words_and_keeps_its_beginning(width: int |
 def test_an_empty_line_stays_and_a_long_word_stays_whole() -> None:
     assert wrap_sentence("a\n\nb", 30) == ["a", "", "b"]
     assert wrap_sentence(f"see {'x' * 50}", 30) == ["see", "x" * 50]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a home with a captured agent."""
+    folder = tmp_path_factory.mktemp("home")
+    ada = Protected(folder)
+    ada.clock.moment = datetime.now(UTC)  # Commands use the clock of the system.
+    ada.add(name="the-agent-with-a-rather-long-name")
+    return {name: ada.context.environment[name] for name in ("LIFEBOAT_HOME", "HOME")}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "timeline the-agent-with-a-rather-long-name",
+        "agents list",
+        "log",
+        "records list the-agent-with-a-rather-long-name",
+        "config list",
+    ],
+)
+def test_on_a_terminal_of_80_columns_every_row_of_a_list_is_one_line(command: str, home: dict[str, str]) -> None:
+    with Terminal("--no-pager", *command.split(), COLUMNS="80", **home) as terminal:
+        assert terminal.ended() == 0
+    lines = terminal.left.splitlines()
+    assert len(lines) >= 2 and max(map(cell_len, lines)) <= 80
+    assert not any(line.startswith(" ") for line in lines), terminal.left

@@ -48,7 +48,7 @@ async def test_a_screen_opens_while_another_process_syncs_and_both_succeed(scree
             await settled(pilot)
         out, said = await process.communicate()
         assert process.returncode == 0, (out, said)
-        assert "Another command works on this agent" not in text_of(pilot)
+        assert "Another command is using this agent" not in text_of(pilot)
 
 
 async def test_sync_waits_for_a_lock_that_another_command_holds_and_says_for_which(workspace: Path) -> None:

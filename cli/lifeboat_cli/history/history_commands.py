@@ -22,7 +22,7 @@ _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed with anot
 """What a sequence of a kind changed, if its counts do not show it."""
 _LIMIT = 20
 """The default number of search results."""
-_COLUMNS = ("sequence", "time", "kind", "changes", "size", "verified in", "label, pins")
+_COLUMNS = ("sequence", "time", "changes", "size", "verified in", "label, pins")
 _FIT = TableFit(shorten=("verified in", "label, pins", "changes"), drop=("size",), least={"changes": 24})
 
 
@@ -63,12 +63,17 @@ def _row(entry: JsonObject) -> tuple[str, ...]:
     return (
         str(entry["sequence"]),
         time_text(entry["created_at"]).replace(" ", NO_BREAK),
-        entry["kind"],
-        _BY_KIND.get(entry["kind"]) or describe_changes(entry["changes"]),
+        _describe_entry(entry),
         size_text(entry["bytes"]).replace(" ", NO_BREAK),
         ", ".join(entry["verified"]),
         ", ".join(filter(None, (entry["label"], *entry["pins"]))),
     )
+
+
+def _describe_entry(entry: JsonObject) -> str:
+    """Describe the changes of a sequence, after its kind if it is no capture."""
+    changes = _BY_KIND.get(entry["kind"]) or describe_changes(entry["changes"])
+    return changes if entry["kind"] == "capture" else f"{entry['kind']}: {changes}"
 
 
 @click.command(
