@@ -343,7 +343,6 @@ STORIES: dict[str, PageStory] = {
     "docs/keys.md": PageStory(
         before={
             "lifeboat keys prove": PageMachine.write_words,
-            "lifeboat keys export-kit -o kit.txt --with-access": lambda machine: (machine.home / "kit.txt").unlink(),
             "export LIFEBOAT_PASSPHRASE_FILE=~/.config/lifeboat-passphrase": _write_passphrase,
             "lifeboat keys init --words-to ~/words --no-prove": lambda machine: machine.set_variable(
                 "LIFEBOAT_HOME", str(machine.home / "without-desktop")
