@@ -292,6 +292,14 @@ def test_the_first_line_is_red_while_something_needs_the_user(ada: Protected) ->
     assert _said(ada).startswith("\x1b[1;31m")
 
 
+def test_doctor_gives_no_fix_with_a_placeholder_for_a_vault_that_is_missing(ada: Protected) -> None:
+    (ada.context.home.vault_folder(ada.agent.id) / "vault.db").unlink()
+    findings = cli_client.run("doctor", expect=1)["findings"]
+    fixes = [finding["fix"] for finding in findings if "vault.db" in finding["result"]]
+    assert fixes and all(fix is None or "AGENT" not in fix for fix in fixes)
+    assert "lifeboat agents remove ada" in fixes
+
+
 @pytest.mark.parametrize("damage", ["missing", "damaged"])
 def test_of_a_vault_that_cannot_be_opened_it_says_why_and_the_fix_and_claims_nothing(
     ada: Protected, damage: str, capsys: pytest.CaptureFixture[str]

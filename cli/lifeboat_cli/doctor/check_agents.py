@@ -25,10 +25,11 @@ def check(context: Context) -> Iterator[DoctorFinding]:
 
 
 def _finding(agent: AgentStatus) -> DoctorFinding:
-    result = "; ".join(agent.reasons) or f"captured up to sequence {agent.sequence}"
+    captured = "nothing is captured yet" if agent.sequence is None else f"captured up to sequence {agent.sequence}"
+    result = "; ".join(agent.reasons) or captured
     if agent.state in (ERROR, HELD):
         level = DoctorLevel.ERROR
     else:
         level = DoctorLevel.WARNING if agent.state in _WARN else DoctorLevel.OK
-    fix = None if agent.needs_doctor else agent.fix
+    fix = agent.vault_fix and agent.fix if agent.needs_doctor else agent.fix
     return DoctorFinding(level, agent.name, f"{agent.state}: {result}", fix)

@@ -204,7 +204,7 @@ def print_purge_result(output: CommandOutput, agent: Agent, document: JsonObject
     """Print what was destroyed, where it is not finished, and where the proof is. What could not be searched was in the
     plan."""
     if document["scope"] == "full_agent":
-        output.line(f"{agent.name} is gone from this machine.", style="bold")
+        output.line(f"{agent.name} was destroyed on this machine.", style="bold")
     else:
         output.line(f"Destroyed: {describe_extent(document)}.", style="bold")
     print_cut_files(output, document)
