@@ -35,7 +35,7 @@ _CONFORMANCE = "conformance"
 @click.option("--remote", type=REMOTE, help="Also run the conformance checks against this remote.")
 @examining_command
 def doctor(session: CommandSession, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
-    """Check the home, the key, every agent and its vault, and the remotes. Exits with 1 if something is broken."""
+    """Check the home, the key, agents, vaults and remotes. Exits with 1 if something is broken."""
     from lifeboat_cli.doctor import run_doctor_checks
     from lifeboat_core.machine import clock_trust
 

@@ -202,7 +202,8 @@ def _describe_token(met: ProbeResult) -> Token | None:
 
 
 @remote.command(
-    epilog=format_examples("lifeboat remote remove stick", "lifeboat remote remove home --yes --keep-token")
+    short_help="Stop pushing to a remote and revoke the token there.",
+    epilog=format_examples("lifeboat remote remove stick", "lifeboat remote remove home --yes --keep-token"),
 )
 @click.argument("remote", type=REMOTE)
 @click.option("--keep-token", is_flag=True, help="Do not revoke the token, because another machine uses it too.")
@@ -252,7 +253,8 @@ def _revoke(session: CommandSession, name: str) -> bool:
 
 
 @remote.command(
-    epilog=format_examples("lifeboat remote token home", "lifeboat remote token home --token-stdin < token.txt")
+    short_help="Replace the token of a remote.",
+    epilog=format_examples("lifeboat remote token home", "lifeboat remote token home --token-stdin < token.txt"),
 )
 @click.argument("remote", type=REMOTE)
 @click.option("--token-stdin", is_flag=True, help="Read the token from standard input.  [default: ask for it]")

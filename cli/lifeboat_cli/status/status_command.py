@@ -14,7 +14,7 @@ from lifeboat_cli.terminal.help_examples import format_examples
 @click.option("--watch", is_flag=True, help="Show changes until Ctrl-C.")
 @session_command
 def status(session: CommandSession, agent: str | None = None, check: bool = False, watch: bool = False) -> int:
-    """Show whether agents are safe: newest sequence, last verified copy, remotes. Without AGENT: all agents."""
+    """Show whether agents are safe. Without AGENT: all agents."""
     from lifeboat_cli.status import status_text, status_view, status_watch
 
     if watch:
