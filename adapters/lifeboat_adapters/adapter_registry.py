@@ -150,14 +150,14 @@ def recognise_workspace(workspace: Path, profiles: Path | None = None) -> Adapte
     )
 
 
-def refuse_other_runtime(workspace: Path, runtime: str, *, claimed: int) -> None:
+def refuse_other_runtime(workspace: Path, adapter: Adapter, *, claimed: int) -> None:
     """Raise NotAWorkspace.OTHER_RUNTIME for a folder that another runtime claims with a rating of at least `claimed`,
-    and more surely than `runtime`. The fix protects the folder as what it is."""
-    own = load_adapter(runtime).recognises(workspace)
+    and more surely than the given adapter. The fix protects the folder as a workspace of that runtime."""
+    own = adapter.recognises(workspace)
     rated = [(candidate.recognises(workspace), name) for name, candidate in load_adapters().items()]
     best, other = max(rated, default=(0, ""))
     if best > own and best >= claimed:
         raise NotAWorkspace.OTHER_RUNTIME(
-            f"{workspace} is a workspace of {other}, not of {runtime}",
+            f"{workspace} is a workspace of {other}, not of {adapter.runtime}",
             fix=f"lifeboat agents add {shlex.quote(str(workspace))} --runtime {other}",
         )

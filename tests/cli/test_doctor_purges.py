@@ -42,7 +42,7 @@ def test_where_nothing_was_purged_there_is_nothing_to_say(tmp_path: Path) -> Non
 
 def test_receipts_that_hold_are_counted(ada: Purged) -> None:
     (one,) = found(ada, "receipts")
-    assert one.level is DoctorLevel.OK and one.result.startswith("1 receipt ")
+    assert one.level is DoctorLevel.OK and one.result.startswith("1 purge receipt ")
 
 
 def test_a_purge_that_waits_is_no_fault_and_says_until_when(ada: Purged) -> None:

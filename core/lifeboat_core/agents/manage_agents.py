@@ -177,10 +177,11 @@ def choose_adapter(context: Context, folder: Path, runtime: str | None) -> Adapt
     try:
         if runtime is None:
             return context.recognise(folder)
-        adapter_registry.refuse_other_runtime(folder, runtime, claimed=adapter_registry.CERTAIN)
+        adapter = context.adapter(runtime)
+        adapter_registry.refuse_other_runtime(folder, adapter, claimed=adapter_registry.CERTAIN)
     except NotAWorkspace as error:
         raise folder_explanations.explain_unknown_folder(context, folder, error) from None
-    return context.adapter(runtime)
+    return adapter
 
 
 def _typable(name: str) -> str:
@@ -248,8 +249,9 @@ def move_agent(context: Context, agent: Agent, folder: Path) -> tuple[Agent, Cap
     real = Path(os.path.realpath(folder))
     with home_lock(context, "agents move"), agent_lock(context, agent.id, "move"):
         check_workspace(context, real, but=agent.id)
-        adapter_registry.refuse_other_runtime(real, agent.runtime, claimed=adapter_registry.CERTAIN)
-        installation = context.adapter(agent.runtime).locate(real, context.environment, context.user_home)
+        adapter = context.adapter(agent.runtime)
+        adapter_registry.refuse_other_runtime(real, adapter, claimed=adapter_registry.CERTAIN)
+        installation = adapter.locate(real, context.environment, context.user_home)
         moved = save_agent(context, replace(agent, workspace=real, native_id=installation.native_id))
         delete_cache(context.home.state_file(agent.id))
         with context.vault(agent.id) as vault:

@@ -149,8 +149,9 @@ def _refuse_other_runtime(context: Context, runtime: str, workspace: Path, outpu
     """Refuse a folder of another runtime: a typing error must not make an archive of the wrong runtime. Raises
     NotAWorkspace, with the command that works."""
     try:
-        adapter_registry.refuse_other_runtime(workspace, runtime, claimed=adapter_registry.LIKELY)
-        context.adapter(runtime).locate(workspace, context.environment, context.user_home)
+        adapter = context.adapter(runtime)
+        adapter_registry.refuse_other_runtime(workspace, adapter, claimed=adapter_registry.LIKELY)
+        adapter.locate(workspace, context.environment, context.user_home)
     except NotAWorkspace as error:
         if error.code == NotAWorkspace.OTHER_RUNTIME.code:
             error.fix = _export_command(context.recognise(workspace).runtime, workspace, output)

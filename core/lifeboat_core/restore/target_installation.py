@@ -37,7 +37,7 @@ def find_target_installation(
     the agent (`own`) that is restored in place, or a new one. Raises RestoreError.TARGET_REFUSED, and
     NotAWorkspace.OTHER_RUNTIME for a folder that is certainly a workspace of another runtime."""
     if own is None and folder.is_dir():
-        adapter_registry.refuse_other_runtime(folder, adapter.runtime, claimed=adapter_registry.CERTAIN)
+        adapter_registry.refuse_other_runtime(folder, adapter, claimed=adapter_registry.CERTAIN)
     if options.state_dir is not None:
         named = restore_target.check_state_dir(context, options.state_dir, folder)
         return TargetInstallation(find_installation_in(context, adapter, folder, state, named))
