@@ -158,7 +158,7 @@ def test_verify_names_a_file_of_which_no_bytes_came(
     assert (proof["ok"], proof["findings"]) == (True, [])
     assert (absent["kind"], absent["tenant"], absent["agent"]) == ("absent", "home", machine.agent_id)
     text = said(capsys, "endpoint", "verify", "--data", data)
-    assert "All that came is whole" in text and "no bytes of 1 file that a sequence names" in text
+    assert "All uploaded data is intact" in text and "Not uploaded yet: the content of 1 file in a sequence." in text
     assert f"{absent['subject']}: its bytes never came; sequence 0 is the first that names it" in text
 
 
@@ -182,7 +182,7 @@ def test_the_audit_is_exported_continued_and_checked_without_the_endpoint(
     assert endpoint(data, "audit", "--export", str(file))["rows"] == 2
     checked = run("endpoint", "audit", "--check-file", file)
     assert (checked["ok"], checked["rows"], checked["hash"]) == (True, 5, endpoint(data, "audit", "--check")["hash"])
-    assert "is whole: 5 rows" in said(capsys, "endpoint", "audit", "--check-file", file)
+    assert "is intact: 5 rows" in said(capsys, "endpoint", "audit", "--check-file", file)
     file.write_text(file.read_text().replace("tenant.add", "tenant.odd", 1))
     assert run("endpoint", "audit", "--check-file", file, expect=1)["problems"] == ["row 2 is not what its hash says"]
     assert "row 2 is not" in said(capsys, "endpoint", "audit", "--check-file", file, expect=1)
@@ -241,8 +241,8 @@ def test_people_are_told_the_token_where_the_key_lies_and_what_comes_next(
     assert "  lb_" in told and "keep a copy of that key elsewhere" in told
     assert f"lifeboat endpoint serve --data {data}" in told
     assert "lb_" not in said(capsys, "endpoint", "token", "list", "--data", data)
-    assert "All of it is whole" in said(capsys, "endpoint", "verify", "--data", data)
-    assert "The audit is whole: rows 1 to " in said(capsys, "endpoint", "audit", "--check", "--data", data)
+    assert "All data is intact" in said(capsys, "endpoint", "verify", "--data", data)
+    assert "The audit is intact: rows 1 to " in said(capsys, "endpoint", "audit", "--check", "--data", data)
 
 
 def test_damage_is_told_with_what_helps_an_operator(made: JsonObject, data: Path) -> None:

@@ -93,4 +93,4 @@ def test_people_are_told_what_waits_and_why(
     sent(data, machine, redaction_of(machine, record_of(machine, 1)))
     assert program.run_command(["endpoint", "purges", "list"]) == 0
     told = capsys.readouterr().out
-    assert "No purge waits here." in told and "1 memory" in told and "user_request" in told
+    assert "No purge is waiting." in told and "1 memory" in told and "user_request" in told

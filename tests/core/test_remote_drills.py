@@ -258,7 +258,7 @@ def test_a_flipped_bit_in_a_large_file_in_clear_is_found_at_the_next_reading(lap
     (film,) = (path for path in (tmp_path / "stick").rglob("large-*") if path.stat().st_size >= LARGE)
     _flip(film)
     found = remote_verification.verify_remote(laptop.context, laptop.known_agent, laptop.remote())
-    assert found["findings"] == ["artifacts/film.bin came back changed"]
+    assert found["findings"] == ["artifacts/film.bin was returned changed"]
 
 
 def test_a_restore_from_a_remote_with_a_flipped_bit_in_a_large_file_brings_the_rest(

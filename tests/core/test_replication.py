@@ -208,7 +208,7 @@ class Broken:
 
     def _verify(self, agent_id: str, state: Any, *, bodies: int, chance: random.Random) -> RemoteVerification:
         self.asked.append(bodies)
-        findings = ["raw/openclaw/SOUL.md came back changed"] if self.is_broken else []
+        findings = ["raw/openclaw/SOUL.md was returned changed"] if self.is_broken else []
         return RemoteVerification(state.sequence.number, findings=findings)
 
 
@@ -237,7 +237,7 @@ def test_a_copy_that_is_written_to_while_it_is_read_back_is_not_damaged(
     def meanwhile(agent_id: str, state: Any, **_: Any) -> RemoteVerification:
         ada.write("MEMORY.md", "# Memory\n\nWritten meanwhile.\n")
         ada.capture_and_push()
-        return RemoteVerification(state.sequence.number, findings=["the newest state there is 1, not 0"])
+        return RemoteVerification(state.sequence.number, findings=["the newest sequence at the remote is 1, not 0"])
 
     monkeypatch.setattr(broken, "_verify", meanwhile)
     assert verify_remote.run(work(ada))["ok"]

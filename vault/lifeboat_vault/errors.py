@@ -1,52 +1,52 @@
-"""Errors of the vault, of second copies and of endpoints.
+"""Errors of the vault, of remotes and of endpoints.
 
 LifeboatError
 +-- VaultError
     +-- VaultMissing      there is no vault where one was expected
     +-- VaultNewer        made by a newer version of the program
-    +-- VaultDamaged      the file or a body is not readable as what it was
+    +-- VaultDamaged      the file or a body is damaged
     |   +-- OtherDataKey  it is sealed under another key
     +-- VaultFull         no space left; nothing of the change was kept
     +-- VaultBusy         another process is writing; try again
-    |   +-- EndpointMoving  everything is being moved; nothing is taken until that is done
-    |   +-- EndpointMoved   everything is elsewhere
-    |   +-- ServerReplaced  the database server is a former one, which another replaced
+    |   +-- EndpointMoving  the endpoint is being moved and is read-only until that is done
+    |   +-- EndpointMoved   the endpoint was moved to another folder
+    |   +-- ServerReplaced  another database server was promoted in place of this one
     +-- VaultUnusable     the system refuses to read or write (rights, I/O)
-    +-- UnknownSequence   the number was never given out, or was thinned
-    +-- DraftInvalid      a change that does not fit the head
+    +-- UnknownSequence   no sequence has this number, or it was thinned
+    +-- DraftInvalid      a change that does not fit the newest sequence
     |   +-- RedactedMeanwhile   a purge happened since the change was made
-+-- RemoteError           on the way to a second copy, or there
-    +-- RemoteUnreachable   nobody answered; what was sent may have arrived
-    |   +-- NotAnEndpoint     what answers is another service
-    |   +-- RemoteUntrusted   whoever answers cannot prove to be the one that was added; nothing was sent
-    +-- RemoteBusy          asks to wait
-    |   +-- RemoteFull      no space left there
-    +-- RemoteTooLarge      more than it takes
-    +-- RemoteRefused       not what it says, or fits nothing there
-    |   +-- PurgeRefused      its owner decided against a purge
-    +-- RemoteDenied        no token that counts
-    +-- UnknownAtRemote     not there, or not ours
-    +-- AgentErased         it was there, and was purged whole
-    +-- StaleBase           the base is not the head
++-- RemoteError           on the way to a remote, or at it
+    +-- RemoteUnreachable   no answer; sent data may have arrived
+    |   +-- NotAnEndpoint     another service answers
+    |   +-- RemoteUntrusted   the server cannot prove to be the added remote; nothing was sent
+    +-- RemoteBusy          the remote asks to retry later
+    |   +-- RemoteFull      no space is left at the remote
+    +-- RemoteTooLarge      larger than the remote accepts
+    +-- RemoteRefused       the request is inconsistent, or does not fit the remote's state
+    |   +-- PurgeRefused      the owner of the data refused a purge
+    +-- RemoteDenied        no valid token
+    +-- UnknownAtRemote     unknown at the remote, or of another tenant
+    +-- AgentErased         the whole agent was purged
+    +-- StaleBase           the base of a push is not the newest sequence
     |   +-- HeadMoved       the head of a sealed log was replaced meanwhile
-    |   +-- WriterPresent   a machine of its owner writes the agent, and would be fenced
+    |   +-- WriterPresent   a machine of the owner writes the agent, and would be fenced
     +-- EpochBehind         another machine took the agent over
-    |   +-- EpochMoved      somebody else began the new epoch
-    +-- RemoteDamaged       what came back is not what was kept
-    |   +-- PurgesDamaged     the list of purges of a log is gone or changed
+    |   +-- EpochMoved      another machine began the new epoch first
+    +-- RemoteDamaged       the remote returned damaged data
+    |   +-- PurgesDamaged     the list of purges of a log is missing or changed
 +-- EndpointError         an endpoint's own data
     +-- NoEndpoint          no endpoint's data in the folder
     +-- EndpointNewer       made by a newer version of the program
-    +-- EndpointBusy        somebody else looks after it right now
-    +-- LeaseLost           a job is no longer this worker's
+    +-- EndpointBusy        another process maintains the same tenant
+    +-- LeaseLost           a job was taken over by another worker
     +-- EndpointSettings    its endpoint.json cannot be used
     +-- UnknownTenant       no tenant of this name or id
-    +-- KeySourceRefused    the key's place cannot be used
-    +-- KeySourceAway       the key's place gives no answer right now
-    +-- KeyRevoked          the key was taken away
+    +-- KeySourceRefused    the key source cannot be used
+    +-- KeySourceAway       the key source does not respond
+    +-- KeyRevoked          the key source refuses to unwrap the data key
     +-- ServerMissing       the libraries of the server are not installed
-    +-- CannotServe         it cannot be served like that
-        +-- PortTaken       another program listens there
+    +-- CannotServe         the server cannot run with these options
+        +-- PortTaken       another program listens on the port
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import ErrorCode, LifeboatError
 
 PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
-"""What helps where a shared endpoint has no tables, or those of another release."""
+"""Fix for a shared endpoint without tables, or with those of another release."""
 
 
 class VaultError(LifeboatError):
-    """Anything wrong with a vault."""
+    """An error in a vault."""
 
     code = "vault"
-    title = "The vault cannot do that"
+    title = "The vault refused the operation"
 
     EXISTS = ErrorCode(
         "vault_exists",
-        "There is a vault here already",
-        meaning="a vault would be written over",
+        "A vault already exists here",
+        meaning="a vault would be overwritten",
         fix="lifeboat agents list",
         exit_status=3,
     )
@@ -98,7 +98,7 @@ class OtherDataKey(VaultDamaged):
     """Content is sealed under another data key; `key_id` names it."""
 
     code = "other_data_key"
-    title = "The data is sealed under another key"
+    title = "The data is encrypted under another key"
     fix = "lifeboat endpoint compact --data DIR"
 
     def __init__(self, message: str, *, key_id: str = "", fix: str | None = None) -> None:
@@ -110,7 +110,7 @@ class VaultFull(VaultError):
     """The disk (or a quota) is full. The change was rolled back whole."""
 
     code = "vault_full"
-    title = "There is no space left for the vault"
+    title = "No space is left for the vault"
     fix = "free some space, then: lifeboat sync"
     retryable = True
 
@@ -135,7 +135,7 @@ class EndpointMoved(VaultBusy):
 
     code = "endpoint_moved"
     title = "The endpoint was moved"
-    fix = "name the folder that it was moved to"
+    fix = "repeat the command with --data and the folder that the endpoint was moved to"
 
 
 class ServerReplaced(VaultBusy):
@@ -144,18 +144,18 @@ class ServerReplaced(VaultBusy):
 
     code = "server_replaced"
     title = "The database server was replaced by another one"
-    fix = "stop it and let it follow the other one (pg_rewind), or take it out of `store` in endpoint.json"
+    fix = "stop the old server and make it a standby (pg_rewind), or remove it from `store` in endpoint.json"
 
 
 class VaultUnusable(VaultError):
     code = "vault_unusable"
-    title = "The system does not let the vault be read or written"
+    title = "The vault cannot be read or written"
     fix = "lifeboat doctor"
 
 
 class UnknownSequence(VaultError):
     code = "unknown_sequence"
-    title = "There is no such sequence"
+    title = "Unknown sequence"
     fix = "lifeboat timeline AGENT"
 
 
@@ -163,14 +163,14 @@ class DraftInvalid(VaultError):
     """A draft that does not fit the head: a bug of the caller or foreign data. It is never applied in part."""
 
     code = "draft_invalid"
-    title = "The change does not fit the newest state"
+    title = "The change does not fit the newest sequence"
 
 
 class RedactedMeanwhile(DraftInvalid):
     """A purge happened after the change was read, so that it may contain purged content. Read it again."""
 
     code = "redacted_meanwhile"
-    title = "A purge happened meanwhile"
+    title = "A purge happened during the operation"
     fix = "lifeboat sync AGENT"
     retryable = True
 
@@ -183,13 +183,13 @@ class RemoteError(LifeboatError):
     `details` travel in the problem document."""
 
     code = "remote"
-    title = "The second copy cannot do that"
+    title = "The remote refused the operation"
     fix = "lifeboat doctor --remote NAME"
 
     JOIN_INVALID = ErrorCode(
         "join_invalid",
         "This is not a join line",
-        meaning="a line that is no join line",
+        meaning="the text is not a valid join line",
         fix="lifeboat endpoint serve --join TENANT --data DIR",
     )
 
@@ -202,13 +202,13 @@ class RemoteUnreachable(RemoteError):
     """The remote did not answer completely. What was sent may have arrived."""
 
     code = "remote_unreachable"
-    title = "The second copy cannot be reached"
+    title = "The remote cannot be reached"
     retryable = True
 
 
 class NotAnEndpoint(RemoteUnreachable):
     code = "not_an_endpoint"
-    title = "What answers there is not an endpoint of Agent Lifeboat"
+    title = "The server at this address is not an endpoint of Agent Lifeboat"
     fix = "lifeboat remote add --help"
 
 
@@ -216,12 +216,12 @@ class RemoteUntrusted(RemoteUnreachable):
     """No trusted authority signed the certificate, for example behind a captive portal. Nothing was sent."""
 
     code = "remote_untrusted"
-    title = "Whoever answers there is not the second copy that was added"
+    title = "The server is not the remote that was added"
 
 
 class RemoteBusy(RemoteError):
     code = "remote_busy"
-    title = "The second copy asks to wait"
+    title = "The remote asks to retry later"
     retryable = True
 
     def __init__(self, message: str, *, retry_after: float | None = None, fix: str | None = None) -> None:
@@ -235,27 +235,27 @@ class RemoteBusy(RemoteError):
 
 class RemoteFull(RemoteBusy):
     code = "remote_full"
-    title = "There is no space left at the second copy"
-    fix = "make room there, or ask whoever runs it for more"
+    title = "No space is left at the remote"
+    fix = "free space at the remote, or ask its operator for a larger quota"
 
 
 class RemoteTooLarge(RemoteError):
     code = "remote_too_large"
-    title = "That is more than the second copy takes"
+    title = "The data is larger than the remote accepts"
 
 
 class RemoteRefused(RemoteError):
     """What was sent is inconsistent, or does not fit the remote's state."""
 
     code = "remote_refused"
-    title = "The second copy did not take it"
+    title = "The remote refused the data"
 
 
 class PurgeRefused(RemoteRefused):
     """The owner of the data at the remote refused a purge. Only the owner can change that."""
 
     code = "purge_refused"
-    title = "The owner of the second copy refused the purge"
+    title = "The owner of the remote refused the purge"
     fix = "lifeboat receipts list"
 
 
@@ -263,13 +263,13 @@ class RemoteDenied(RemoteError):
     """No token, a wrong or expired one, or one without the required scope."""
 
     code = "remote_denied"
-    title = "The second copy does not let this machine in"
+    title = "The remote denied access"
     fix = "lifeboat remote token NAME --token-stdin"
 
     def __init__(self, message: str, *, scope: str | None = None, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
         self.scope = scope
-        """The scope that a known token lacks; None where there is no token that counts."""
+        """The scope that a valid token lacks; None without a valid token."""
 
     def details(self) -> JsonObject:
         return {} if self.scope is None else {"scope": self.scope}
@@ -279,11 +279,11 @@ class UnknownAtRemote(RemoteError):
     """Unknown at the remote, or owned by another tenant; the two are indistinguishable."""
 
     code = "unknown_there"
-    title = "The second copy does not have that"
+    title = "The remote does not have this"
 
 
 class AgentErased(RemoteError):
-    """The whole agent was purged at the remote, which accepts it no more. `redaction` is the signed document."""
+    """The whole agent was purged at the remote, which no longer accepts it. `redaction` is the signed document."""
 
     code = "agent_erased"
     title = "The agent was purged"
@@ -302,7 +302,7 @@ class StaleBase(RemoteError):
     """The base of a delta is not the head. `sequence` is the head's number, None for an agent without history."""
 
     code = "stale_base"
-    title = "Something else was written there meanwhile"
+    title = "Another sequence was written to the remote first"
 
     def __init__(self, message: str, *, sequence: int | None = None, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -322,7 +322,7 @@ class WriterPresent(StaleBase):
     """A machine of the owner writes the agent, and a state made at the endpoint would fence it."""
 
     code = "writer_present"
-    title = "A machine of its owner writes this agent"
+    title = "A machine of the owner writes this agent"
     fix = "on that machine: lifeboat alf convert BUNDLE --to alf -o FILE"
 
 
@@ -352,14 +352,14 @@ class RemoteDamaged(RemoteError):
     """What came back differs from what was stored or signed."""
 
     code = "remote_damaged"
-    title = "The second copy is damaged"
+    title = "The remote is damaged"
 
 
 class PurgesDamaged(RemoteDamaged):
     """The list of purges in a log is missing or changed. A machine that knows all of them writes it again."""
 
     code = "purges_damaged"
-    title = "The list of purges at the second copy is damaged"
+    title = "The list of purges at the remote is damaged"
     fix = "lifeboat sync"
 
 
@@ -370,18 +370,18 @@ class EndpointError(LifeboatError):
     """An error in an endpoint's own data, for its operator."""
 
     code = "endpoint"
-    title = "The endpoint cannot do that"
+    title = "The endpoint refused the operation"
 
     UNSAFE = ErrorCode(
         "endpoint_unsafe",
         "The folder of the endpoint's data is not safe",
-        meaning="others can change the folder, or it holds something else",
+        meaning="other users can change the folder, or it contains other files",
         exit_status=3,
     )
     UNKNOWN_JOB = ErrorCode(
         "unknown_job",
-        "There is no such job",
-        meaning="no job of this number",
+        "Unknown job",
+        meaning="no job has this number",
         fix="lifeboat endpoint jobs list --data DIR",
     )
     NOT_SHARED = ErrorCode(
@@ -392,18 +392,18 @@ class EndpointError(LifeboatError):
         exit_status=3,
     )
     TENANT_EXISTS = ErrorCode(
-        "tenant_exists", "There is a tenant of this name", meaning="the name is taken", exit_status=3
+        "tenant_exists", "A tenant with this name exists", meaning="the name is taken", exit_status=3
     )
     UNKNOWN_TOKEN = ErrorCode(
         "unknown_token",
-        "There is no such token",
-        meaning="no token of this id",
+        "Unknown token",
+        meaning="no token has this id",
         fix="lifeboat endpoint token list --data DIR",
     )
     AUDIT_FILE_REFUSED = ErrorCode(
         "audit_file",
         "The audit cannot be appended to this file",
-        meaning="a file that is no export of this audit",
+        meaning="the file is not an export of this audit",
         fix="lifeboat endpoint audit --export NEW-FILE --data DIR",
         exit_status=3,
     )
@@ -411,13 +411,13 @@ class EndpointError(LifeboatError):
 
 class NoEndpoint(EndpointError):
     code = "no_endpoint"
-    title = "There is no endpoint in this folder"
+    title = "This folder contains no endpoint"
     fix = "lifeboat endpoint tenant add NAME --data DIR"
 
 
 class EndpointNewer(EndpointError):
     code = "endpoint_newer"
-    title = "The endpoint was made by a newer version of Agent Lifeboat"
+    title = "The endpoint was created by a newer version of Agent Lifeboat"
     fix = "pipx upgrade agent-lifeboat"
     exit_status = 3
 
@@ -426,7 +426,7 @@ class EndpointBusy(EndpointError):
     """Another process compacts, verifies or removes the same tenant."""
 
     code = "endpoint_busy"
-    title = "Somebody else looks after this part of the endpoint right now"
+    title = "Another process is maintaining this part of the endpoint"
     fix = "try again in a moment"
     retryable = True
 
@@ -435,7 +435,7 @@ class LeaseLost(EndpointError):
     """The worker was silent for too long, so that another one may have taken the job over."""
 
     code = "lease_lost"
-    title = "The job is no longer this worker's"
+    title = "Another worker took the job over"
     retryable = True
 
 
@@ -446,7 +446,7 @@ class EndpointSettings(EndpointError):
 
 class UnknownTenant(EndpointError):
     code = "unknown_tenant"
-    title = "There is no such tenant"
+    title = "Unknown tenant"
     fix = "lifeboat endpoint tenant list --data DIR"
 
 
@@ -462,7 +462,7 @@ class KeySourceAway(EndpointError):
     """The source is unreachable or busy. It may still give the key later."""
 
     code = "key_source_away"
-    title = "The key that protects the data cannot be asked for right now"
+    title = "The source of the key that protects the data does not respond"
     fix = "try again in a moment"
     retryable = True
 
@@ -471,7 +471,7 @@ class KeyRevoked(EndpointError):
     """The source does not unwrap the data key. What the key protects is unreadable until it does."""
 
     code = "key_revoked"
-    title = "The key of this data was taken away"
+    title = "The key of this data was revoked"
 
     def __init__(self, message: str, *, only_this: bool = False, fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -491,12 +491,12 @@ class CannotServe(EndpointError):
     """An address, certificate or combination of options with which the server cannot run."""
 
     code = "cannot_serve"
-    title = "The endpoint cannot be served like that"
+    title = "The server cannot run with these options"
     fix = "lifeboat endpoint serve --help"
     exit_status = 3
 
 
 class PortTaken(CannotServe):
     code = "port_taken"
-    title = "Another program listens there"
+    title = "The port is taken"
     exit_status = 1

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint`: keep the agents of others, or your own, on a machine of yours."""
+"""`lifeboat endpoint`: run a server that keeps remotes."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, lazy=COMMANDS)
 def endpoint() -> None:
-    """A sync endpoint: the place that keeps second copies of agents, run on a machine of yours."""
+    """Run an endpoint: a server that keeps remotes of agents for one or more tenants."""

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint audit`: the log of actions at an endpoint, and the proof that it was not changed."""
+"""`lifeboat endpoint audit`: list, check and export the audit log of an endpoint."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _AuditCommand(click.Command):
 
 @click.command(
     cls=_AuditCommand,
-    short_help="What was done, by which token.",
+    short_help="List, check or export the audit log.",
     epilog=format_examples(
         "lifeboat endpoint audit --limit 50 --data /srv/lifeboat",
         "lifeboat endpoint audit --check --data /srv/lifeboat",
@@ -73,14 +73,16 @@ class _AuditCommand(click.Command):
         "lifeboat endpoint audit --check-file /var/log/lifeboat-audit.jsonl",
     ),
 )
-@click.option("--tenant", help="Only what concerns this tenant.")
-@click.option("-n", "--limit", type=COUNT, default=100, show_default=True, help="Show only this many, the newest.")
-@click.option("--check", is_flag=True, help="Only whether the chain is whole; exit status 1 when it is not.")
-@click.option("--export", metavar="FILE", help="Write all rows to a file, or what is new in it; - for the output.")
+@click.option("--tenant", help="Show only rows of this tenant.")
+@click.option("-n", "--limit", type=COUNT, default=100, show_default=True, help="Show the newest N rows.")
+@click.option("--check", is_flag=True, help="Only check the hash chain. Exit status 1 if it is broken.")
+@click.option("--export", metavar="FILE", help="Write all rows to FILE, or append new ones; - for standard output.")
 @click.option(
-    "--since", type=AuditStart(), metavar="N|TIME", help="With --export: only rows after this one, or this young."
+    "--since", type=AuditStart(), metavar="N|TIME", help="With --export: only rows after row N, or from TIME on."
 )
-@click.option("--format", "form", type=click.Choice(("jsonl",)), default="jsonl", help="Of --export: JSON Lines.")
+@click.option(
+    "--format", "form", type=click.Choice(("jsonl",)), default="jsonl", help="Format of --export.  [default: jsonl]"
+)
 @click.option(
     "--check-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -88,7 +90,7 @@ class _AuditCommand(click.Command):
     is_eager=True,
     expose_value=False,
     callback=_check_file,
-    help="Whether an export is whole; exit status 1 when it is not. No endpoint is needed.",
+    help="Check an exported file. Exit status 1 if it is damaged. Needs no endpoint.",
 )
 @endpoint_command
 def audit(
@@ -100,20 +102,21 @@ def audit(
     since: int | datetime | None,
     form: str,
 ) -> int:
-    """What was done, by which token, oldest first: ids and counts, never content.
+    """List the actions at this endpoint with the token that requested each, oldest first. Rows contain ids and counts,
+    never content.
 
-    Each row covers the one before it. --check finds rows that were changed, removed or put in, and gives the hash of
-    the newest row: kept elsewhere, it proves later that nothing up to there was rewritten.
+    Each row contains the hash of the previous one. --check finds rows that were changed, removed or inserted, and
+    prints the hash of the newest row. Store that hash elsewhere to prove later that no row up to it was rewritten.
 
-    --export writes a line of JSON for each row, and one that ends them. A file that is there is continued: what came
-    since is appended, also nothing. --check-file finds in it what --check finds at the endpoint.
+    --export writes one line of JSON per row and a final line. An existing export is continued: new rows are appended.
+    --check-file checks an export as --check checks the endpoint.
     """
     if export is not None and check:
-        raise click.UsageError("--export and --check are two commands")
+        raise click.UsageError("Give --export or --check, not both.")
     if export is not None:
         return _exported(session, export, since, tenant)
     if since is not None:
-        raise click.UsageError("--since goes with --export")
+        raise click.UsageError("--since needs --export.")
     return _checked(session) if check else _listed(session, tenant, limit)
 
 
@@ -126,9 +129,9 @@ def _checked(session: EndpointSession) -> int:
     def text() -> None:
         if broken:
             rows = ", ".join(map(str, broken[:10]))
-            session.output.line(f"The audit is broken: {count_text(len(broken), 'row')} ({rows}) do not follow.")
+            session.output.line(f"The audit is broken: {count_text(len(broken), 'row')} ({rows}) with a wrong hash.")
             return
-        session.output.line(f"The audit is whole: rows {ends[0]} to {ends[1]}.")
+        session.output.line(f"The audit is intact: rows {ends[0]} to {ends[1]}.")
         session.output.verbatim(f"  {ends[2]}")
 
     session.output.document(document, text)
@@ -192,7 +195,7 @@ def _exported(session: EndpointSession, target: str, since: int | datetime | Non
             return 0
         end = _to_file(session, endpoint, Path(target), since, tenant_id)
     document = {"file": target, "rows": end.rows, "end": end.number, "hash": end.hash, "tenant": end.tenant}
-    said = f"{count_text(end.rows, 'row')} of the audit are written, up to number {end.number}."
+    said = f"Exported {count_text(end.rows, 'row')} of the audit, up to row {end.number}."
     session.output.document(document, lambda: session.output.line(said))
     return 0
 
@@ -206,11 +209,13 @@ def _to_file(
         after = _after(endpoint, since) if place.last is None else place.last.number
         if place.last is not None:
             if since is not None:
-                raise click.UsageError(f"{path} is there and goes on by itself: leave --since out, or name a new file")
+                raise click.UsageError(
+                    f"{path} exists and is continued from its last row: leave out --since, or name a new file"
+                )
             gone = audit_file.check_follows(place.last, endpoint.control)
             if gone:
                 rows = f"{after + 1} to {after + gone}"
-                session.output.warn(f"rows {rows} were let go, or removed, before they were written to {path}")
+                session.output.warn(f"rows {rows} expired or were removed before they were exported to {path}")
         return audit_export.export_audit(endpoint.control, place.file.write, after=after, tenant=tenant_id)
 
 
@@ -242,13 +247,10 @@ def _file_checked(output: CommandOutput, path: Path) -> int:
 
 def _say_checked(output: CommandOutput, path: Path, found: AuditExportReport) -> None:
     if not found.is_whole or found.end is None:
-        what = "1 thing does" if found.wrong == 1 else f"{found.wrong} things do"
-        output.line(f"{path} is not whole: {what} not hold.")
+        output.line(f"{path} is damaged: {count_text(found.wrong, 'problem')}.")
         for problem in found.problems:
             output.line(f"  {problem}")
         return
     whose = "" if found.end.tenant is None else f" of the tenant {found.end.tenant}"
-    output.line(
-        f"{path} is whole: {count_text(found.rows, 'row')}{whose}, looked through to number {found.end.number}."
-    )
+    output.line(f"{path} is intact: {count_text(found.rows, 'row')}{whose}, up to row {found.end.number}.")
     output.verbatim(f"  {found.end.hash}")

@@ -17,13 +17,13 @@ from lifeboat_cli.terminal.help_examples import format_examples
 
 
 @click.command(
-    short_help="Examine what the endpoint stands on.",
+    short_help="Check database, disk, keys, clock and workers.",
     epilog=format_examples("lifeboat endpoint doctor --data /srv/lifeboat"),
 )
 @endpoint_command
 def doctor(session: EndpointSession) -> int:
-    """Examine what the endpoint stands on: its database and object store or its disk, its keys, its clock, its
-    certificate, its workers. Exit 1 when something is broken. What is kept is read by `lifeboat endpoint verify`.
+    """Check the infrastructure of the endpoint: its database and object store or its disk, keys, clock, certificate and
+    workers. Exit status 1 if something is broken. To check the stored data, run `lifeboat endpoint verify`.
     """
     from lifeboat_endpoint.doctor import examine_endpoint
 

@@ -1,4 +1,4 @@
-"""`lifeboat endpoint rotate-key`: new data keys, and another source for the key that protects them."""
+"""`lifeboat endpoint rotate-key`: create new data keys, and change the source of the key that protects them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command(
     name="rotate-key",
-    short_help="New data keys; another key source with --key-source.",
+    short_help="Create new data keys, or change the key source.",
     epilog=format_examples(
         "lifeboat endpoint rotate-key --data /srv/lifeboat",
         "lifeboat endpoint rotate-key office --key-source keyring:office --data /srv/lifeboat",
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 @KEY_SOURCE
 @endpoint_command
 def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | None) -> int:
-    """New data keys for a tenant, or for all. What comes from now on is encrypted with them; lifeboat endpoint compact,
-    or a worker of a shared endpoint, encrypts the rest anew and destroys the old ones.
+    """Create new data keys for a tenant, or for all. New data is encrypted with them. `lifeboat endpoint compact`, or a
+    worker of a shared endpoint, re-encrypts the older data and destroys the old keys.
 
-    With --key-source they are wrapped by the key there: that of the tenant, or, without TENANT, of the endpoint and of
-    every tenant that has none of its own.
+    With --key-source, the data keys are wrapped by the key in that source from now on. Without TENANT, this applies to
+    the endpoint and to every tenant without its own key source.
     """
     with session.open() as endpoint:
         rotated, problems = _rotated(endpoint, tenant, key_source)
@@ -46,9 +46,9 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
         if key_source is not None:
             session.output.line(f"They are protected by {key_source}: {describe_key_backup(key_source)}.")
         if has_workers:
-            session.output.line("Workers encrypt anew what is kept, and destroy the old keys.")
+            session.output.line("Workers re-encrypt the stored data and then destroy the old keys.")
         else:
-            session.output.verbatim(f"Encrypt anew what is kept, and destroy the old keys: {following}")
+            session.output.verbatim(f"To re-encrypt the stored data and destroy the old keys: {following}")
         for problem in problems:
             session.output.warn(problem)
 

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Let go of what is too old, and encrypt the rest under the newest key.",
+    short_help="Thin old sequences, free space, and re-encrypt under the newest key.",
     epilog=format_examples(
         "lifeboat endpoint compact --data /srv/lifeboat", "lifeboat endpoint compact home --data /srv/lifeboat"
     ),
 )
 @click.argument("tenant", required=False)
-@click.option("--trust-clock", is_flag=True, help="The clock is right, although it does not follow from before.")
+@click.option("--trust-clock", is_flag=True, help="Trust the clock, although it jumped since the last run.")
 @endpoint_command
 def compact(session: EndpointSession, tenant: str | None, trust_clock: bool) -> int:
-    """Let go of what the retention and the size caps let go, give back the space, and encrypt under the newest data key
-    whatever is under an older one; then the older keys are destroyed.
+    """Thin sequences according to retention and size limits, free their space, and re-encrypt data of older data keys
+    under the newest one. Then destroy the older keys.
 
-    A server may run meanwhile; uploads in parts that are under way when keys change begin anew.
+    A server may run at the same time. Multipart uploads that are in progress when keys change restart.
     """
     from lifeboat_endpoint.maintenance import tenant_care, trusted_time
 
@@ -79,7 +79,7 @@ def _care_document(done: TenantCare) -> JsonObject:
 
 def _say_care(session: EndpointSession, done: TenantCare) -> None:
     name = done.tenant.name
-    freed = f"{size_text(max(0, done.bytes_freed))} are free again"
+    freed = f"{size_text(max(0, done.bytes_freed))} freed"
     session.output.line(f"{name}: {count_text(len(done.agents), 'agent')}, {freed}.")
     for agent_id, care in done.agents.items():
         for step in care.steps:
@@ -89,13 +89,13 @@ def _say_care(session: EndpointSession, done: TenantCare) -> None:
             f"  {count_text(len(done.destroyed), 'older data key was', 'older data keys were')} destroyed"
         )
     if not done.is_clock_trusted:
-        session.output.warn(f"{name}: nothing was thinned or swept, because the clock is not trusted")
+        session.output.warn(f"{name}: nothing was thinned or deleted, because the clock is not trusted")
     for problem in done.problems:
         session.output.warn(f"{name}: {problem}")
 
 
 @click.command(
-    short_help="Read back and check everything that is kept.",
+    short_help="Read and verify all stored data.",
     epilog=format_examples(
         "lifeboat endpoint verify --data /srv/lifeboat", "lifeboat endpoint verify home --data /srv/lifeboat"
     ),
@@ -103,12 +103,12 @@ def _say_care(session: EndpointSession, done: TenantCare) -> None:
 @click.argument("tenant", required=False)
 @endpoint_command
 def verify(session: EndpointSession, tenant: str | None) -> int:
-    """Read back and check everything that is kept, of one tenant or of all: every body against its leaf, every state
-    against digest and signature, sealed files against what was sent; also the audit, and who may reach data and key.
-    Files are named whose bytes never came: a machine sends them with its next sync, also where salt, SHA-256 or size of
-    such a file was falsified.
+    """Read and verify all stored data of one tenant or of all: every body against its leaf, every state against digest
+    and signature, every sealed file against its digest at upload. Also check the audit and the permissions of data and
+    key. Files whose content was never uploaded are listed: a machine uploads them with its next sync, also if salt,
+    SHA-256 or size of such a file was falsified.
 
-    Exit status 1 when anything is not as it should be. A file whose bytes never came changes no exit status.
+    Exit status 1 if anything is wrong. A file whose content was never uploaded does not change the exit status.
     """
     from lifeboat_endpoint.maintenance.endpoint_verification import verify_endpoint
 
@@ -143,18 +143,17 @@ def _finding_document(found: EndpointFinding) -> JsonObject:
 def _say_proof(session: EndpointSession, proof: EndpointVerification) -> None:
     sealed = f" and {count_text(proof.sealed_agents, 'sealed one')}" if proof.sealed_agents else ""
     looked = f"{count_text(proof.agents, 'agent')}{sealed} of {count_text(proof.tenants, 'tenant')}"
-    read = f"{count_text(proof.sequences, 'sequence')}, {size_text(proof.bytes)} read back"
+    read = f"{count_text(proof.sequences, 'sequence')}, {size_text(proof.bytes)} read"
     if proof.ok:
-        whole = "All that came is whole" if proof.absent else "All of it is whole"
+        whole = "All uploaded data is intact" if proof.absent else "All data is intact"
         session.output.line(f"{whole}: {looked}, {read}.")
     else:
-        wrong = count_text(len(proof.findings), "thing is not as it", "things are not as they")
-        session.output.line(f"{wrong} should be: {looked}, {read}.")
+        session.output.line(f"{count_text(len(proof.findings), 'problem')} found: {looked}, {read}.")
         _say_findings(session, proof.findings)
     if proof.absent:
-        absent = count_text(len(proof.absent), "file that a sequence names", "files that sequences name")
+        absent = count_text(len(proof.absent), "file in a sequence", "files in sequences")
         session.output.line(
-            f"The endpoint has no bytes of {absent}; a machine that has them sends them with its next sync:"
+            f"Not uploaded yet: the content of {absent}. A machine that has it uploads it with its next sync:"
         )
         _say_findings(session, proof.absent)
 
@@ -166,7 +165,7 @@ def _say_findings(session: EndpointSession, findings: Sequence[EndpointFinding])
 
 
 @click.command(
-    short_help="What an older client removed may go.",
+    short_help="Accept what an older client removed.",
     epilog=format_examples(
         "lifeboat endpoint accept home 0190f0a0-0000-7000-8000-0000000000a1 --data /srv/lifeboat",
     ),
@@ -175,16 +174,16 @@ def _say_findings(session: EndpointSession, findings: Sequence[EndpointFinding])
 @click.argument("agent_id", metavar="AGENT")
 @endpoint_command
 def accept(session: EndpointSession, tenant: str, agent_id: str) -> None:
-    """What an older client removed may go: the agent, named by its id, is held no more, and the state before the
-    removal is kept only as long as any other.
+    """Accept what an older client removed: stop holding the agent, which is given by its id. The state before the
+    removal is then thinned like any other.
 
-    A machine of Lifeboat accepts what it removes itself: lifeboat agents accept.
+    For an agent that a machine with Lifeboat writes, run `lifeboat agents accept` on that machine.
     """
     with session.open() as endpoint:
         found = endpoint.control.tenant(tenant)
         was_held = endpoint.space(found.id).accept_held(agent_id)
         if was_held:
             endpoint.control.note(None, "agent.accept", agent_id, {"tenant": found.id})
-    said = "What was removed may go; the agent is not held any more." if was_held else "Nothing was held."
+    said = "The removal is accepted, and the agent is no longer held." if was_held else "The agent was not held."
     document = {"tenant": found.name, "id": agent_id, "was_held": was_held}
     session.output.document(document, lambda: session.output.line(said))

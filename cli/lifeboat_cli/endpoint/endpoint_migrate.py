@@ -26,22 +26,24 @@ _OLD, _NEW = "/srv/lifeboat", "/etc/lifeboat-endpoint"
         f"lifeboat endpoint migrate --data {_OLD} --abort",
     ),
 )
-@click.option("--to", "target", type=click.Path(path_type=Path), metavar="NEW", help="The folder made by prepare.")
-@click.option("--verify", is_flag=True, help="Afterwards read back and check everything, as endpoint verify does.")
-@click.option("--abort", is_flag=True, help="Let the endpoint in DIR take pushes again.")
+@click.option(
+    "--to", "target", type=click.Path(path_type=Path), metavar="NEW", help="Folder that `endpoint prepare` created."
+)
+@click.option("--verify", is_flag=True, help="Verify all data afterwards, as `endpoint verify` does.")
+@click.option("--abort", is_flag=True, help="Abort the move: the endpoint in DIR accepts pushes again.")
 @endpoint_command
 def migrate(session: EndpointSession, target: Path | None, verify: bool, abort: bool) -> int:
-    """Move the endpoint in DIR into the shared one that lifeboat endpoint prepare made for the folder NEW.
+    """Move the endpoint in DIR into the shared endpoint that `lifeboat endpoint prepare` created for the folder NEW.
 
-    From the first moment on the endpoint in DIR gives what it has and takes nothing new: agents keep what they would
-    push, and push it later. A running server needs not be stopped. Everything is copied as it is encrypted, and
-    compared. At the end the endpoint in DIR serves nobody any more, and the one in NEW can be served, under the same
-    name. Give the command again when it was interrupted: it goes on.
+    From the start of the move on, the endpoint in DIR is read-only: machines keep their new sequences and push them
+    later. You need not stop a running server. Data is copied in its encrypted form and compared. At the end, the
+    endpoint in DIR refuses all requests, and the one in NEW can be served under the same name. If the command is
+    interrupted, run it again to continue.
     """
     if abort:
         return _abort(session, target)
     if target is None:
-        raise click.UsageError("Missing option '--to': the folder that lifeboat endpoint prepare made.")
+        raise click.UsageError("Missing option '--to': the folder that `lifeboat endpoint prepare` created.")
     from lifeboat_endpoint.migration.endpoint_migration import migrate_endpoint
 
     with session.output.progress("moving") as tell:
@@ -56,7 +58,11 @@ def _abort(session: EndpointSession, target: Path | None) -> int:
     from lifeboat_endpoint.migration.endpoint_migration import abort_migration
 
     was_moving = abort_migration(session.data, target)
-    said = "The endpoint takes pushes again." if was_moving else "The endpoint was not being moved."
+    said = (
+        "The move was aborted; the endpoint accepts pushes again."
+        if was_moving
+        else "The endpoint was not being moved."
+    )
     session.output.document({"was_moving": was_moving}, lambda: session.output.line(said))
     return 0
 
@@ -87,14 +93,13 @@ def _document(done: MigrationResult, findings: list[str] | None) -> JsonObject:
 def _say(session: EndpointSession, done: MigrationResult, target: Path, findings: list[str], verify: bool) -> None:
     output = session.output
     if done.problems:
-        counted = count_text(len(done.problems), "thing")
-        output.line(f"{counted} cannot be moved as they are, so the move is not finished:")
+        output.line(f"The move is not finished, because of {count_text(len(done.problems), 'problem')}:")
         for problem in done.problems:
             output.warn(problem)
-        output.verbatim(f"Mend or remove them after: {session.command('migrate --abort')}")
+        output.verbatim(f"To repair or remove the data first: {session.command('migrate --abort')}")
         return
     if done.was_done:
-        output.line("The endpoint was moved before.")
+        output.line("The endpoint has already been moved.")
     else:
         what = f"{count_text(done.agents, 'agent')} of {count_text(done.tenants, 'tenant')}"
         sizes = f"{count_text(done.carried.rows, 'row')}, {count_text(done.carried.bodies, 'object')}"
@@ -103,6 +108,8 @@ def _say(session: EndpointSession, done: MigrationResult, target: Path, findings
     for finding in findings:
         output.warn(finding)
     if verify and not findings:
-        output.line("All of it was read back there, and is whole.")
+        output.line("All data was verified at the new endpoint.")
     output.verbatim(f"Next: lifeboat endpoint serve --data {quote_argument(str(target))}")
-    output.line("Lead its name there, and delete the old folder when all agents push to the new one.")
+    output.line(
+        "Point its host name to the new server. Delete the old folder once all agents push to the new endpoint."
+    )

@@ -18,7 +18,7 @@ _DATABASE = "postgresql:///lifeboat?host=/run/postgresql"
 
 
 @click.command(
-    short_help="Begin or upgrade an endpoint on PostgreSQL and objects.",
+    short_help="Create or upgrade an endpoint on PostgreSQL and an object store.",
     epilog=format_examples(
         f"lifeboat endpoint prepare --database '{_DATABASE}' --print-roles --data /etc/lifeboat-endpoint",
         f"lifeboat endpoint prepare --database '{_DATABASE}' --objects s3://bucket.example.com/lifeboat "
@@ -26,12 +26,20 @@ _DATABASE = "postgresql:///lifeboat?host=/run/postgresql"
         "lifeboat endpoint prepare --data /etc/lifeboat-endpoint",
     ),
 )
-@click.option("--database", metavar="ADDRESS", help="PostgreSQL, as libpq writes it; without a password.")
-@click.option("--objects", metavar="URL", help="Where large bodies lie: s3://, gs:// or az://.")
-@click.option("--object-option", "options", multiple=True, metavar="NAME=VALUE", help="Of that store. Repeatable.")
-@click.option("--key-source", metavar="SOURCE", help="Where the key lies that protects the data. The same everywhere.")
-@click.option("--key-scope", type=click.Choice(("tenant", "agent")), help="Who gets a data key; tenant unless given.")
-@click.option("--print-roles", is_flag=True, help="Only show the SQL that makes the three roles.")
+@click.option("--database", metavar="ADDRESS", help="PostgreSQL connection string (libpq), without a password.")
+@click.option("--objects", metavar="URL", help="Object store for large bodies: s3://, gs:// or az://.")
+@click.option(
+    "--object-option", "options", multiple=True, metavar="NAME=VALUE", help="Option of the object store. Repeatable."
+)
+@click.option(
+    "--key-source", metavar="SOURCE", help="Source of the key that protects the data; the same on all machines."
+)
+@click.option(
+    "--key-scope",
+    type=click.Choice(("tenant", "agent")),
+    help="Create a data key per tenant or per agent.  [default: tenant]",
+)
+@click.option("--print-roles", is_flag=True, help="Only print the SQL that creates the three database roles.")
 @endpoint_command
 def prepare(
     session: EndpointSession,
@@ -42,11 +50,11 @@ def prepare(
     key_scope: str | None,
     print_roles: bool,
 ) -> None:
-    """Make the tables of a shared endpoint, or bring them up to this program, and write endpoint.json into DIR: the
-    folder of each process, which holds no data. Where DIR has one, nothing else needs to be said.
+    """Create the tables of a shared endpoint, or upgrade them to this release, and write endpoint.json into DIR. Each
+    server and worker needs such a folder; it contains no data. If DIR has an endpoint.json, no option is needed.
 
-    It connects as the owner of the tables, lifeboat_owner; the servers and workers use lifeboat_api and
-    lifeboat_worker. Passwords come from libpq's password file, keys of the object store from the environment.
+    The command connects as the owner of the tables, lifeboat_owner. Servers and workers connect as lifeboat_api and
+    lifeboat_worker. Passwords are read from libpq's password file, keys of the object store from the environment.
     """
     if print_roles and database is not None and objects is None:
         objects, key_source = "", ""
@@ -61,18 +69,18 @@ def prepare(
 
     def text() -> None:
         if done.made:
-            session.output.line("There is an endpoint in the database now.")
+            session.output.line("Created an endpoint in the database.")
         if done.joined:
             session.output.line(f"{session.data} belongs to the endpoint {done.id}.")
             session.output.line(f"Its data is protected by {source}: {describe_key_backup(source)}.")
         ran = count_text(len(done.migrations), "step")
-        session.output.line(f"The tables were brought up to this program: {ran}." if done.migrations else _UP_TO_DATE)
+        session.output.line(f"Upgraded the tables: {ran}." if done.migrations else _UP_TO_DATE)
         session.output.verbatim(f"Next: {session.command('tenant add NAME')}")
 
     session.output.document(document, text)
 
 
-_UP_TO_DATE = "The tables are those of this program."
+_UP_TO_DATE = "The tables are up to date."
 
 
 def _print_roles(session: EndpointSession, store: SharedStore) -> None:
@@ -99,13 +107,14 @@ def _wanted(
         said = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is not None]
         if said or options:
             raise click.UsageError(
-                f"{session.data} says this already: leave out {', '.join(said) or '--object-option'}"
+                f"{session.data} has an endpoint.json with these settings: leave out "
+                f"{', '.join(said) or '--object-option'}"
             )
         return found
     from lifeboat_endpoint.endpoint_config import SharedStore
 
     if database is None or objects is None or key_source is None:
-        raise click.UsageError("--database, --objects and --key-source are needed where DIR has no endpoint.json")
+        raise click.UsageError("DIR has no endpoint.json: give --database, --objects and --key-source")
     return SharedStore(database, objects, dict(map(_pair, options))), key_source, key_scope or "tenant"
 
 
@@ -119,8 +128,8 @@ def _known(session: EndpointSession) -> tuple[SharedStore, str, str] | None:
     found = endpoint_config.decode_config(file.read_bytes())
     if found.store is None:
         raise EndpointSettings(
-            f"{session.data} holds an endpoint of files",
-            fix="name another folder, and then: lifeboat endpoint migrate --data DIR --to NEW",
+            f"{session.data} holds an endpoint that stores its data as files",
+            fix="prepare another folder NEW, then: lifeboat endpoint migrate --data DIR --to NEW",
         )
     return found.store, found.key_source, found.key_scope
 

@@ -16,24 +16,25 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.maintenance.tenant_purges import WaitingPurge
 
 _ID = click.argument("redaction_id", metavar="ID")
-_TENANT = click.option("--tenant", help="Only of this tenant.")
+_TENANT = click.option("--tenant", help="Show only purges of this tenant.")
 WHOLE = "full_agent"
 
 
 @click.group()
 def purges() -> None:
-    """Purges that wait here: each is applied when its time comes, at once if you confirm it, never if you refuse it."""
+    """Manage purges that machines requested. The endpoint applies each when its waiting time ends, immediately if you
+    confirm it, and never if you refuse it."""
 
 
 @purges.command(
     name="list",
-    short_help="Purges that wait, and until when.",
+    short_help="List waiting purges and when each is applied.",
     epilog=format_examples("lifeboat endpoint purges list --data /srv/lifeboat"),
 )
 @_TENANT
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
-    """Purges that wait, and until when: ids and counts, never content."""
+    """List waiting purges and when each is applied: ids and counts, never content."""
     from lifeboat_endpoint.maintenance.tenant_purges import list_waiting_purges
 
     with session.open() as endpoint:
@@ -41,7 +42,7 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
 
     def text() -> None:
         if not documents:
-            session.output.line("No purge waits here.")
+            session.output.line("No purge is waiting.")
             return
         fit = TableFit(shorten=("agent", "tenant", "what", "why"), drop=("agent",), least={"id": 36, "applies": 16})
         session.output.table(("id", "tenant", "agent", "what", "why", "applies"), map(_row, documents), fit)
@@ -57,10 +58,10 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
 )
 @_ID
 @_TENANT
-@click.option("--yes", is_flag=True, help="Ask nothing, also where a whole agent goes.")
+@click.option("--yes", is_flag=True, help="Do not ask, even if a whole agent is destroyed.")
 @endpoint_command
 def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes: bool) -> None:
-    """Apply a purge now instead of when its time comes. What it destroys cannot be brought back."""
+    """Apply a purge now instead of at the end of its waiting time. The destroyed data cannot be restored."""
     from lifeboat_endpoint.maintenance import tenant_purges as work
 
     with session.open() as endpoint:
@@ -68,15 +69,17 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
         whole = [found for found in work.list_waiting_purges(endpoint, tenants) if _is_whole(found, redaction_id)]
         if whole and not yes:
             name = whole[0].purge.agent_name
-            question = f"All that is kept of {name} here is destroyed, its keys too."
-            confirm_name(session, name, question, otherwise=f"nobody said that all of {name} may go")
+            question = f"This destroys everything that the endpoint stores of {name}, including its keys."
+            confirm_name(session, name, question, otherwise=f"everything of {name} would be destroyed")
         state = work.confirm_purge(endpoint, tenants, redaction_id)
     receipt = state.receipt
     document = {"id": redaction_id, "applied": receipt is not None, "receipt": receipt}
 
     def text() -> None:
         if receipt is None:
-            session.output.line("It is applied, and the receipt follows when nobody reads what went any more.")
+            session.output.line(
+                "The purge is applied. Its receipt follows when running requests have finished reading the old data."
+            )
             return
         objects = count_text(receipt["objects"], "object")
         session.output.line(f"The purge {redaction_id} is applied: {objects} destroyed, {receipt['remaining']} left.")
@@ -85,20 +88,20 @@ def confirm(session: EndpointSession, redaction_id: str, tenant: str | None, yes
 
 
 @purges.command(
-    short_help="A purge is never applied.",
+    short_help="Refuse a purge.",
     epilog=format_examples("lifeboat endpoint purges refuse 0198c0de-0000-7000-8000-000000000001 --data /srv/lifeboat"),
 )
 @_ID
 @_TENANT
 @endpoint_command
 def refuse(session: EndpointSession, redaction_id: str, tenant: str | None) -> None:
-    """A purge is never applied here, also when a machine sends it again; only a token with the scope purge can still
-    have it applied."""
+    """Refuse a purge: the endpoint does not apply it, even if a machine sends it again. Only a token with the scope
+    purge can still cause it to be applied."""
     from lifeboat_endpoint.maintenance import tenant_purges as work
 
     with session.open() as endpoint:
         found = work.refuse_purge(endpoint, select_tenants(endpoint, tenant), redaction_id)
-    said = f"The purge {redaction_id} of {found.purge.agent_name} is refused, and everything it names stays here."
+    said = f"The purge {redaction_id} of {found.purge.agent_name} is refused. The endpoint keeps the data."
     session.output.document({"id": redaction_id, "refused": True}, lambda: session.output.line(said))
 
 

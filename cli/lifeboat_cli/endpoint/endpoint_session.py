@@ -1,6 +1,6 @@
-"""What the commands of an endpoint need: the folder of its data, and the output.
+"""The session of an endpoint command: the folder of the endpoint's data, and the output.
 
-The home of Lifeboat is not involved: a server that keeps the agents of others needs none.
+It needs no home of Lifeboat, because a server for other users' agents has none.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DATA = click.option(
     required=True,
     envvar=VARIABLE,
     show_envvar=True,
-    help="The folder of the endpoint's data.",
+    help="Folder of the endpoint's data.",
 )
 
 
@@ -103,16 +103,16 @@ def _of_place(error: OSError) -> LifeboatError | None:
 
 
 _DATA_TITLES = {
-    "vault_busy": "The endpoint's data is busy, or does not answer",
+    "vault_busy": "The endpoint's data is locked, or its store does not respond",
     "vault_damaged": "The endpoint's data is damaged",
-    "vault_full": "There is no space left for the endpoint's data",
+    "vault_full": "No space is left for the endpoint's data",
     "vault_missing": "A part of the endpoint's data is missing",
     "vault_unusable": "The endpoint's data cannot be read or written",
 }
 _DATA_FIXES = {
-    "vault_damaged": "put the folder back from a backup, then: lifeboat endpoint verify --data DIR",
-    "vault_missing": "put the folder back from a backup, then: lifeboat endpoint verify --data DIR",
-    "vault_full": "free some space, then give the command again",
+    "vault_damaged": "restore the folder from a backup, then: lifeboat endpoint verify --data DIR",
+    "vault_missing": "restore the folder from a backup, then: lifeboat endpoint verify --data DIR",
+    "vault_full": "free some space, then repeat the command",
     "vault_unusable": "ls -l DIR",
 }
 
@@ -141,5 +141,5 @@ def confirm_name(session: EndpointSession, name: str, question: str, *, otherwis
     if session.output.as_json or sys.stdin is None or not sys.stdin.isatty():
         raise refused
     session.output.note(question)
-    if click.prompt(f"Type {name_text(name)} to go on", default="", show_default=False, err=True) != name:
+    if click.prompt(f"Type {name_text(name)} to continue", default="", show_default=False, err=True) != name:
         raise refused

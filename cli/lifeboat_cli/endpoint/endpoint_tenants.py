@@ -22,8 +22,8 @@ FIRST_TOKEN = "first"
 KEY_SOURCE = click.option(
     "--key-source",
     metavar="SOURCE",
-    help="Where the key lies that protects the data: file:/path, keyring:NAME, env:VARIABLE, aws-kms:KEY, "
-    "transit:https://... Never in DIR.",
+    help="Source of the key that protects the data: file:/path, keyring:NAME, env:VARIABLE, aws-kms:KEY or "
+    "transit:https://...; outside DIR.",
 )
 
 
@@ -35,16 +35,16 @@ def describe_key_backup(source: str) -> str:
     """Describe what to do so that the key of a source is not lost."""
     if source.startswith(_AT_HAND):
         return "keep a copy of that key elsewhere"
-    return "whoever deletes that key there deletes the data"
+    return "if that key is deleted, the data is lost"
 
 
 @click.group()
 def tenant() -> None:
-    """Tenants: whose agents are kept. None of them sees anything of another."""
+    """Manage tenants: users or groups whose agents this endpoint keeps. No tenant can access data of another."""
 
 
 @tenant.command(
-    short_help="A new tenant, and a first token.",
+    short_help="Add a tenant with a first token.",
     epilog=format_examples(
         "lifeboat endpoint tenant add home --data /srv/lifeboat",
         "lifeboat endpoint tenant add office --quota 20GB --key-source keyring:office --data /srv/lifeboat",
@@ -52,16 +52,21 @@ def tenant() -> None:
 )
 @click.argument("name")
 @KEY_SOURCE
-@click.option("--key-scope", type=click.Choice(("tenant", "agent")), help="Of a new endpoint: who gets a data key.")
 @click.option(
-    "--quota", type=SIZE, metavar="SIZE", help="How much the tenant may keep (50MB, 20GB, 2TB); else no limit."
+    "--key-scope",
+    type=click.Choice(("tenant", "agent")),
+    help="For a new endpoint: create a data key per tenant or per agent.  [default: tenant]",
+)
+@click.option(
+    "--quota", type=SIZE, metavar="SIZE", help="Storage limit of the tenant (50MB, 20GB, 2TB).  [default: none]"
 )
 @endpoint_command
 def add(session: EndpointSession, name: str, key_source: str | None, key_scope: str | None, quota: int | None) -> None:
-    """A new tenant, and a first token, which is shown once: it may push and pull.
+    """Add a tenant with a first token, which may push and pull and is printed only once.
 
-    Makes the endpoint when DIR holds none; --key-source is then that of the whole endpoint, and else the tenant's own.
-    Without it the key of a new endpoint is a file in your configuration folder. Whoever loses the key loses the data.
+    If DIR holds no endpoint, it is created. --key-source then applies to the whole endpoint, otherwise to the new
+    tenant only. Without it, the key of a new endpoint is a file in your configuration folder. If the key is lost, the
+    data is lost.
     """
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES, SCOPES
 
@@ -85,13 +90,13 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
 
     def text() -> None:
         if is_new:
-            session.output.line(f"There is an endpoint in {session.data} now.")
+            session.output.line(f"Created an endpoint in {session.data}.")
         if is_new or own_source:
             session.output.line(f"Its data is protected by {source}: {describe_key_backup(source)}.")
-        session.output.line(f"The token of {made.name}, which is not shown again:")
+        session.output.line(f"The token of {made.name} (not printed again):")
         session.output.verbatim(f"  {secret}")
         if joined is None:
-            session.output.verbatim(f"Start the server: {session.command('serve')}")
+            session.output.verbatim(f"To start the server: {session.command('serve')}")
         print_join_line(session, joined)
 
     session.output.document(document, text)
@@ -115,7 +120,7 @@ class _OpenedEndpoint:
             return self._endpoint, True
         if self._key_scope not in (None, self._endpoint.settings.key_scope):
             self._endpoint.close()
-            raise click.UsageError("--key-scope is decided when an endpoint is made; it stays as it is")
+            raise click.UsageError("--key-scope cannot be changed after the endpoint was created.")
         return self._endpoint, False
 
     def __exit__(self, *_: object) -> None:
@@ -125,13 +130,13 @@ class _OpenedEndpoint:
 @tenant.command(name="list", epilog=format_examples("lifeboat endpoint tenant list --data /srv/lifeboat"))
 @endpoint_command
 def list_command(session: EndpointSession) -> None:
-    """Who is kept here, with how many agents and bytes."""
+    """List the tenants with the number and size of their agents."""
     with session.open() as endpoint:
         documents = [_document(endpoint, one) for one in endpoint.control.tenants()]
 
     def text() -> None:
         if not documents:
-            session.output.verbatim(f"There is no tenant yet: {session.command('tenant add NAME')}")
+            session.output.verbatim(f"There is no tenant yet. To add one: {session.command('tenant add NAME')}")
             return
         session.output.table(
             ("tenant", "agents", "size", "quota", "tokens", "key", "since"),
@@ -176,7 +181,7 @@ class _QuotaOption(click.ParamType[int | None]):
 
 
 @tenant.command(
-    short_help="How much a tenant may keep from now on.",
+    short_help="Change the quota of a tenant.",
     epilog=format_examples(
         "lifeboat endpoint tenant quota office 50GB --data /srv/lifeboat",
         "lifeboat endpoint tenant quota office none --data /srv/lifeboat",
@@ -186,40 +191,43 @@ class _QuotaOption(click.ParamType[int | None]):
 @click.argument("size", type=_QuotaOption())
 @endpoint_command
 def quota(session: EndpointSession, name: str, size: int | None) -> None:
-    """How much a tenant may keep from now on: SIZE is 50MB, 20GB, 2TB (1 GB is 1024 MB) or none. Servers that run know
-    it within ten seconds.
+    """Change the quota of a tenant to SIZE: 50MB, 20GB, 2TB (1 GB is 1024 MB) or none. Running servers use it within
+    ten seconds.
 
-    What is kept stays, also above it; nothing more is taken then. Machines that had no room try again within the hour,
-    or at once with lifeboat sync.
+    Existing data stays, even above the quota, but nothing more is accepted then. Machines whose push was refused retry
+    within an hour, or immediately with `lifeboat sync`.
     """
     with session.open() as endpoint:
         found = endpoint.control.tenant(name)
         endpoint.control.set_quota(found.id, size)
-    said = "as much as there is room" if size is None else f"at most {size_text(size)}"
+    said = "no quota" if size is None else f"a quota of {size_text(size)}"
     document = {"tenant": found.name, "id": found.id, "quota": size}
-    session.output.document(document, lambda: session.output.line(f"{found.name} may keep {said}."))
+    session.output.document(document, lambda: session.output.line(f"{found.name} has {said}."))
 
 
 @tenant.command(
-    short_help="Remove a tenant and all that is kept of it.",
+    short_help="Remove a tenant and all of its data.",
     epilog=format_examples("lifeboat endpoint tenant remove office --data /srv/lifeboat"),
 )
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask for the name.")
+@click.option("--yes", is_flag=True, help="Do not ask to type the name.")
 @endpoint_command
 def remove(session: EndpointSession, name: str, yes: bool) -> None:
-    """Remove a tenant and all that is kept of it. Its keys are destroyed first: nothing can bring the data back.
+    """Remove a tenant and all of its data. Its keys are destroyed first, so the data cannot be restored.
 
-    What was interrupted goes on when the command is given again. Rows of the audit stay.
+    If the command is interrupted, run it again to continue. Rows of the audit stay.
     """
     from lifeboat_endpoint.maintenance.tenant_removal import remove_tenant
 
     with session.open() as endpoint:
         found = endpoint.control.tenant(name)
         if not yes:
-            question = f"All that this endpoint keeps of {found.name} would be gone for ever, for every machine."
-            confirm_name(session, found.name, question, otherwise=f"all that is kept of {found.name} would be gone")
+            question = (
+                f"This permanently destroys everything that the endpoint stores of {found.name}, for all of its "
+                "machines."
+            )
+            confirm_name(session, found.name, question, otherwise=f"all data of {found.name} would be destroyed")
         freed = remove_tenant(endpoint, found.id)
-    said = f"{quote_argument(found.name)} is removed: {size_text(freed)} are free, and no key of it is left."
+    said = f"Removed {quote_argument(found.name)} and its keys: {size_text(freed)} freed."
     document = {"tenant": found.name, "id": found.id, "bytes_freed": freed}
     session.output.document(document, lambda: session.output.line(said))

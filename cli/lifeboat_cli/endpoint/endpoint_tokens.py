@@ -23,29 +23,32 @@ SCOPES = ("push", "pull", "purge", "admin")
 
 @click.group()
 def token() -> None:
-    """Tokens: what lets a machine in. Only their digests are kept; a lost one is revoked, never shown again."""
+    """Manage tokens, which authorize machines. The endpoint stores only their digests: revoke and replace a lost
+    one."""
 
 
 @token.command(
-    short_help="A new token for a tenant, shown once.",
+    short_help="Create a token for a tenant.",
     epilog=format_examples(
         "lifeboat endpoint token add home --name laptop --data /srv/lifeboat",
         "lifeboat endpoint token add home --name reader --scope pull --expires 90d --data /srv/lifeboat",
     ),
 )
 @click.argument("tenant")
-@click.option("--name", default="device", help="What the token is for; a name in lists and in the audit.")
+@click.option("--name", default="device", help="Name of the token in lists and in the audit.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(SCOPES),
-    help="What it may do; else push and pull. Repeatable.",
+    help="Allow this.  [default: push and pull] Repeatable.",
 )
-@click.option("--expires", "seconds", type=DURATION, metavar="TIME", help="When it ends (12h, 90d); else never.")
+@click.option(
+    "--expires", "seconds", type=DURATION, metavar="TIME", help="Expire after this time (12h, 90d).  [default: never]"
+)
 @endpoint_command
 def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...], seconds: int | None) -> None:
-    """A new token for a tenant, shown once. A machine that keeps its agents here needs push and pull, and no more."""
+    """Create a token for a tenant and print it once. A machine that pushes its agents needs push and pull only."""
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 
     with session.open() as endpoint:
@@ -56,11 +59,11 @@ def add(session: EndpointSession, tenant: str, name: str, scopes: tuple[str, ...
     document = {**_document(made, found.name, "active"), "token": secret, "join": joined}
 
     def text() -> None:
-        session.output.line(f"The token {made.name} of {found.name}, which is not shown again:")
+        session.output.line(f"The token {made.name} of {found.name} (not printed again):")
         session.output.verbatim(f"  {secret}")
         print_join_line(session, joined)
         if joined is None and "purge" in made.scopes:
-            session.output.line("It belongs on no machine of an agent. What it is typed for, there:")
+            session.output.line("Do not store it on a machine with agents. Enter it there only for this command:")
             session.output.verbatim("  lifeboat receipts confirm ID --remote NAME")
 
     session.output.document(document, text)
@@ -82,13 +85,13 @@ def _document(made: TokenRow, tenant: str, state: str) -> JsonObject:
 
 @token.command(
     name="list",
-    short_help="The tokens of a tenant, or of all, by their ids.",
+    short_help="List the tokens of a tenant, or of all.",
     epilog=format_examples("lifeboat endpoint token list home --data /srv/lifeboat"),
 )
 @click.argument("tenant", required=False)
 @endpoint_command
 def list_command(session: EndpointSession, tenant: str | None) -> None:
-    """The tokens of a tenant, or of all; of each its id, never the token itself."""
+    """List the tokens of a tenant, or of all, by id. The tokens themselves are not stored."""
     from lifeboat_alf.common import times
 
     with session.open() as endpoint:
@@ -101,7 +104,7 @@ def list_command(session: EndpointSession, tenant: str | None) -> None:
 
     def text() -> None:
         if not documents:
-            session.output.verbatim(f"There is no token yet: {session.command('token add TENANT')}")
+            session.output.verbatim(f"There is no token yet. To create one: {session.command('token add TENANT')}")
             return
         fit = TableFit(shorten=("tenant", "name", "scopes"), drop=("last used", "tenant"))
         session.output.table(("id", "name", "tenant", "scopes", "state", "last used"), map(_row, documents), fit)
@@ -124,15 +127,15 @@ def _row(document: JsonObject) -> tuple[object, ...]:
 
 
 @token.command(
-    short_help="A token counts no more, at once.",
+    short_help="Revoke a token immediately.",
     epilog=format_examples("lifeboat endpoint token revoke k7m2p9qa --data /srv/lifeboat"),
 )
 @click.argument("token_id", metavar="ID")
 @endpoint_command
 def revoke(session: EndpointSession, token_id: str) -> None:
-    """A token counts no more, from this moment, also for a server that runs."""
+    """Revoke a token immediately. Running servers refuse it from now on."""
     with session.open() as endpoint:
         revoked = endpoint.control.revoke_token(token_id)
         found = endpoint.control.tenant(revoked.tenant_id)
-    said = f"The token {revoked.id} ({revoked.name}) of {found.name} lets nobody in any more."
+    said = f"Revoked the token {revoked.id} ({revoked.name}) of {found.name}."
     session.output.document(_document(revoked, found.name, "revoked"), lambda: session.output.line(said))

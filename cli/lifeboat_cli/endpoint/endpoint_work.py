@@ -42,22 +42,24 @@ class _JobTally:
 
 
 @click.command(
-    short_help="Work for a shared endpoint until Ctrl-C.",
+    short_help="Run a worker of a shared endpoint until Ctrl-C.",
     epilog=format_examples(
         "lifeboat endpoint work --data /srv/lifeboat",
         "lifeboat endpoint work --metrics 127.0.0.1:9464 --data /srv/lifeboat",
         "lifeboat endpoint work --once --data /srv/lifeboat",
     ),
 )
-@click.option("--once", is_flag=True, help="Do what is due now, and end.")
-@click.option("--metrics", metavar="HOST:PORT", help="Answer Prometheus there. Figures name no tenants.")
+@click.option("--once", is_flag=True, help="Run the jobs that are due now, then exit.")
+@click.option(
+    "--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics at this address, without names of tenants."
+)
 @endpoint_command
 def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
-    """Do what is due for the tenants of an endpoint whose data lies in a database and an object store: purges whose
-    time has come, old history, new encryption after keys changed, proofs, sweeping. Any number of workers may run, on
-    any machines, next to the servers; each does one job at a time.
+    """Run a worker for an endpoint on a database and an object store. It applies purges when their waiting time ends,
+    thins old history, re-encrypts after key changes, verifies data and deletes leftovers. You can run any number of
+    workers on any machines, next to the servers; each runs one job at a time.
 
-    On SIGTERM it ends its job after the step that it is at, and another worker goes on with it.
+    On SIGTERM, the worker stops after the current step, and another worker continues the job.
     """
     from lifeboat_endpoint.server import server_log
     from lifeboat_endpoint.work.endpoint_worker import EndpointWorker
@@ -103,12 +105,12 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
 
 def _work(session: EndpointSession, worker: Any, once: bool, tally: _JobTally) -> int:
     if not once:
-        systemd_notify.notify_ready("works")
-        session.output.note(f"The worker {worker.name} works at what is due.")
+        systemd_notify.notify_ready("running jobs")
+        session.output.note(f"The worker {worker.name} is running. Press Ctrl-C to stop it.")
         return 0 if worker.run() or worker.stopped.is_set() else 1
     whole = worker.run_once()
     results = dict(sorted(tally.results.items()))
-    said = ", ".join(f"{count} {result}" for result, count in results.items()) or "nothing was due"
+    said = ", ".join(f"{count} {result}" for result, count in results.items()) or "none were due"
     session.output.document({"jobs": results}, lambda: session.output.line(f"Jobs: {said}."))
     return 0 if whole and set(results) <= set(_WELL) else 1
 
@@ -118,19 +120,19 @@ def _work(session: EndpointSession, worker: Any, once: bool, tally: _JobTally) -
 
 @click.group()
 def jobs() -> None:
-    """What the workers of a shared endpoint have to do, and what they gave up."""
+    """Manage the jobs of the workers of a shared endpoint."""
 
 
 @jobs.command(
     name="list",
-    short_help="What waits, what runs, and what was given up and why.",
+    short_help="List waiting, running and failed jobs.",
     epilog=format_examples("lifeboat endpoint jobs list --data /srv/lifeboat"),
 )
-@click.option("--dead", "only_dead", is_flag=True, help="Only what was given up.")
+@click.option("--dead", "only_dead", is_flag=True, help="Show only jobs that failed too often.")
 @endpoint_command
 def list_command(session: EndpointSession, only_dead: bool) -> None:
-    """What waits, what runs, and what was given up and why, in the order in which it is done: a thousand jobs at
-    most."""
+    """List the jobs that are waiting, running, or failed too often, with the last error, in the order of execution. At
+    most a thousand jobs are listed."""
     from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:
@@ -141,7 +143,7 @@ def list_command(session: EndpointSession, only_dead: bool) -> None:
 
     def text() -> None:
         if not documents:
-            session.output.line("Nothing was given up." if only_dead else "Nothing is to be done.")
+            session.output.line("No job has failed." if only_dead else "There are no jobs.")
             return
         columns = ("id", "what", "tenant", "agent", "state", "tries", "since", "due", "error")
         fit = TableFit(shorten=("tenant", "agent", "what"), drop=("since", "tries", "agent"), wrap="error")
@@ -167,33 +169,33 @@ def list_command(session: EndpointSession, only_dead: bool) -> None:
 
 
 @jobs.command(
-    short_help="Have a job done now.",
+    short_help="Run a job again now.",
     epilog=format_examples("lifeboat endpoint jobs retry 42 --data /srv/lifeboat"),
 )
 @_ID
 @endpoint_command
 def retry(session: EndpointSession, job_id: int) -> None:
-    """Have a job done now that was given up, or that waits."""
+    """Run a failed or waiting job as soon as a worker is free."""
     from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:
         row = open_queue(endpoint).retry(job_id)
-    _said(session, row, "retried", f"The job {job_id} ({row.kind}) is done by the next worker that is free.")
+    _said(session, row, "retried", f"The next free worker runs the job {job_id} ({row.kind}).")
 
 
 @jobs.command(
-    short_help="Forget a job.",
+    short_help="Delete a job.",
     epilog=format_examples("lifeboat endpoint jobs drop 42 --data /srv/lifeboat"),
 )
 @_ID
 @endpoint_command
 def drop(session: EndpointSession, job_id: int) -> None:
-    """Forget a job that was given up, or that waits. What is done again and again is due again next time."""
+    """Delete a failed or waiting job. A periodic job is scheduled again at its next time."""
     from lifeboat_endpoint.work.shared_queue import open_queue
 
     with session.open() as endpoint:
         row = open_queue(endpoint).drop(job_id)
-    _said(session, row, "dropped", f"The job {job_id} ({row.kind}) is forgotten.")
+    _said(session, row, "dropped", f"Deleted the job {job_id} ({row.kind}).")
 
 
 def _said(session: EndpointSession, row: JobRow, word: str, sentence: str) -> None:

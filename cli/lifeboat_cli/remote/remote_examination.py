@@ -1,5 +1,4 @@
-"""Examine a second copy for `lifeboat doctor --remote`: whether it answers, who it is, what it says of the token, its
-clock, and its free space."""
+"""Examine a remote for `lifeboat doctor --remote`: reachability, identity, token, clock and free space."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def examine_remote(context: Context, config: RemoteConfig) -> Iterator[DoctorFin
     except LifeboatError as error:
         yield DoctorFinding(DoctorLevel.ERROR, config.url, f"{error.title}: {error.message}", _fix(error))
         return
-    yield DoctorFinding(DoctorLevel.OK, config.url, f"it answers{_release(met)}{_believed(config)}")
+    yield DoctorFinding(DoctorLevel.OK, config.url, f"the remote answers{_release(met)}{_believed(config)}")
     yield _identity(config, met)
     yield from _clock(met)
     yield from _token(context, config, met)
@@ -58,8 +57,8 @@ def _believed(config: RemoteConfig) -> str:
 
 def _identity(config: RemoteConfig, met: ProbeResult) -> DoctorFinding:
     if config.id == met.about.id:
-        return DoctorFinding(DoctorLevel.OK, "identity", "it is the second copy that was added")
-    result = f"another vault answers: {met.about.id}, and {config.name} is {config.id}. Nothing is sent there"
+        return DoctorFinding(DoctorLevel.OK, "identity", "it is the remote that was added")
+    result = f"another remote answers ({met.about.id}); {config.name} is {config.id}. Nothing is sent to it"
     return DoctorFinding(
         DoctorLevel.ERROR, "identity", result, f"lifeboat remote remove {quote_argument(config.name)} --keep-token"
     )
@@ -69,17 +68,19 @@ def _clock(met: ProbeResult) -> Iterator[DoctorFinding]:
     if met.clock is None:
         return
     if abs(met.clock) <= CLOCK.total_seconds():
-        yield DoctorFinding(DoctorLevel.OK, "clock", "its clock and the one here agree")
+        yield DoctorFinding(DoctorLevel.OK, "clock", "the clocks agree")
         return
     which = "ahead of" if met.clock > 0 else "behind"
-    yield DoctorFinding(DoctorLevel.WARNING, "clock", f"its clock is {age_text(abs(met.clock))} {which} the one here")
+    yield DoctorFinding(
+        DoctorLevel.WARNING, "clock", f"the remote's clock is {age_text(abs(met.clock))} {which} this machine's"
+    )
 
 
 def _token(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator[DoctorFinding]:
     if met.token is None:
         return
     fix = f"lifeboat remote token {quote_argument(config.name)} --token-stdin"
-    yield DoctorFinding(DoctorLevel.OK, "token", f"it allows to {' and '.join(sorted(met.scopes))}")
+    yield DoctorFinding(DoctorLevel.OK, "token", f"it allows {' and '.join(sorted(met.scopes))}")
     if met.superfluous:
         result = f"it allows more than this machine needs: {', '.join(met.superfluous)}"
         yield DoctorFinding(DoctorLevel.WARNING, "token", result, fix)
@@ -87,7 +88,7 @@ def _token(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator
         return
     with contextlib.suppress(ValueError, OverflowError):
         if times.parse_time(met.expires_at) - context.clock.now() < SOON:
-            yield DoctorFinding(DoctorLevel.WARNING, "token", f"it ends on {time_text(met.expires_at)}", fix)
+            yield DoctorFinding(DoctorLevel.WARNING, "token", f"it expires on {time_text(met.expires_at)}", fix)
 
 
 def _room(context: Context, config: RemoteConfig, met: ProbeResult) -> Iterator[DoctorFinding]:

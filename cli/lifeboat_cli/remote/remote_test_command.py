@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    short_help="Try out whether a second copy does what one must.",
+    short_help="Run the conformance checks against a remote.",
     epilog=format_examples("lifeboat remote test home", "lifeboat remote test stick --quick"),
 )
 @click.argument("remote", type=REMOTE)
-@click.option("--quick", is_flag=True, help="Only what takes a moment.")
+@click.option("--quick", is_flag=True, help="Run only the fast checks.")
 @session_command
 def test(session: CommandSession, remote: str, quick: bool) -> int:
-    """Try out on the real one, with made-up agents beside yours, what every second copy must do: take and give back,
-    refuse what does not fit, keep what it took. Exit 1 when it fails in anything."""
+    """Run the conformance checks against a remote, with test agents beside yours: it must store and return data, refuse
+    data that does not fit, and lose nothing. Exit status 1 if a check fails."""
     from lifeboat_core.remotes import remote_conformance, remote_registry
 
     config = remote_registry.find_remote(session.context, remote)
     results: list[ConformanceResult] = []
-    with session.output.progress(f"Trying out {config.name}") as tell:
+    with session.output.progress(f"Testing {config.name}") as tell:
         for result in remote_conformance.run_conformance(session.context, config, quick=quick, tell=tell):
             results.append(result)
             if not session.output.as_json:
@@ -42,10 +42,10 @@ def test(session: CommandSession, remote: str, quick: bool) -> int:
         if failed:
             session.output.line(f"{len(failed)} of {count_text(len(results), 'check')} failed.", style="bold red")
         else:
-            session.output.line(f"{config.name} does what it must ({count_text(len(results), 'check')}).", style="bold")
+            session.output.line(f"{config.name} passed all checks ({count_text(len(results), 'check')}).", style="bold")
         if left:
-            which = count_text(left, "made-up agent stays", "made-up agents stay")
-            session.output.line(f"{which} there: only whoever runs it can remove agents.")
+            which = count_text(left, "test agent stays", "test agents stay")
+            session.output.line(f"{which} at the remote: only its operator can remove agents.")
 
     checks = tuple(Check(result.name, result.ok, result.message) for result in results)
     session.output.document(Tried(config.name, not failed, checks, left), text)

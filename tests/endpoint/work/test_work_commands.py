@@ -146,7 +146,7 @@ def test_people_see_a_table_of_jobs(
     assert "1 findings (body)" in capsys.readouterr().out
     server.empty()
     assert program.run_command(["endpoint", "jobs", "list", "--data", str(data)]) == 0
-    assert "Nothing is to be done." in capsys.readouterr().out
+    assert "There are no jobs." in capsys.readouterr().out
 
 
 def test_a_job_that_was_given_up_is_retried(data: Path, queue: EndpointQueue, server: QueueServer) -> None:

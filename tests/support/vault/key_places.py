@@ -32,7 +32,7 @@ class KeyPlace(Protocol):
 class FilePlace:
     """A key in a file."""
 
-    told = r"file:.*endpoint\.key gives no key"
+    told = r"file:.*endpoint\.key has no key"
 
     def __init__(self, folder: Path) -> None:
         self.spec = key_file(folder)

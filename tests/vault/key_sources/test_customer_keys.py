@@ -147,7 +147,7 @@ def test_an_endpoint_whose_keys_are_out_of_reach_or_withheld_says_so(tmp_path: P
     transit.denied.add("decrypt")
     with Endpoint.open(tmp_path / "data") as endpoint:
         (found,) = verify_endpoint(endpoint, [office]).findings
-        assert found.message.endswith("let the token of this endpoint update transit/decrypt/customer")
+        assert found.message.endswith("allow the token of this endpoint to update transit/decrypt/customer")
 
 
 def test_an_endpoints_own_source_is_looked_at_where_no_tenant_uses_it(tmp_path: Path, transit: FakeTransit) -> None:

@@ -245,7 +245,7 @@ def test_a_service_that_nobody_vouches_for_gets_no_token(tmp_path: Path, monkeyp
     with fake_transit(monkeypatch, Certificates(tmp_path).serving) as transit:
         with pytest.raises(KeySourceAway, match="does not prove who it is") as caught:
             source(transit.spec()).wrap(SECRET)
-        assert caught.value.fix == "name its authority: ca=/path" and transit.server.asked == []
+        assert caught.value.fix == "give its certificate authority: ca=/path" and transit.server.asked == []
 
 
 def test_a_client_certificate_logs_in_once_and_again_when_its_token_ended(

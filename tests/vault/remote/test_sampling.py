@@ -68,7 +68,7 @@ def test_what_is_missing_or_changed_is_named(state: MemoryState) -> None:
     record_id = sample.records[-1].id
     assert found.findings == [
         f"{sample.entries[1].path} is not there",
-        f"the record {record_id} came back changed",
+        f"the record {record_id} was returned changed",
     ]
 
 

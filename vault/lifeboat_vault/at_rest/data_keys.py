@@ -77,7 +77,7 @@ class DataKeys:
         with documents.changing():
             with contextlib.suppress(errors.VaultMissing):
                 documents.read()
-                raise errors.VaultError.EXISTS(f"{documents.name} holds data keys")
+                raise errors.VaultError.EXISTS(f"{documents.name} already holds data keys")
             wrapping = key_source_registry.open_key_source(source, outside=outside)
             document = KeyDocument(tenant_id, wrapping.spec, scope)
             document = document.with_key(_wrapped(tenant_id, WHOLE, os.urandom(KEY_BYTES), wrapping, clock))

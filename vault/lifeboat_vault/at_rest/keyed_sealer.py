@@ -151,4 +151,4 @@ def _unpadded(padded: bytes) -> bytes:
 
 
 def _damaged(kind: str) -> VaultDamaged:
-    return VaultDamaged(f"a sealed {kind} was changed, or belongs to another vault")
+    return VaultDamaged(f"a sealed {kind} is damaged, or belongs to another vault")

@@ -88,6 +88,6 @@ def _read(note: Any) -> _MoveNote | None:
 
 def _unknown() -> KeySourceRefused:
     return KeySourceRefused(
-        "the database names another key source than endpoint.json, and the one before does not vouch for it",
+        "the database names a different key source from endpoint.json, and the former one has not signed it",
         fix="where it was moved there, say so as key_source in endpoint.json of this machine",
     )

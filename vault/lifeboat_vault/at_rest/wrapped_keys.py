@@ -82,7 +82,7 @@ def decode_key_document(data: bytes, name: str, tenant: str) -> KeyDocument:
         keys = tuple(_key(each) for each in found["keys"])
         document = KeyDocument(str(found["tenant"]), str(found["source"]), str(found["scope"]), keys)
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError) as error:
-        raise VaultDamaged(f"{name} does not hold data keys: {error}") from None
+        raise VaultDamaged(f"{name} contains no valid data keys: {error}") from None
     if document.tenant != tenant:
         raise VaultDamaged(f"{name} holds the data keys of the tenant {document.tenant}, not of {tenant}")
     return document
@@ -108,5 +108,5 @@ def unpack_key_payload(data: bytes, tenant: str, wrapped: WrappedKey) -> bytes:
     except (msgspec.DecodeError, RecursionError, KeyError, TypeError, ValueError):
         raise VaultDamaged(f"the data key {wrapped.id} does not unwrap to a key") from None
     if owner != (tenant, wrapped.scope, wrapped.id):
-        raise VaultDamaged(f"the data key {wrapped.id} is another one in its place")
+        raise VaultDamaged(f"the data key {wrapped.id} was replaced by another one")
     return key

@@ -52,7 +52,7 @@ class ArtifactBodies:
         """Store the bytes of a leaf with correct metadata; return False when no kept state has the leaf, or a purge
         removed it. Existing bytes are no error. Raises DraftInvalid for other bytes, VaultFull, VaultBusy."""
         if len(leaf.salt) != SALT_BYTES or not merkle.leaf_holds(leaf, body):
-            raise DraftInvalid("the bytes are not what the state that names them commits to")
+            raise DraftInvalid("the bytes do not match the leaf in the state that refers to them")
         with self._metadata.transaction():
             if self._is_purged(leaf.digest) or not self._rows(leaf.digest):
                 return False
@@ -120,18 +120,18 @@ class ArtifactBodies:
             return None
         body = ObjectReader(self._metadata, self._blobs, self._columns).read(number)
         if hashlib.sha256(body).hexdigest() != sha256:
-            raise VaultDamaged(f"the object {number} is not what it was")
+            raise VaultDamaged(f"the object {number} is damaged")
         return body
 
     def fill(self, sha256: str, body: bytes) -> bool:
         """Store bytes for every leaf with this SHA-256 that commits to them, as `fill_leaf`; False when no kept state
         has it. Raises DraftInvalid when no such leaf commits to them."""
         if hashlib.sha256(body).hexdigest() != sha256:
-            raise DraftInvalid("the bytes have another SHA-256")
+            raise DraftInvalid("the bytes have a different SHA-256")
         named = {Leaf(row[1], self._salt(row[2])) for row in self._named(sha256)}
         fitting = [leaf for leaf in named if merkle.leaf_holds(leaf, body)]
         if named and not fitting:
-            raise DraftInvalid("the bytes are not what the state that names them commits to")
+            raise DraftInvalid("the bytes do not match the leaf in the state that refers to them")
         return any([self.fill_leaf(leaf, body) for leaf in fitting])
 
     def _salt(self, held: bytes | None) -> bytes:

@@ -59,7 +59,9 @@ class ObjectReader:
             missing = chain[-1].base if chain else number
             too_long = len(chain) > DEEPEST_CHAIN + 1
             raise errors.VaultDamaged(
-                f"the object {number} rests on too many others" if too_long else f"the object {missing} is missing"
+                f"the object {number} has a chain of bases that is too long"
+                if too_long
+                else f"the object {missing} is missing"
             )
         return chain
 
@@ -89,7 +91,7 @@ class ObjectReader:
         try:
             return body_encoding.decode_body(Encoded(stored.coding, held), stored.size, base)
         except body_encoding.CodingError as error:
-            raise errors.VaultDamaged(f"the object {stored.number} does not decode: {error}") from error
+            raise errors.VaultDamaged(f"the object {stored.number} cannot be decoded: {error}") from error
 
 
 class ObjectWriter:
@@ -152,7 +154,7 @@ class ObjectWriter:
         VaultDamaged for wrong bytes: encoded again, they could no longer be repaired through their base."""
         body = self._objects.read(number)
         if not self._is_right(number, body):
-            raise errors.VaultDamaged(f"the object {number} is not what it was")
+            raise errors.VaultDamaged(f"the object {number} is damaged")
         rests_on, depth, encoded = self._encode(body, base)
         coding, data, file = self.place_encoded(encoded)
         self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))

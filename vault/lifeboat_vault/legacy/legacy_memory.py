@@ -128,7 +128,7 @@ class LegacyMemory:
 
     def _stays(self, held: Record, old: JsonObject, record: JsonObject) -> bool:
         """Return whether a changed record still belongs in its partition. The client dates notes by file time, and a
-        partition holds only records of its own days."""
+        partition holds only records of its days."""
         day = _created(record)
         if day == _created(old):
             return True
@@ -179,7 +179,7 @@ class LegacyMemory:
 
 
 def _line(put: RecordPut) -> bytes:
-    assert put.line is not None, "that client purges nothing"
+    assert put.line is not None, "this client cannot purge"
     return put.line
 
 

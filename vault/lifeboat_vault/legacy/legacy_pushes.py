@@ -61,7 +61,7 @@ def accept_snapshot(
     head = vault.head()
     draft = _whole(reader, purged_ids(vault)) if head is None else _next_snapshot(vault, reader, clock)
     found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer, number=number) or head
-    assert found is not None, "a snapshot has a head document at least"
+    assert found is not None, "a snapshot must contain at least a head document"
     return found
 
 
@@ -129,7 +129,7 @@ def accept_partial_delta(
 
 def _head_of(vault: Vault) -> SequenceRow:
     head = vault.head()
-    assert head is not None, "a first state has a head document at least"
+    assert head is not None, "a first state must contain at least a head document"
     return head
 
 
@@ -168,7 +168,8 @@ def check_not_adopted(vault: Vault) -> None:
     if is_adopted(vault):
         head = vault.head()
         raise StaleBase(
-            "a device of Lifeboat writes this agent: clients that sign nothing can restore it, and change it no more",
+            "a device of Lifeboat writes this agent: clients without signatures can restore it, but no longer "
+            "change it",
             sequence=None if head is None else head.number,
         )
 
@@ -177,7 +178,7 @@ def _checked_base(vault: Vault, base: int) -> SequenceRow:
     """Return the head, which must be the base."""
     head = vault.head()
     if head is None:
-        raise StaleBase("the agent has no snapshot there, so there is nothing to change")
+        raise StaleBase("the endpoint has no snapshot of the agent, so a delta cannot be applied")
     if head.number != base:
         raise _stale(head, base)
     return head
@@ -185,7 +186,7 @@ def _checked_base(vault: Vault, base: int) -> SequenceRow:
 
 def _stale(head: SequenceRow, base: int | None) -> StaleBase:
     made_on = "nothing" if base is None else str(base)
-    return StaleBase(f"the newest state there is {head.number}, not {made_on}", sequence=head.number)
+    return StaleBase(f"the newest sequence at the endpoint is {head.number}, not {made_on}", sequence=head.number)
 
 
 def _check_credentials(reader: SnapshotReader) -> None:
@@ -195,7 +196,7 @@ def _check_credentials(reader: SnapshotReader) -> None:
 
 def _check_payloads(body: bytes) -> None:
     for credential_id in credentials_in_clear(json_codec.decode_object(body, entry=archive_layout.CREDENTIALS)):
-        raise RemoteRefused(f"the credential {credential_id} is not encrypted: nothing of this was kept")
+        raise RemoteRefused(f"the credential {credential_id} is not encrypted: nothing of this request was stored")
 
 
 # Snapshots ----------------------------------------------------------------------------------------------------------
@@ -309,7 +310,7 @@ def _changed_documents(reader: DeltaReader) -> Iterator[tuple[str, EntryPut | No
                 _check_payloads(body)
             yield item.path, EntryPut(entry_metas.check_meta(item.path, item.meta), body)
         else:
-            raise RemoteRefused(f"{item.path}: a delta without proof carries whole files only")
+            raise RemoteRefused(f"{item.path}: a delta without proof must contain whole files")
 
 
 def _notes_after(state: VaultState, memory: LegacyMemory) -> dict[str, EntryPut | None]:

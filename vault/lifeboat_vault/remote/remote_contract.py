@@ -145,7 +145,7 @@ class RemoteVerification:
 
 
 class Remote(Protocol):
-    """A second copy of agents."""
+    """A remote: a copy of agents."""
 
     def about(self) -> RemoteDescription: ...
 
@@ -179,7 +179,7 @@ class Remote(Protocol):
         """Return those of the files in kept states whose bytes the remote lacks; other files are ignored.
 
         With `read`, it reads each file and includes those whose bytes are lost. Where it can read its data, the leaf
-        decides, whatever SHA-256, size or salt came with the state. A sealed log lists only large artifacts.
+        decides, regardless of the SHA-256, size or salt came with the state. A sealed log lists only large artifacts.
         """
         ...
 

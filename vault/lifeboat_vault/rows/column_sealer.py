@@ -41,9 +41,9 @@ class ColumnSealer:
             return
         row = metadata.row(sql.VAULT)
         if row is None:
-            raise VaultDamaged("the tables hold no vault")
+            raise VaultDamaged("the tables contain no vault")
         if len(row[2]) == SEED_BYTES:
-            raise OtherDataKey("the vault is not sealed any more")
+            raise OtherDataKey("the vault is no longer sealed")
         self.sealer.open(SEED, bytes(row[2]))
 
     # Values -----------------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class ColumnSealer:
         try:
             sealed = base64.b64decode(held, validate=True)
         except (binascii.Error, ValueError):
-            raise VaultDamaged(f"a sealed {kind} was changed") from None
+            raise VaultDamaged(f"a sealed {kind} is damaged") from None
         return self.sealer.open(kind, sealed).decode()
 
     # Buckets ----------------------------------------------------------------------------------------------------

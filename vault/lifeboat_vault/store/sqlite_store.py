@@ -129,7 +129,7 @@ class SqliteStore:
         if self.is_read_only:
             raise self._refusal()
         if self._connection.in_transaction:
-            raise errors.VaultBusy(f"{self._path}: a change or a snapshot is under way in this very place")
+            raise errors.VaultBusy(f"{self._path}: this connection already has a transaction or a snapshot open")
         self._lock(wait)
         if self._allowed is not None:
             try:
@@ -139,7 +139,7 @@ class SqliteStore:
                 raise
 
     def _refusal(self) -> errors.VaultError:
-        message = f"{self._path}: nothing can be written there"
+        message = f"{self._path}: it cannot be written"
         return errors.VaultFull(message) if _is_full(self._path.parent) else errors.VaultUnusable(message)
 
     def _lock(self, wait: bool) -> None:
@@ -200,7 +200,7 @@ class SqliteStore:
             broken = sum(1 for _ in self.rows("pragma foreign_key_check"))
         except errors.VaultDamaged as error:
             return [error.message]
-        return found + ([f"{broken} rows name objects that are not there"] if broken else [])
+        return found + ([f"{broken} rows refer to missing objects"] if broken else [])
 
     def size(self) -> int:
         names = (self._path, self._path.with_name(self._path.name + "-wal"))
@@ -253,8 +253,8 @@ class SqliteStore:
             self._connection.execute(statement).fetchall()
 
     def copy_to(self, path: Path) -> None:
-        """Copy through a separate connection: a backup waits for ever for an open transaction of its own connection. On
-        a disk that is not writable no other connection can be opened, and this one has no transaction."""
+        """Copy through a separate connection: a backup waits for ever for an open transaction of the same connection.
+        On a disk that is not writable no other connection can be opened, and this one has no transaction."""
         path.touch(mode=0o600)
         own = contextlib.nullcontext(self._connection)
         with (
@@ -337,4 +337,4 @@ class _TranslatedErrors:
             raise make(f"{self._path}: {error}", fix=_FIXES.get(make)) from error
         if isinstance(error, UnicodeDecodeError):  # SQLite quotes damaged content, which may not be text
             damaged = errors.VaultDamaged
-            raise damaged(f"{self._path}: it holds what is no text", fix=_FIXES.get(damaged)) from error
+            raise damaged(f"{self._path}: it contains invalid text", fix=_FIXES.get(damaged)) from error

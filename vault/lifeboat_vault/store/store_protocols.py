@@ -33,7 +33,7 @@ class MetadataStore(Protocol):
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """Read a consistent snapshot inside the block, whatever others commit meanwhile."""
+        """Read a consistent snapshot inside the block, regardless of what others commit meanwhile."""
         ...
 
     def execute(self, statement: str, parameters: Parameters = ()) -> int:

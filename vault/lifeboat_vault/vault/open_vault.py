@@ -63,7 +63,7 @@ class Vault(VaultRepairing):
         bytes makes the ids of equal content equal. Raises VaultError.EXISTS."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         if (folder / FILE).exists():
-            raise errors.VaultError.EXISTS(f"{folder} holds a vault")
+            raise errors.VaultError.EXISTS(f"{folder} already contains a vault")
         DiskBlobs(folder / BODIES, files)
         create_vault_file(folder / FILE, agent_id, files, clock, sealer, seed)
         return cls.open(folder, files=files, clock=clock, sealer=sealer)
@@ -148,9 +148,9 @@ class Vault(VaultRepairing):
         """Put a state of another vault on top of the head, with number, base, epoch, time, digest and signature as
         signed.
 
-        Redacted content is stored redacted, whatever was sent. `raw_time` is when it arrived. A higher epoch becomes
-        the current one. The state may equal the head: sequences between them, in which something changed and changed
-        back, may have been skipped.
+        Redacted content is stored redacted, even if it was sent in full. `raw_time` is when it arrived. A higher epoch
+        becomes the current one. The state may equal the head: sequences between them, in which something changed and
+        changed back, may have been skipped.
 
         `fits` receives the head and the current epoch inside the transaction, whatever other processes did since the
         draft was made; `has_room` receives the number of added bytes. Both may raise to undo everything. Raises
@@ -159,7 +159,7 @@ class Vault(VaultRepairing):
 
         def signed(made: Sequence) -> JsonObject | None:
             if sequence.digest != made.digest:
-                raise SignatureError(f"what was sent is not the state {sequence.number} that its digest names")
+                raise SignatureError(f"the pushed data does not match the digest of sequence {sequence.number}")
             return sequence.signature
 
         with self._transaction():
@@ -369,7 +369,7 @@ class Vault(VaultRepairing):
     def copy_to(self, folder: Path) -> None:
         """Write a consistent copy into a new folder; commits wait meanwhile. Raises VaultError.EXISTS."""
         if (folder / FILE).exists():
-            raise errors.VaultError.EXISTS(f"{folder} holds a vault")
+            raise errors.VaultError.EXISTS(f"{folder} already contains a vault")
         # A vault that is not writable gets no commits meanwhile, and cannot be locked.
         with contextlib.nullcontext() if self._metadata.is_read_only else self._metadata.transaction():
             self._blobs.copy_to(folder / BODIES)

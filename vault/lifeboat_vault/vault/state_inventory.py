@@ -249,7 +249,7 @@ def _record_items(
         yield merkle.record_item(record)
     for gone in state.gone():
         if not vouching.is_gone(gone):
-            raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge says so")
+            raise SignatureError(f"the record {gone.id} in {gone.partition} is missing, and no purge explains that")
         yield merkle.record_item(gone)
 
 
@@ -281,7 +281,7 @@ def check_signature(
     """
     sequence = state.sequence
     if sequence.digest and sequence.digest != inventory.digest:
-        raise SignatureError(f"sequence {sequence.number} does not have the digest it was signed with")
+        raise SignatureError(f"sequence {sequence.number} does not match its signed digest")
     for redaction in inventory.redactions if sequence.signature is not None else ():
         _check_redaction(redaction, trusted, accept_others=accept_others)
     try:

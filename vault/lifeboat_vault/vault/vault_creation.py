@@ -76,7 +76,7 @@ def open_seed(held: bytes, sealer: Sealer) -> bytes:
 
 
 def _fresh_file(path: Path, files: FileOperations) -> Path:
-    """Return an empty file beside `path` in which to build the tables, whatever an earlier attempt left."""
+    """Return an empty file beside `path` in which to build the tables, even if an earlier attempt left files."""
     new = path.with_name(f"{path.name}.new")
     for leftover in (new, *(new.with_name(f"{new.name}-{part}") for part in ("wal", "shm", "journal"))):
         with contextlib.suppress(FileNotFoundError):

@@ -109,8 +109,8 @@ class VaultPurging(VaultWriting):
         self._decide(RECORD_SEED, new_seed().hex())
 
     def withdraw(self, redaction_id: str) -> bool:
-        """Refuse a waiting redaction for good, whoever sends it again. It stays known, because states of machines that
-        have applied it refer to it. False when none with this id waits."""
+        """Refuse a waiting redaction permanently, even if a machine sends it again. It stays known, because states of
+        machines that have applied it refer to it. False when none with this id waits."""
         with self._transaction():
             held = self._metadata.row(sql.REDACTION, (redaction_id,))
             if held is None or held[2] in (None, REFUSED):

@@ -73,7 +73,7 @@ class VaultReading:
         self._clock = clock
         row = metadata.row(sql.VAULT)
         if row is None:
-            raise errors.VaultDamaged("the tables hold no vault")
+            raise errors.VaultDamaged("the tables contain no vault")
         self.id, self.agent_id, self.seed = str(row[0]), str(row[1]), open_seed(bytes(row[2]), sealer)
         self._seal_with(sealer)
 
@@ -144,7 +144,7 @@ class VaultReading:
         """Return a kept sequence. Raises UnknownSequence."""
         found = self.find(number)
         if found is None:
-            raise errors.UnknownSequence(f"sequence {number} was never made, or was thinned")
+            raise errors.UnknownSequence(f"sequence {number} does not exist, or was thinned")
         return found
 
     def at(self, time: Moment) -> SequenceRow | None:
@@ -197,7 +197,7 @@ class VaultReading:
         """Return the current epoch, including one that another process raised since the vault was opened."""
         row = self._metadata.row(sql.VAULT)
         if row is None:
-            raise errors.VaultDamaged("the tables hold no vault")
+            raise errors.VaultDamaged("the tables contain no vault")
         return int(row[3])
 
     # Records ----------------------------------------------------------------------------------------------------

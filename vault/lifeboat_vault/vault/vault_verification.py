@@ -205,7 +205,7 @@ class Verifier:
         except (VaultDamaged, VaultUnusable) as error:
             result.found("database", "vault.db", error.message)
         except (TypeError, ValueError, AttributeError) as error:
-            result.found("rows", "vault.db", f"a value in a row is not of its kind: {error}")
+            result.found("rows", "vault.db", f"a row has a value of the wrong type: {error}")
 
     # Bytes ------------------------------------------------------------------------------------------------------
 
@@ -232,11 +232,11 @@ class Verifier:
         result.bytes += len(body)
         applied = self._known.applied.naming(leaf)
         if applied is not None and (salt or sha256):
-            return f"the purge {applied.id} names it, and it was not destroyed"
+            return f"the purge {applied.id} covers it, but it was not destroyed"
         if not self._known.every.hold(Leaf(leaf, salt), body):
-            return "the bytes are not what the leaf commits to, and no purge put them there"
+            return "the bytes do not match the leaf, and no purge explains that"
         wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
-        return "size or hash beside the bytes are not theirs" if wrong else None
+        return "the stored size or hash does not match the bytes" if wrong else None
 
     def _lacking(self, result: Verification) -> None:
         for number, leaf, first in list(self._metadata.rows(sql.LACKING_OBJECTS)):
@@ -263,7 +263,7 @@ class Verifier:
     def _gone(self, result: Verification) -> None:
         for record_id, leaf, number in self._metadata.rows(sql.LINELESS_RECORDS):
             if not self._known.every.is_gone(leaf):
-                result.found("body", f"record {record_id}", "the line is not here, and no purge says so")
+                result.found("body", f"record {record_id}", "the line is missing, and no purge explains that")
                 result.damaged.append(int(number))
 
     # Digests and signatures -------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ class Verifier:
             for key, item in self._coming(before, row.number):
                 tree.add(key, item)
             if tree.root() != row.digest:
-                result.found_in_sequence("digest", row.number, "the state is not the one that was digested")
+                result.found_in_sequence("digest", row.number, "the state does not match its digest")
                 result.broken.append(row.number)
             result.sequences += 1
             before = row.number
@@ -316,10 +316,10 @@ class Verifier:
 
     def _intervals(self, result: Verification) -> None:
         for (subject,) in self._metadata.rows(sql.BAD_INTERVALS):
-            result.found("rows", subject, "ends before it begins")
+            result.found("rows", subject, "ends before it starts")
         for statement in (sql.OVERLAPPING_ENTRIES, sql.OVERLAPPING_RECORDS):
             for (subject,) in self._metadata.rows(statement):
-                result.found("rows", subject, "stands twice in one state")
+                result.found("rows", subject, "occurs twice in one state")
         for (partition,) in self._metadata.rows(sql.SPARSE_PARTITIONS):
             result.found("rows", partition, "has gaps in its positions")
 
@@ -344,12 +344,12 @@ class Verifier:
             self._wrong_buckets(result, [row])
 
     def _wrong_buckets(self, result: Verification, newest: list[SequenceRow]) -> None:
-        result.found("rows", "buckets", "are not those of the newest state")
+        result.found("rows", "buckets", "do not match the newest state")
         result.broken += [row.number for row in newest if row.number not in result.broken]
 
     def _audit(self, result: Verification, rows: list[SequenceRow]) -> None:
         for number in audit_chain.find_broken_rows(self._metadata):
-            result.found("audit", f"row {number}", "does not follow from the row before it")
+            result.found("audit", f"row {number}", "does not continue the hash chain")
         commits = {
             row.subject: row.details.get("digest")
             for row in audit_chain.read_rows(self._metadata)
@@ -357,11 +357,11 @@ class Verifier:
         }
         for row in rows:
             if commits.get(str(row.number)) != row.digest.hex():
-                result.found_in_sequence("audit", row.number, "was not committed with this digest")
+                result.found_in_sequence("audit", row.number, "has a different digest in the audit")
         purged = {row.subject for row in audit_chain.read_rows(self._metadata) if row.kind == "purge"}
         applied = {redaction.id for redaction in self._known.applied}
         for redaction_id in sorted(purged ^ applied):
-            result.found("audit", f"purge {redaction_id}", "is not both in the audit and among the purges")
+            result.found("audit", f"purge {redaction_id}", "is missing in the audit or among the purges")
 
 
 class _BucketTree:

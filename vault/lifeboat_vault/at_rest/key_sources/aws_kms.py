@@ -26,7 +26,7 @@ from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
 
 SCHEME = "aws-kms"
 PURPOSE = {"purpose": "lifeboat-data-keys"}
-"""The encryption context of whatever is wrapped; it stands in CloudTrail."""
+"""The encryption context of every wrapped key; CloudTrail logs it."""
 _OPTIONS = ("region", "endpoint", "context", key_service.CACHE)
 _ARN = re.compile(r"arn:[a-z-]+:kms:([a-z0-9-]+):\d{12}:(key|alias)/[\w/:-]{1,256}")
 _NAME = re.compile(r"(alias/[\w/:-]{1,250}|(mrk-)?[0-9a-f-]{1,64})")
@@ -86,10 +86,10 @@ class _AwsKms:
         except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError):
             raise self._without_credentials("there are no credentials for AWS") from None
         except exceptions.NoRegionError:
-            told = f"{self._spec}: the region of the key is not known"
-            raise KeySourceRefused(told, fix=f"name it: {self._spec}?region=eu-central-1") from None
+            told = f"{self._spec}: the region of the key is unknown"
+            raise KeySourceRefused(told, fix=f"give it: {self._spec}?region=eu-central-1") from None
         except exceptions.BotoCoreError as error:
-            raise KeySourceAway(f"{self._spec} gives no answer ({type(error).__name__})") from None
+            raise KeySourceAway(f"{self._spec} does not respond ({type(error).__name__})") from None
         return found
 
     def _connected(self) -> Any:
@@ -116,23 +116,23 @@ class _AwsKms:
         body = answer.raw.read(_MOST + 1)
         answer.raw.close()
         if len(body) > _MOST:
-            raise KeySourceAway(f"{self._spec} gives no answer (nonsense)")
+            raise KeySourceAway(f"{self._spec} sent an invalid response")
         made = _library("botocore.awsrequest").AWSResponse
         return made(answer.url, answer.status_code, answer.headers, _KmsResponseBody(body))
 
     def _refusal(self, what: str, code: str) -> LifeboatError:
-        allow = f"let this endpoint use kms:{what.capitalize()} on the key, and enable it"
+        allow = f"allow this endpoint kms:{what.capitalize()} on the key, and enable the key"
         if code in _REVOKED:
-            return KeyRevoked(f"{self._spec} does not {what} ({code})", fix=allow)
+            return KeyRevoked(f"{self._spec} refuses to {what} ({code})", fix=allow)
         if code in _OTHER:
-            told = f"{self._spec} names another key or context than what protects the data ({code})"
-            return KeyRevoked(told, only_this=True, fix="name the key, and the context, that wrapped it")
+            told = f"{self._spec} is not the key, or not the context, that protects the data ({code})"
+            return KeyRevoked(told, only_this=True, fix="give the key and the context that wrapped the data key")
         if code in _CREDENTIALS:
-            return self._without_credentials(f"AWS does not take the credentials ({code})")
+            return self._without_credentials(f"AWS refuses the credentials ({code})")
         if code in _WRONG_KEY:
-            told = f"{self._spec} is no key that wraps data keys ({code})"
-            return KeySourceRefused(told, fix="name a symmetric key for encryption and decryption")
-        return KeySourceAway(f"{self._spec} gives no answer ({code or 'no reason'})")
+            told = f"{self._spec} cannot wrap data keys ({code})"
+            return KeySourceRefused(told, fix="give a symmetric key for encryption and decryption")
+        return KeySourceAway(f"{self._spec} does not respond ({code or 'no reason given'})")
 
     def _without_credentials(self, told: str) -> KeySourceRefused:
         """Return the error, and let the next request look for credentials again."""
@@ -162,7 +162,7 @@ def _opened(where: str) -> ServiceKey:
         raise KeySourceRefused(f"{spec} names no key: give its ARN, its id or alias/NAME")
     region = options.get("region")
     if arn is not None and region not in (None, arn[1]):
-        raise KeySourceRefused(f"{spec}: the key lies in {arn[1]}, not in {region}")
+        raise KeySourceRefused(f"{spec}: the key is in {arn[1]}, not in {region}")
     endpoint = options.get("endpoint")
     if endpoint is not None:
         key_service.check_address(spec, endpoint)

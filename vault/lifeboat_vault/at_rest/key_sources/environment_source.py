@@ -21,7 +21,7 @@ class EnvironmentKind:
         if _read(where) is None:
             raise KeySourceRefused(
                 f"the variable {where} is not set",
-                fix=f"export {where}=$(openssl rand -hex {KEY_BYTES}) for what is new, else the key it has",
+                fix=f"export {where}=$(openssl rand -hex {KEY_BYTES}) for a new endpoint, otherwise its present key",
             )
 
 

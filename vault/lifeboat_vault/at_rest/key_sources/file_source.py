@@ -40,7 +40,7 @@ class FileKind:
         except FileExistsError:
             _read(path)
         except OSError as error:
-            raise KeySourceRefused(f"{path} cannot be made: {error.strerror or error}") from None
+            raise KeySourceRefused(f"{path} cannot be created: {error.strerror or error}") from None
 
 
 def place_outside(where: str, outside: Path) -> Path:
@@ -52,8 +52,8 @@ def place_outside(where: str, outside: Path) -> Path:
     found, data = path.resolve(), outside.resolve()
     if found.is_relative_to(data):
         raise KeySourceRefused(
-            f"{path} lies in {outside}, the folder of the data: whoever takes the data would have the key",
-            fix=f"name a file outside of {outside}",
+            f"{path} is in {outside}, the folder of the data: a thief of the data would also have the key",
+            fix=f"give a file outside of {outside}",
         )
     return found
 
@@ -80,7 +80,7 @@ def _read(path: Path) -> bytes | None:
 def _refuse_open_to_others(path: Path, status: os.stat_result) -> None:
     if os.name != "nt" and status.st_mode & _OTHERS:
         mode = stat.S_IMODE(status.st_mode)
-        raise KeySourceRefused(f"{path} has mode {mode:04o}: others can use it", fix=f"chmod 600 {path}")
+        raise KeySourceRefused(f"{path} has mode {mode:04o}: other users can read it", fix=f"chmod 600 {path}")
 
 
 KEY_SOURCE_KIND = FileKind()

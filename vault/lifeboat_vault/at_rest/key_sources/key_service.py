@@ -85,7 +85,7 @@ class ServiceKey:
     def unwrap(self, wrapped: bytes) -> bytes:
         checksum, kept = wrapped[:_CHECKSUM], wrapped[_CHECKSUM:]
         if checksum != _checksum(kept):
-            raise VaultDamaged(f"a data key that {self._spec} protects was changed")
+            raise VaultDamaged(f"a data key that {self._spec} protects is damaged")
         return self._asked("decrypt", kept, lambda: self._service.decrypt(kept))
 
     def _asked(self, what: str, subject: bytes, ask: Callable[[], bytes]) -> bytes:
@@ -116,7 +116,7 @@ class ServiceKey:
                     self._asking += 1
                     return
                 if self._silences or now >= ends:
-                    raise KeySourceAway(f"{self._spec}: others are waiting for its answer already")
+                    raise KeySourceAway(f"{self._spec}: other requests are already waiting for it")
                 self._room.wait(ends - now)
 
     def _raise_known(self, now: float, what: str, subject: bytes) -> None:
@@ -125,9 +125,9 @@ class ServiceKey:
             if refused is not None and now < until:
                 raise copy.copy(refused)
         if now < self._silent_until:
-            raise KeySourceAway(f"{self._spec} gave no answer a moment ago")
+            raise KeySourceAway(f"{self._spec} did not respond a moment ago")
         if self._left >= _MOST_LEFT:
-            raise KeySourceAway(f"{self._spec} has yet to answer {self._left} times")
+            raise KeySourceAway(f"{self._spec} has {self._left} requests waiting")
 
     def _leave(self, *, silent: bool) -> None:
         with self._room:
@@ -165,9 +165,9 @@ class ServiceKey:
             with self._room:
                 self._left += 1
             future.add_done_callback(self._came_back)
-            raise KeySourceAway(f"{self._spec} gave no answer within {_ANSWER_SECONDS:.0f} seconds") from None
+            raise KeySourceAway(f"{self._spec} did not respond within {_ANSWER_SECONDS:.0f} seconds") from None
         except Exception as error:
-            raise KeySourceAway(f"{self._spec} could not be asked ({type(error).__name__})") from None
+            raise KeySourceAway(f"{self._spec} could not be reached ({type(error).__name__})") from None
 
     def _came_back(self, future: Future[bytes]) -> None:
         with self._room:
@@ -192,7 +192,7 @@ def check_key_source(source: KeySource) -> None:
     except KeyRevoked as error:
         raise KeySourceRefused(error.message, fix=error.fix) from None
     if not same:
-        raise KeySourceRefused(f"{source.spec} does not give back what it wrapped")
+        raise KeySourceRefused(f"{source.spec} does not unwrap what it wrapped")
 
 
 def _checksum(kept: bytes) -> bytes:
@@ -218,11 +218,13 @@ def parse_options(spec: str, where: str, known: Collection[str]) -> Parts:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
     except ValueError:
-        raise KeySourceRefused(f"{kind}: what follows the question mark is not name=value&name=value") from None
+        raise KeySourceRefused(f"{kind}: the text after the question mark is not name=value&name=value") from None
     options = dict(pairs)
     wrong = sorted({name for name, value in pairs if name not in known or not value})
     if wrong or len(options) != len(pairs):
-        raise KeySourceRefused(f"{kind}: options are {', '.join(sorted(known))}, each once and with a value")
+        raise KeySourceRefused(
+            f"{kind}: the options are {', '.join(sorted(known))}, each at most once and with a value"
+        )
     return place, options
 
 
@@ -232,7 +234,9 @@ def parse_cache_seconds(spec: str, options: dict[str, str]) -> float:
     if text is None:
         return CACHE_SECONDS
     if not text.isascii() or not text.isdecimal() or not _SHORTEST_CACHE <= int(text[:9]) <= _LONGEST_CACHE:
-        raise KeySourceRefused(f"{spec}: {CACHE} is a number of seconds from {_SHORTEST_CACHE} to {_LONGEST_CACHE}")
+        raise KeySourceRefused(
+            f"{spec}: {CACHE} must be a number of seconds from {_SHORTEST_CACHE} to {_LONGEST_CACHE}"
+        )
     return float(text)
 
 
@@ -245,7 +249,7 @@ def check_address(spec: str, url: str) -> None:
     except ValueError:
         raise KeySourceRefused("the address of the key source cannot be read") from None
     if found.username is not None or found.password is not None:
-        raise KeySourceRefused("the address of a key source holds no name and no password")
+        raise KeySourceRefused("the address of a key source must not contain a user name or password")
     if not host or not (found.scheme == "https" or (is_plain and _is_loopback(host))):
         raise KeySourceRefused(f"{spec}: the address must begin with https://")
 

@@ -1,4 +1,4 @@
-"""Key in the OS keyring: `keyring:NAME`. Each request runs in a process of its own with a time limit.
+"""Key in the OS keyring: `keyring:NAME`. Each request runs in a separate process with a time limit.
 
 The same process handles the user's key (`lifeboat_keys.stores.keyring_store`): a keyring that opens a window or loads
 half a desktop does it there.
@@ -35,7 +35,7 @@ class KeyringKind:
         except KeyRevoked as error:
             raise KeySourceRefused(error.message) from None
         if answer["secret"] is None or parse_local_key(answer["secret"]) is None:
-            raise KeySourceRefused(f"the keyring does not keep a key under the name {where}")
+            raise KeySourceRefused(f"the keyring could not store a key under the name {where}")
 
 
 def _read(name: str) -> bytes | None:
@@ -44,7 +44,7 @@ def _read(name: str) -> bytes | None:
         return None
     key = parse_local_key(secret)
     if key is None:
-        raise KeySourceRefused(f"what the keyring holds under the name {name} is no key")
+        raise KeySourceRefused(f"the entry {name} of the keyring is not a key")
     return key
 
 
@@ -64,7 +64,7 @@ def _asked(what: str, name: str, secret: str | None) -> JsonObject:
         answer = None
     if not isinstance(answer, dict) or "secret" not in answer:
         why = answer.get("error") if isinstance(answer, dict) else ran.problem or f"status {ran.exit_status}"
-        raise KeyRevoked(f"{SCHEME}:{name}: the keyring gave no answer ({why})")
+        raise KeyRevoked(f"{SCHEME}:{name}: the keyring did not respond ({why})")
     return answer
 
 

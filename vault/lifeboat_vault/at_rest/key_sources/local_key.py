@@ -46,20 +46,20 @@ class LocalKey:
     def unwrap(self, wrapped: bytes) -> bytes:
         key = self._key()
         if not wrapped.startswith(_mark(key)):
-            told = f"{self._spec} holds another key than the one that protects the data"
+            told = f"{self._spec} holds a different key from the one that protects the data"
             raise KeyRevoked(
-                told, only_this=True, fix="put the key there that the other processes of the endpoint have"
+                told, only_this=True, fix="store the key there that the other processes of the endpoint use"
             )
         nonce, sealed = wrapped[_MARK : _MARK + _NONCE], wrapped[_MARK + _NONCE :]
         try:
             return _decrypt(sealed, _mark(key), nonce, key)
         except (CryptoError, ValueError, TypeError):
-            raise VaultDamaged(f"a data key that {self._spec} protects was changed") from None
+            raise VaultDamaged(f"a data key that {self._spec} protects is damaged") from None
 
     def _key(self) -> bytes:
         key = self._read()
         if key is None:
-            raise KeyRevoked(f"{self._spec} gives no key")
+            raise KeyRevoked(f"{self._spec} has no key")
         return key
 
 

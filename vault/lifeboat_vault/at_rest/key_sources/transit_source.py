@@ -125,12 +125,12 @@ class _Transit:
             with open(path, encoding="utf-8") as stream:
                 text = stream.read(_MOST).strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it holds no text"
+            why = getattr(error, "strerror", None) or "it is not text"
             return self._without_token(f"{path} cannot be read: {why}")
         return text or self._without_token(f"{path} is empty")
 
     def _without_token(self, why: str) -> str:
-        fix = "set VAULT_TOKEN_FILE to a file that holds a token, or name token-file=, token-env= or cert="
+        fix = "set VAULT_TOKEN_FILE to a file with a token, or give token-file=, token-env= or cert="
         raise KeySourceRefused(f"{self._spec}: {why}", fix=fix)
 
     def _logged_in(self, old: str) -> tuple[str, bool]:
@@ -164,13 +164,13 @@ class _Transit:
             status = answer.status_code
             body: bytes = answer.raw.read(_MOST, decode_content=True)
         except requests.SSLError:
-            told = f"{self._spec} does not prove who it is, or does not take the certificate of this endpoint"
-            raise KeySourceAway(told, fix="name its authority: ca=/path") from None
+            told = f"{self._spec} has no trusted certificate, or refuses the certificate of this endpoint"
+            raise KeySourceAway(told, fix="give its certificate authority: ca=/path") from None
         except requests.RequestException as error:
             raise self._away(type(error).__name__) from None
         except OSError as error:
             told = f"{self._spec}: a certificate cannot be used: {error.strerror or error}"
-            raise KeySourceRefused(told, fix="look at ca=, cert= and key=") from None
+            raise KeySourceRefused(told, fix="check ca=, cert= and key=") from None
         finally:
             adapter.close()
         if status != 200:
@@ -187,20 +187,20 @@ class _Transit:
     def _refusal(self, what: str, status: int, body: bytes) -> LifeboatError:
         told = _errors(body)
         if told is None:
-            return self._away(f"status {status}, and not of the service")
+            return self._away(f"status {status} from another program")
         if what == _LOGIN and status in (400, 403, 404):
-            fix = "let the certificate of this endpoint log in (auth/cert)"
-            return KeyRevoked(f"{self._spec} does not {what} ({status})", fix=fix)
+            fix = "allow the certificate of this endpoint to log in (auth/cert)"
+            return KeyRevoked(f"{self._spec} refuses to {what} ({status})", fix=fix)
         if status in (403, 404) or (status == 400 and any(words in told for words in _GONE)):
-            fix = f"let the token of this endpoint update {self._place.mount}/{what}/{self._place.key}"
-            return KeyRevoked(f"{self._spec} does not {what} ({status})", fix=fix)
+            fix = f"allow the token of this endpoint to update {self._place.mount}/{what}/{self._place.key}"
+            return KeyRevoked(f"{self._spec} refuses to {what} ({status})", fix=fix)
         if status != 400:
             return self._away(f"status {status}")
         if what == "decrypt" and any(words in told for words in _OTHER):
-            fix = "let min_decryption_version of the key reach back to the version that wrapped it"
-            opens = f"{self._spec} does not open this data key with any version that it may use"
+            fix = "lower min_decryption_version of the key to the version that wrapped the data key"
+            opens = f"{self._spec} cannot unwrap this data key with any allowed version"
             return KeyRevoked(opens, only_this=True, fix=fix)
-        return KeySourceRefused(f"{self._spec} does not {what}: it does not take what it is asked ({status})")
+        return KeySourceRefused(f"{self._spec} refuses to {what}: the request is invalid ({status})")
 
     def _text(self, body: bytes, part: str, name: str) -> str:
         try:
@@ -212,7 +212,7 @@ class _Transit:
         return found
 
     def _away(self, why: str) -> KeySourceAway:
-        return KeySourceAway(f"{self._spec} gives no answer ({why})")
+        return KeySourceAway(f"{self._spec} does not respond ({why})")
 
 
 def _spec(where: str) -> str:
@@ -226,7 +226,7 @@ def _opened(where: str, outside: Path) -> ServiceKey:
     place = _PLACE.fullmatch(found.path)
     if place is None or found.fragment or ".." in found.path:
         raise KeySourceRefused(
-            f"{_spec(where)} names no key", fix="name it: transit:https://vault.example.com:8200/transit/keys/NAME"
+            f"{_spec(where)} names no key", fix="give it: transit:https://vault.example.com:8200/transit/keys/NAME"
         )
     for name in _FILES.keys() & options.keys():
         place_outside(options[name], outside)

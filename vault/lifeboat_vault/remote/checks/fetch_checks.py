@@ -69,14 +69,14 @@ def _expect_same(found: State, wanted: State, what: str) -> None:
     mine, theirs = _content(wanted), _content(found)
     expect_equal(sorted(theirs), sorted(mine), f"{what}: the items")
     for name, item in mine.items():
-        expect_that(theirs[name] == item, f"{what}: {name} came back changed")
+        expect_that(theirs[name] == item, f"{what}: {name} was returned changed")
     expect_equal(found.sequence, wanted.sequence, f"{what}: the signed sequence")
-    expect_equal(merkle.state_digest(found), wanted.sequence.digest, f"{what}: the digest of what came")
+    expect_equal(merkle.state_digest(found), wanted.sequence.digest, f"{what}: the digest of the fetched data")
 
 
 def every_state_comes_back_as_it_was_signed(trial: RemoteTrial) -> None:
     machine = _history(trial)
-    expect_equal(machine.numbers(trial.remote), [0, 3, 5, 6], "the states there")
+    expect_equal(machine.numbers(trial.remote), [0, 3, 5, 6], "the sequences at the remote")
     for number in machine.numbers(trial.remote):
         with trial.remote.snapshot(machine.agent_id, number).file as file, SnapshotReader(file) as reader:
             _expect_same(reader, machine.vault.state(number), f"state {number}")
@@ -151,7 +151,7 @@ def _applied(remote: Remote, agent_id: str, state: State) -> State:
 def the_same_request_gives_the_same_bytes(trial: RemoteTrial) -> None:
     machine = _history(trial)
     first, second = ([_bytes(got) for got in _everything(trial.remote, machine)] for _ in range(2))
-    expect_that(first == second, "the same states came in other bytes")
+    expect_that(first == second, "two fetches returned different bytes")
 
 
 def _everything(remote: Remote, machine: TrialMachine) -> Iterator[RemoteBundle]:
@@ -180,24 +180,21 @@ def _with_artifact(trial: RemoteTrial) -> tuple[TrialMachine, FileKey]:
     return machine, machine.file_key("artifacts/film.bin")
 
 
-def large_artifacts_travel_apart_and_only_once(trial: RemoteTrial) -> None:
-    machine, key = _with_artifact(trial)
-    remote, agent_id, unknown = trial.remote, machine.agent_id, UNKNOWN_FILE
-    expect_equal(remote.missing(agent_id, [key, unknown]), [key], "what is missing")
-    expect_refused(UnknownAtRemote, lambda: remote.object(agent_id, key.sha256), "an artifact that did not come yet")
-    remote.put_object(agent_id, key, _ARTIFACT)
-    expect_equal(remote.missing(agent_id, [key, unknown]), [], "what is missing afterwards")
-    remote.put_object(agent_id, key, _ARTIFACT)
-    expect_that(remote.object(agent_id, key.sha256) == _ARTIFACT, "the artifact came back changed")
-    expect_refused(UnknownAtRemote, lambda: remote.object(agent_id, unknown.sha256), "an artifact that nobody sent")
-    machine.expect_there(remote)
+    def large_artifacts_travel_apart_and_only_once(trial: RemoteTrial) -> None: machine, key = _with_artifact(trial)
+    remote, agent_id, unknown = trial.remote, machine.agent_id, UNKNOWN_FILE expect_equal(remote.missing(agent_id, [key,
+    unknown]), [key], "the missing artifacts") expect_refused(UnknownAtRemote, lambda: remote.object(agent_id,
+    key.sha256), "an artifact that was not uploaded yet") remote.put_object(agent_id, key, _ARTIFACT)
+    expect_equal(remote.missing(agent_id, [key, unknown]), [], "the missing artifacts afterwards")
+    remote.put_object(agent_id, key, _ARTIFACT) expect_that(remote.object(agent_id, key.sha256) == _ARTIFACT, "the
+    artifact was returned changed") expect_refused(UnknownAtRemote, lambda: remote.object(agent_id, unknown.sha256), "an
+    artifact that no sequence has") machine.expect_there(remote)
 
 
 def a_large_artifact_with_other_bytes_is_refused(trial: RemoteTrial) -> None:
     machine, key = _with_artifact(trial)
     false = _ARTIFACT[:-1] + b"!"
     expect_refused(RemoteRefused, lambda: trial.remote.put_object(machine.agent_id, key, false), "other bytes")
-    expect_equal(trial.remote.missing(machine.agent_id, [key]), [key], "what is missing")
+    expect_equal(trial.remote.missing(machine.agent_id, [key]), [key], "the missing artifacts")
 
 
 _KEYS: JsonObject = {"agent_id": "invented", "pairs": [{"wrapped": "é" * 40}]}
@@ -205,36 +202,27 @@ _KEYS: JsonObject = {"agent_id": "invented", "pairs": [{"wrapped": "é" * 40}]}
 
 def the_wrapped_keys_travel_with_the_agent(trial: RemoteTrial) -> None:
     machine, remote = trial.machine(), trial.remote
-    expect_that(remote.keys(machine.agent_id) is None, "there are keys that nobody sent")
+    expect_that(remote.keys(machine.agent_id) is None, "the remote has keys that were never sent")
     machine.capture()
     machine.push(remote, machine.snapshot(keys=_KEYS))
-    expect_equal(remote.keys(machine.agent_id), _KEYS, "the keys that came with the snapshot")
+    expect_equal(remote.keys(machine.agent_id), _KEYS, "the keys from the snapshot")
     newer = {**_KEYS, "pairs": []}
     remote.put_keys(machine.agent_id, newer)
-    expect_equal(trial.another().keys(machine.agent_id), newer, "the keys that came afterwards")
+    expect_equal(trial.another().keys(machine.agent_id), newer, "the keys sent afterwards")
     with remote.snapshot(machine.agent_id).file as file, SnapshotReader(file) as reader:
         expect_equal(reader.keys, newer, "the keys in a snapshot")
-    expect_equal(machine.numbers(remote), [0], "the states there")
+    expect_equal(machine.numbers(remote), [0], "the sequences at the remote")
 
 
-def signatures_are_replaced_by_others_that_hold(trial: RemoteTrial) -> None:
-    machine = trial.machine()
-    machine.begin(trial.remote, captures=3)
-    other = DeviceKey.generate(trial.user)
-    state = machine.vault.state(1)
-    made = sequence_signatures.sign_sequence(replace(state.sequence, signature=None), other)
-    found = trial.remote.put_signatures(machine.agent_id, [(1, made), (77, made)])
-    expect_equal(found, 1, "how many signatures were taken")
-    expect_equal(
-        {each.number: each.signature == made for each in machine.sequences(trial.remote)},
-        {0: False, 1: True, 2: False},
-        "which states have the new signature",
-    )
-    expect_refused(
-        RemoteRefused, lambda: trial.remote.put_signatures(machine.agent_id, [(2, made)]), "one of another state"
-    )
-    with trial.remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as reader:
-        expect_equal(reader.sequence.signature, made, "the signature in a snapshot")
+        def signatures_are_replaced_by_others_that_hold(trial: RemoteTrial) -> None: machine = trial.machine()
+        machine.begin(trial.remote, captures=3) other = DeviceKey.generate(trial.user) state = machine.vault.state(1)
+        made = sequence_signatures.sign_sequence(replace(state.sequence, signature=None), other) found =
+        trial.remote.put_signatures(machine.agent_id, [(1, made), (77, made)]) expect_equal(found, 1, "the number of
+        accepted signatures") expect_equal( {each.number: each.signature == made for each in
+        machine.sequences(trial.remote)}, {0: False, 1: True, 2: False}, "the sequences with the new signature", )
+        expect_refused( RemoteRefused, lambda: trial.remote.put_signatures(machine.agent_id, [(2, made)]), "a signature
+        of another sequence" ) with trial.remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as
+        reader: expect_equal(reader.sequence.signature, made, "the signature in a snapshot")
 
 
 # Verification -------------------------------------------------------------------------------------------------------
@@ -243,8 +231,8 @@ def signatures_are_replaced_by_others_that_hold(trial: RemoteTrial) -> None:
 def a_true_copy_is_verified(trial: RemoteTrial) -> None:
     machine = _history(trial)
     found = trial.remote.verify(machine.agent_id, machine.vault.state(), bodies=50, chance=random.Random(1))
-    expect_equal(found.findings, [], "what was found")
-    expect_that(found.number == 6 and found.items > 0 and found.bytes > 0, "nothing was read back")
+    expect_equal(found.findings, [], "the findings")
+    expect_that(found.number == 6 and found.items > 0 and found.bytes > 0, "nothing was read")
 
 
 class _AlteredState(StateView):

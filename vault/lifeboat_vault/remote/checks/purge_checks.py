@@ -95,12 +95,12 @@ def _redact(machine: TrialMachine, remote: Remote, redaction: Redaction) -> Remo
 
 
 def _expect_receipt(state: RemoteRedaction, redaction: Redaction) -> None:
-    expect_that(state.applies_at is None, "it waits, although whoever may send it may remove the whole agent")
+    expect_that(state.applies_at is None, "the purge waits, although the sender may remove the whole agent")
     expect_that(state.receipt is not None, "there is no receipt")
     receipt = vault_receipts.decode_vault_receipt(state.receipt)
     found = (receipt.agent_id, receipt.redaction_id, receipt.redaction_digest)
-    expect_equal(found, (redaction.agent_id, redaction.id, redaction.digest.hex()), "what the receipt is about")
-    expect_equal(receipt.remaining, 0, "what is left")
+    expect_equal(found, (redaction.agent_id, redaction.id, redaction.digest.hex()), "the purge in the receipt")
+    expect_equal(receipt.remaining, 0, "the remaining objects")
     vault_receipts.verify_vault_receipt(receipt, trusted=None, endpoints={})
 
 
@@ -116,10 +116,10 @@ def _expect_without(machine: TrialMachine, remote: Remote, record: Record) -> No
 
 
 def _expect_gone(state: State, record: Record, what: str) -> None:
-    expect_that(state.record(record.id) is None, f"{what}: the purged record is there")
+    expect_that(state.record(record.id) is None, f"{what}: the purged record still exists")
     expect_that(record.id not in [each.id for each in state.records()], f"{what}: the purged record is listed")
     assert record.line is not None
-    expect_that(all(record.line not in each.line for each in state.records()), f"{what}: its bytes are there")
+    expect_that(all(record.line not in each.line for each in state.records()), f"{what}: its bytes still exist")
 
 
 def _expect_whole(state: State, number: int) -> None:
@@ -146,7 +146,7 @@ def a_purged_record_is_in_no_state(trial: RemoteTrial) -> None:
     expect_equal(
         [(each.number, each.digest, each.signature) for each in machine.sequences(trial.remote)],
         [(each.number, each.digest, each.signature) for each in before],
-        "the states there",
+        "the sequences at the remote",
     )
     _expect_without(machine, trial.another(), record)
 
@@ -162,7 +162,7 @@ def a_purged_record_is_in_no_delta(trial: RemoteTrial) -> None:
             state = AppliedState(state, DeltaReader(each.file))
             _expect_gone(state, record, f"the delta to {each.number}")
             _expect_whole(state, each.number)
-    expect_equal(state.sequence.number, machine.here.number, "where the deltas lead to")
+    expect_equal(state.sequence.number, machine.here.number, "the result of the deltas")
 
 
 def a_passage_is_cut_from_every_state(trial: RemoteTrial) -> None:
@@ -187,7 +187,7 @@ def a_purge_is_listed_and_the_same_again_changes_nothing(trial: RemoteTrial) -> 
     state = trial.another().redact(machine.agent_id, redaction.to_json())
     _expect_receipt(state, redaction)
     listed = [redactions.decode_redaction(each) for each in trial.remote.redactions(machine.agent_id)]
-    expect_equal([each.digest for each in listed], [redaction.digest], "the purges there")
+    expect_equal([each.digest for each in listed], [redaction.digest], "the purges at the remote")
 
 
 def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> None:
@@ -202,7 +202,7 @@ def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> Non
     _expect_signed(trial.another(), machine, redaction)
     broken = replace(redaction, signature={**stranger.to_json()["signature"], "signature": "AA=="})
     expect_refused(
-        RemoteRefused, lambda: trial.remote.redact(machine.agent_id, broken.to_json()), "a signature that does not hold"
+        RemoteRefused, lambda: trial.remote.redact(machine.agent_id, broken.to_json()), "an invalid signature"
     )
     again = redaction_signatures.sign_redaction(redaction, newer)
     _expect_receipt(trial.remote.redact(machine.agent_id, again.to_json()), redaction)
@@ -212,7 +212,7 @@ def a_purge_takes_the_signature_of_whoever_writes_now(trial: RemoteTrial) -> Non
 
 def _expect_signed(remote: Remote, machine: TrialMachine, redaction: Redaction) -> None:
     """Expect the new signature in the list and in every bundle that it explains."""
-    expect_equal(remote.redactions(machine.agent_id), [redaction.to_json()], "the purges there")
+    expect_equal(remote.redactions(machine.agent_id), [redaction.to_json()], "the purges at the remote")
     with remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as reader:
         expect_equal([each.to_json() for each in reader.redactions], [redaction.to_json()], "those in a snapshot")
     for each in remote.deltas(machine.agent_id, 0):
@@ -280,13 +280,13 @@ def a_purge_that_nobody_signed_who_may_is_refused(trial: RemoteTrial) -> None:
             replace(redaction, signature=None), stranger
         ).to_json(),
         "one of another agent": _of(machine, dict(redaction.leaves), [], agent_id=trial.unknown_agent()).to_json(),
-        "what is no purge": {"version": 1},
+        "a document that is no purge": {"version": 1},
     }
     for what, document in wrong.items():
         expect_refused(RemoteRefused, lambda document=document: trial.remote.redact(machine.agent_id, document), what)  # type: ignore[misc]
     with trial.remote.snapshot(machine.agent_id).file as file, SnapshotReader(file) as reader:
         expect_that(reader.record(record.id) is not None, "a refused purge destroyed something")
-    expect_equal(trial.remote.redactions(machine.agent_id), [], "the purges there")
+    expect_equal(trial.remote.redactions(machine.agent_id), [], "the purges at the remote")
 
 
 def purges_of_an_agent_that_is_not_there_are_refused(trial: RemoteTrial) -> None:
@@ -310,8 +310,8 @@ def an_agent_that_was_purged_whole_is_taken_no_more(trial: RemoteTrial) -> None:
         expect_equal(found.digest, redaction.digest, f"{what}: the purge that it names")
     _expect_receipt(remote.redact(machine.agent_id, redaction.to_json()), redaction)
     listed = [redactions.decode_redaction(each).digest for each in remote.redactions(machine.agent_id)]
-    expect_equal(listed, [redaction.digest], "the purges there")
-    expect_that(machine.agent_id not in [each.id for each in remote.agents()], "the agent is listed")
+    expect_equal(listed, [redaction.digest], "the purges at the remote")
+    expect_that(machine.agent_id not in [each.id for each in remote.agents()], "the agent is still listed")
 
 
 def _everything(machine: TrialMachine, remote: Remote) -> dict[str, Callable[[], object]]:

@@ -26,7 +26,7 @@ def an_agent_that_was_registered_is_known(trial: RemoteTrial) -> None:
     found = trial.remote.agent(agent_id)
     expect_equal((found.id, found.name, found.runtime), (agent_id, NAME, RUNTIME), "the agent")
     expect_that(found.head is None, "an agent without history has a head")
-    expect_that(agent_id in [each.id for each in trial.remote.agents()], "the agent is not among those that are listed")
+    expect_that(agent_id in [each.id for each in trial.remote.agents()], "the agent is not listed")
 
 
 def registering_again_gives_what_is_there(trial: RemoteTrial) -> None:
@@ -52,7 +52,7 @@ def an_agent_that_was_never_registered_is_not_there(trial: RemoteTrial) -> None:
         "raise_epoch": lambda: remote.raise_epoch(unknown, 1),
     }.items():
         expect_refused(UnknownAtRemote, work, what)
-    expect_that(unknown not in [each.id for each in remote.agents()], "an agent that nobody registered is listed")
+    expect_that(unknown not in [each.id for each in remote.agents()], "an agent that was never registered is listed")
 
 
 def names_may_have_any_characters(trial: RemoteTrial) -> None:
@@ -62,7 +62,7 @@ def names_may_have_any_characters(trial: RemoteTrial) -> None:
     machine.begin(trial.remote)
     found = trial.remote.agent(agent_id)
     expect_equal(found.name, name, "the agent's name")
-    expect_that(found.head is not None and found.head.machine == name, "the machine has another name there")
+    expect_that(found.head is not None and found.head.machine == name, "the remote has another name of the machine")
 
 
 def a_first_snapshot_becomes_the_head(trial: RemoteTrial) -> None:
@@ -70,7 +70,7 @@ def a_first_snapshot_becomes_the_head(trial: RemoteTrial) -> None:
     row = machine.capture()
     head = machine.push(trial.remote, machine.snapshot())
     expect_equal((head.number, head.digest, head.epoch, head.time), (0, row.digest, row.epoch, row.time), "the head")
-    expect_equal(head.writer, machine.device.id, "who wrote it")
+    expect_equal(head.writer, machine.device.id, "the writer")
     machine.expect_there(trial.remote)
 
 
@@ -81,14 +81,14 @@ def a_first_snapshot_may_have_any_number(trial: RemoteTrial) -> None:
     machine.capture(number=1247)
     machine.push(trial.remote, machine.snapshot())
     machine.expect_there(trial.remote)
-    expect_equal(machine.numbers(trial.remote), [1247], "the states there")
+    expect_equal(machine.numbers(trial.remote), [1247], "the sequences at the remote")
 
 
 def a_delta_goes_on_top_of_the_head(trial: RemoteTrial) -> None:
     machine = trial.machine()
     machine.begin(trial.remote, captures=4)
     machine.expect_there(trial.remote)
-    expect_equal(machine.numbers(trial.remote), [0, 1, 2, 3], "the states there")
+    expect_equal(machine.numbers(trial.remote), [0, 1, 2, 3], "the sequences at the remote")
 
 
 def numbers_may_have_gaps(trial: RemoteTrial) -> None:
@@ -98,7 +98,7 @@ def numbers_may_have_gaps(trial: RemoteTrial) -> None:
     machine.push(trial.remote, machine.delta(0))
     machine.capture(number=40)
     machine.push(trial.remote, machine.delta(6))
-    expect_equal(machine.numbers(trial.remote), [0, 6, 40], "the states there")
+    expect_equal(machine.numbers(trial.remote), [0, 6, 40], "the sequences at the remote")
 
 
 def one_delta_may_stand_for_several_captures(trial: RemoteTrial) -> None:
@@ -108,7 +108,7 @@ def one_delta_may_stand_for_several_captures(trial: RemoteTrial) -> None:
         machine.capture()
     head = machine.push(trial.remote, machine.delta(0))
     expect_equal((head.number, head.digest), (3, machine.here.digest), "the head")
-    expect_equal(machine.numbers(trial.remote), [0, 3], "the states there")
+    expect_equal(machine.numbers(trial.remote), [0, 3], "the sequences at the remote")
 
 
 def the_same_push_again_changes_nothing(trial: RemoteTrial) -> None:
@@ -116,13 +116,13 @@ def the_same_push_again_changes_nothing(trial: RemoteTrial) -> None:
     machine.capture()
     first = machine.snapshot()
     once = machine.push(trial.remote, reopen_bundle(first))
-    expect_equal(machine.push(trial.remote, reopen_bundle(first)), once, "the head after the snapshot came twice")
+    expect_equal(machine.push(trial.remote, reopen_bundle(first)), once, "the head after the snapshot was sent twice")
     machine.capture()
     delta = machine.delta(0)
     once = machine.push(trial.remote, reopen_bundle(delta))
     twice = machine.push(trial.remote, reopen_bundle(delta))
-    expect_equal((twice.number, twice.digest), (once.number, once.digest), "the head after the delta came twice")
-    expect_equal(machine.numbers(trial.remote), [0, 1], "the states there")
+    expect_equal((twice.number, twice.digest), (once.number, once.digest), "the head after the delta was sent twice")
+    expect_equal(machine.numbers(trial.remote), [0, 1], "the sequences at the remote")
 
 
 def a_lost_acknowledgement_and_one_more_capture_make_nothing_twice(trial: RemoteTrial) -> None:
@@ -132,9 +132,9 @@ def a_lost_acknowledgement_and_one_more_capture_make_nothing_twice(trial: Remote
     machine.push(trial.remote, machine.delta(0))  # the answer is lost
     machine.capture()
     error = expect_refused(StaleBase, lambda: machine.push(trial.remote, machine.delta(0)), "a delta from the old head")
-    expect_equal(error.sequence, 1, "the head that the refusal names")
+    expect_equal(error.sequence, 1, "the head in the refusal")
     machine.push(trial.remote, machine.delta(1))
-    expect_equal(machine.numbers(trial.remote), [0, 1, 2], "the states there")
+    expect_equal(machine.numbers(trial.remote), [0, 1, 2], "the sequences at the remote")
     machine.expect_there(trial.remote)
 
 
@@ -148,16 +148,16 @@ def a_delta_whose_base_is_not_the_head_is_refused(trial: RemoteTrial) -> None:
             lambda base=base: machine.push(trial.remote, machine.delta(base)),  # type: ignore[misc]
             "a stale base",
         )
-        expect_equal(error.sequence, 2, "the head that the refusal names")
-    expect_equal(machine.numbers(trial.remote), [0, 1, 2], "the states there")
+        expect_equal(error.sequence, 2, "the head in the refusal")
+    expect_equal(machine.numbers(trial.remote), [0, 1, 2], "the sequences at the remote")
 
 
 def a_delta_for_an_agent_without_history_is_refused(trial: RemoteTrial) -> None:
     machine = trial.machine()
     machine.capture()
     machine.capture()
-    error = expect_refused(StaleBase, lambda: machine.push(trial.remote, machine.delta(0)), "a delta on top of nothing")
-    expect_that(error.sequence is None, "the refusal names a head where there is none")
+    error = expect_refused(StaleBase, lambda: machine.push(trial.remote, machine.delta(0)), "a delta without a base")
+    expect_that(error.sequence is None, "the refusal names a head of an empty history")
     expect_that(trial.remote.agent(machine.agent_id).head is None, "there is a head after a refusal")
 
 
@@ -166,8 +166,8 @@ def a_snapshot_never_replaces_a_history(trial: RemoteTrial) -> None:
     machine.begin(trial.remote, captures=2)
     machine.capture()
     error = expect_refused(StaleBase, lambda: machine.push(trial.remote, machine.snapshot()), "a second snapshot")
-    expect_equal(error.sequence, 1, "the head that the refusal names")
-    expect_equal(machine.numbers(trial.remote), [0, 1], "the states there")
+    expect_equal(error.sequence, 1, "the head in the refusal")
+    expect_equal(machine.numbers(trial.remote), [0, 1], "the sequences at the remote")
 
 
 def two_machines_see_what_the_other_one_sent(trial: RemoteTrial) -> None:
@@ -191,7 +191,7 @@ def of_two_machines_that_write_at_once_one_is_refused(trial: RemoteTrial) -> Non
     desktop.capture(raw__openclaw__OTHER=b"written elsewhere")
     laptop.push(trial.remote, laptop.delta(0))
     error = expect_refused(StaleBase, lambda: desktop.push(other, desktop.delta(0)), "the second of two")
-    expect_equal(error.sequence, 1, "the head that the refusal names")
+    expect_equal(error.sequence, 1, "the head in the refusal")
     laptop.expect_there(other)
 
 
@@ -201,10 +201,10 @@ def an_epoch_is_raised_by_one_of_those_that_try(trial: RemoteTrial) -> None:
     epoch = trial.remote.agent(machine.agent_id).epoch
     made = trial.remote.raise_epoch(machine.agent_id, epoch, machine="laptop")
     expect_that(made > epoch, f"the new epoch {made} is not above {epoch}")
-    expect_equal(other.agent(machine.agent_id).epoch, made, "the epoch in force")
-    error = expect_refused(EpochMoved, lambda: other.raise_epoch(machine.agent_id, epoch), "an epoch that is over")
-    expect_equal(error.epoch, made, "the epoch that the refusal names")
-    expect_equal(other.agent(machine.agent_id).epoch, made, "the epoch in force")
+    expect_equal(other.agent(machine.agent_id).epoch, made, "the current epoch")
+    error = expect_refused(EpochMoved, lambda: other.raise_epoch(machine.agent_id, epoch), "an ended epoch")
+    expect_equal(error.epoch, made, "the epoch in the refusal")
+    expect_equal(other.agent(machine.agent_id).epoch, made, "the current epoch")
 
 
 def an_older_epoch_is_refused(trial: RemoteTrial) -> None:
@@ -215,8 +215,8 @@ def an_older_epoch_is_refused(trial: RemoteTrial) -> None:
     error = expect_refused(
         EpochBehind, lambda: machine.push(trial.remote, machine.delta(0)), "a state of an older epoch"
     )
-    expect_equal(error.epoch, made, "the epoch that the refusal names")
-    expect_equal(machine.numbers(trial.remote), [0], "the states there")
+    expect_equal(error.epoch, made, "the epoch in the refusal")
+    expect_equal(machine.numbers(trial.remote), [0], "the sequences at the remote")
 
 
 def a_higher_epoch_is_taken_and_in_force(trial: RemoteTrial) -> None:
@@ -227,7 +227,7 @@ def a_higher_epoch_is_taken_and_in_force(trial: RemoteTrial) -> None:
     machine.capture()
     head = machine.push(trial.remote, machine.delta(0))
     expect_equal(head.epoch, 5, "the epoch of the head")
-    expect_equal(trial.remote.agent(machine.agent_id).epoch, 5, "the epoch in force")
+    expect_equal(trial.remote.agent(machine.agent_id).epoch, 5, "the current epoch")
     older.capture(number=7)
     expect_refused(EpochBehind, lambda: older.push(trial.remote, older.delta(0)), "a state of an older epoch")
 

@@ -51,7 +51,7 @@ def expect_that(holds: bool, otherwise: str) -> None:
 
 
 def expect_equal(found: object, wanted: object, what: str) -> None:
-    expect_that(found == wanted, f"{what}: {found!r} came where {wanted!r} was expected")
+    expect_that(found == wanted, f"{what}: expected {wanted!r}, got {found!r}")
 
 
 def expect_refused(kind: type[E], work: Callable[[], object], what: str) -> E:
@@ -61,8 +61,8 @@ def expect_refused(kind: type[E], work: Callable[[], object], what: str) -> E:
     except kind as error:
         return error
     except LifeboatError as error:
-        raise AssertionError(f"{what}: {error.code} came where {kind.code} was expected: {error.message}") from error
-    raise AssertionError(f"{what}: nothing was refused, {kind.code} was expected")
+        raise AssertionError(f"{what}: expected {kind.code}, got {error.code}: {error.message}") from error
+    raise AssertionError(f"{what}: expected {kind.code}, but nothing was refused")
 
 
 @dataclass

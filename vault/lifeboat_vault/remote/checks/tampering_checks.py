@@ -78,7 +78,7 @@ def _refuses(trial: RemoteTrial, change: Callable[[Files], None], what: str, *, 
     false = tamper_with(make_bundle(true.kind, true.number, true.base, data), change)
     before = machine.numbers(trial.remote)
     expect_refused(RemoteRefused, lambda: machine.push(trial.remote, false), what)
-    expect_equal(machine.numbers(trial.remote), before, "the states there after a refusal")
+    expect_equal(machine.numbers(trial.remote), before, "the sequences at the remote after a refusal")
     machine.push(trial.remote, make_bundle(true.kind, true.number, true.base, data))
     machine.expect_there(trial.remote)
 
@@ -133,9 +133,9 @@ def a_delta_that_covers_other_bytes_with_true_leaves_is_refused(trial: RemoteTri
             files[archive_layout.LEAVES] = files[archive_layout.LEAVES].replace(row, hidden)
 
     expect_refused(
-        RemoteRefused, lambda: machine.push(trial.remote, tamper_with(true, change)), "a leaf beside other bytes"
+        RemoteRefused, lambda: machine.push(trial.remote, tamper_with(true, change)), "a leaf with other bytes"
     )
-    expect_equal(machine.numbers(trial.remote), [0], "the states there after a refusal")
+    expect_equal(machine.numbers(trial.remote), [0], "the sequences at the remote after a refusal")
 
 
 def a_delta_with_a_forged_signature_is_refused(trial: RemoteTrial) -> None:
@@ -163,7 +163,7 @@ def what_is_no_bundle_is_refused(trial: RemoteTrial) -> None:
     machine = trial.machine()
     for data in (b"", b"PK", b"not a bundle at all" * 100):
         sent = make_bundle("snapshot", 0, None, data)
-        expect_refused(RemoteRefused, lambda sent=sent: machine.push(trial.remote, sent), "what is no bundle")  # type: ignore[misc]
+        expect_refused(RemoteRefused, lambda sent=sent: machine.push(trial.remote, sent), "a file that is no bundle")  # type: ignore[misc]
     expect_that(trial.remote.agent(machine.agent_id).head is None, "there is a head after a refusal")
 
 
@@ -190,7 +190,7 @@ def a_bundle_under_another_number_is_refused(trial: RemoteTrial) -> None:
     expect_refused(
         RemoteRefused, lambda: machine.push(trial.remote, replace(machine.delta(0), number=9)), "another number"
     )
-    expect_equal(machine.numbers(trial.remote), [0], "the states there")
+    expect_equal(machine.numbers(trial.remote), [0], "the sequences at the remote")
 
 
 READABLE = (
