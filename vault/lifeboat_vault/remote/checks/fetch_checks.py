@@ -180,14 +180,19 @@ def _with_artifact(trial: RemoteTrial) -> tuple[TrialMachine, FileKey]:
     return machine, machine.file_key("artifacts/film.bin")
 
 
-    def large_artifacts_travel_apart_and_only_once(trial: RemoteTrial) -> None: machine, key = _with_artifact(trial)
-    remote, agent_id, unknown = trial.remote, machine.agent_id, UNKNOWN_FILE expect_equal(remote.missing(agent_id, [key,
-    unknown]), [key], "the missing artifacts") expect_refused(UnknownAtRemote, lambda: remote.object(agent_id,
-    key.sha256), "an artifact that was not uploaded yet") remote.put_object(agent_id, key, _ARTIFACT)
+def large_artifacts_travel_apart_and_only_once(trial: RemoteTrial) -> None:
+    machine, key = _with_artifact(trial)
+    remote, agent_id, unknown = trial.remote, machine.agent_id, UNKNOWN_FILE
+    expect_equal(remote.missing(agent_id, [key, unknown]), [key], "the missing artifacts")
+    expect_refused(
+        UnknownAtRemote, lambda: remote.object(agent_id, key.sha256), "an artifact that was not uploaded yet"
+    )
+    remote.put_object(agent_id, key, _ARTIFACT)
     expect_equal(remote.missing(agent_id, [key, unknown]), [], "the missing artifacts afterwards")
-    remote.put_object(agent_id, key, _ARTIFACT) expect_that(remote.object(agent_id, key.sha256) == _ARTIFACT, "the
-    artifact was returned changed") expect_refused(UnknownAtRemote, lambda: remote.object(agent_id, unknown.sha256), "an
-    artifact that no sequence has") machine.expect_there(remote)
+    remote.put_object(agent_id, key, _ARTIFACT)
+    expect_that(remote.object(agent_id, key.sha256) == _ARTIFACT, "the artifact was returned changed")
+    expect_refused(UnknownAtRemote, lambda: remote.object(agent_id, unknown.sha256), "an artifact that no sequence has")
+    machine.expect_there(remote)
 
 
 def a_large_artifact_with_other_bytes_is_refused(trial: RemoteTrial) -> None:
@@ -214,15 +219,26 @@ def the_wrapped_keys_travel_with_the_agent(trial: RemoteTrial) -> None:
     expect_equal(machine.numbers(remote), [0], "the sequences at the remote")
 
 
-        def signatures_are_replaced_by_others_that_hold(trial: RemoteTrial) -> None: machine = trial.machine()
-        machine.begin(trial.remote, captures=3) other = DeviceKey.generate(trial.user) state = machine.vault.state(1)
-        made = sequence_signatures.sign_sequence(replace(state.sequence, signature=None), other) found =
-        trial.remote.put_signatures(machine.agent_id, [(1, made), (77, made)]) expect_equal(found, 1, "the number of
-        accepted signatures") expect_equal( {each.number: each.signature == made for each in
-        machine.sequences(trial.remote)}, {0: False, 1: True, 2: False}, "the sequences with the new signature", )
-        expect_refused( RemoteRefused, lambda: trial.remote.put_signatures(machine.agent_id, [(2, made)]), "a signature
-        of another sequence" ) with trial.remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as
-        reader: expect_equal(reader.sequence.signature, made, "the signature in a snapshot")
+def signatures_are_replaced_by_others_that_hold(trial: RemoteTrial) -> None:
+    machine = trial.machine()
+    machine.begin(trial.remote, captures=3)
+    other = DeviceKey.generate(trial.user)
+    state = machine.vault.state(1)
+    made = sequence_signatures.sign_sequence(replace(state.sequence, signature=None), other)
+    found = trial.remote.put_signatures(machine.agent_id, [(1, made), (77, made)])
+    expect_equal(found, 1, "the number of accepted signatures")
+    expect_equal(
+        {each.number: each.signature == made for each in machine.sequences(trial.remote)},
+        {0: False, 1: True, 2: False},
+        "the sequences with the new signature",
+    )
+    expect_refused(
+        RemoteRefused,
+        lambda: trial.remote.put_signatures(machine.agent_id, [(2, made)]),
+        "a signature of another sequence",
+    )
+    with trial.remote.snapshot(machine.agent_id, 1).file as file, SnapshotReader(file) as reader:
+        expect_equal(reader.sequence.signature, made, "the signature in a snapshot")
 
 
 # Verification -------------------------------------------------------------------------------------------------------
