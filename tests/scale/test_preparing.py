@@ -88,7 +88,7 @@ def test_a_place_of_another_endpoint_is_refused_and_another_one_taken_instead(
 
 def test_another_key_is_refused_before_anything_is_sealed_under_it(begin: Beginning, tmp_path: Path) -> None:
     begin("one")
-    with pytest.raises(errors.KeyRevoked, match="another key"):
+    with pytest.raises(errors.KeyRevoked, match="a different key"):
         begin("two", key="other")
     assert not (tmp_path / "two" / "endpoint.json").exists()
 
@@ -104,7 +104,7 @@ def test_tables_are_brought_up_also_where_the_former_key_is_gone(begin: Beginnin
 def test_a_process_whose_key_became_another_one_says_so(begin: Beginning, tmp_path: Path) -> None:
     begin("one")
     (tmp_path / "key.key").write_text("11" * 32)
-    with Endpoint.open(tmp_path / "one") as endpoint, pytest.raises(errors.KeyRevoked, match="another key"):
+    with Endpoint.open(tmp_path / "one") as endpoint, pytest.raises(errors.KeyRevoked, match="a different key"):
         endpoint.check_key()
 
 

@@ -158,7 +158,7 @@ def test_what_no_machine_keeps_any_more_is_named_at_each_contact(copies: Copies)
     for _ in range(2):
         outcome = machine.push(HOME)
         assert (outcome.state, outcome.code) == (ERROR, "remote_damaged")
-        assert "this machine does not keep" in str(outcome.message)
+        assert "this machine no longer has" in str(outcome.message)
     with copies.places.endpoint() as endpoint:
         (tenant,) = endpoint.control.tenants()
         damaged = endpoint.space(tenant.id).damaged_states(machine.agent.id)

@@ -1,1 +1,1 @@
-"""Second copies: which exist, what they hold, and how agents are sent to them and fetched from them."""
+"""Remotes: which exist, what they store, and how agents are pushed to them and fetched from them."""

@@ -66,7 +66,7 @@ def replace_history(
         if head is None or writer_epochs.has_remote_state(vault, head):
             return None
         if not isinstance(remote, AgentRemoving):
-            raise RemoteDenied(f"only whoever looks after {config.name} can remove what it has of {agent.name}")
+            raise RemoteDenied(f"only the operator of {config.name} can remove {agent.name} there")
         staged = scratch / "vault"
         known = [row.redaction for row in vault.redaction_rows()]
         unsigned = accept_unsigned
@@ -171,7 +171,7 @@ def adopt_agent(
             with defer_interrupt():
                 kept = _exchange(context, agent, adoption.staged)
         reach_crash_point(CrashPoint.ADOPT_SET_ASIDE)
-        tell("Telling the second copies", 0, None)
+        tell("Notifying the remotes", 0, None)
         with context.vault(agent.id) as vault:
             acknowledged_states.note_head(vault, adoption.remote.id, adoption.remote.name, adoption.head, context.now())
             raised = writer_epochs.raise_epoch_everywhere(context, vault, context.keys().own_name)
@@ -263,7 +263,7 @@ def _changes(context: Context, agent: Agent, vault: Vault, base: int, scratch: P
         report = capture_into(context, agent, copy, db)
         if report.outcome == ROOT_MISSING:
             raise UnknownAgent(
-                f"{agent.workspace} is not there, or is empty", fix=f"lifeboat agents move {agent.name} DIR"
+                f"{agent.workspace} does not exist, or is empty", fix=f"lifeboat agents move {agent.name} DIR"
             )
         new = copy.state().sequence.number
         nothing: JsonObject = {"files": [], "records": [], "documents": []}
@@ -277,7 +277,7 @@ def _check_unmoved(context: Context, adoption: Adoption) -> None:
     with contextlib.closing(open_remote(context, adoption.remote)) as remote:
         there = remote.agent(adoption.agent.id)
     if there.head is None or there.head.digest != adoption.head.digest:
-        raise EpochMoved(f"{adoption.remote.name} has another state by now: look at it again", epoch=there.epoch)
+        raise EpochMoved(f"{adoption.remote.name} has a newer sequence now: run the dry run again", epoch=there.epoch)
 
 
 def _renew_device_of_copy(context: Context, adoption: Adoption) -> None:

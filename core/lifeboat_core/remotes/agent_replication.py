@@ -203,7 +203,7 @@ class _Replication:
             if isinstance(pushed, ReplicationOutcome):
                 return pushed
             return self._completed(target, pushed, held)
-        return self._waiting("others write there all the time", StaleBase.code)
+        return self._waiting("other machines keep pushing to the remote", StaleBase.code)
 
     def _target(self) -> tuple[SequenceRow | None, JsonObject | None]:
         """Return the state that the remote should have: the head, or the sequence before it while a removal is held."""
@@ -251,7 +251,9 @@ class _Replication:
             self._sent += bundle.size
         reach_crash_point(CrashPoint.REPLICATE_SENT)
         if (head.number, head.digest) != (target.number, target.digest):
-            raise StaleBase("it answers with another state than the one that was sent", sequence=head.number)
+            raise StaleBase(
+                "the remote acknowledged a different sequence from the one that was sent", sequence=head.number
+            )
         self._acknowledge(head)
         return head
 
@@ -311,7 +313,7 @@ class _Replication:
         RemoteDamaged."""
         if error.epoch <= self._vault.epoch:  # the epoch of this machine, which took the agent over since
             return self._waiting(
-                "it takes what is captured from now on, so all of it goes with the next change", BEHIND
+                "the remote accepts new captures only, so everything is sent with the next change", BEHIND
             )
         writer_epochs.check_epoch_believable(self._vault, error.epoch)
         # The number alone says that another machine took it over; the next contact says which.
@@ -342,9 +344,9 @@ class _Replication:
             if not found.ok:
                 if self._was_mended:
                     raise self._damaged(self._note_pause(found.findings[0]))
-                raise RemoteDamaged(f"its copy does not hold: {found.findings[0]}")
+                raise RemoteDamaged(f"the copy is damaged: {found.findings[0]}")
         if held is not None:
-            reason = f"{held['reason']}: what was removed stays there until you accept it"
+            reason = f"{held['reason']}: the removed data stays at the remote until you accept the removal"
             return ReplicationOutcome(
                 self._config.name, self._config.id, target.number, HELD, reason, HELD_BACK, self._sent
             )
@@ -437,7 +439,7 @@ class _Replication:
             self._pause = known.mending
 
     def _send_again(self) -> None:
-        self._tell("sending again what was lost there", self._sent, None)
+        self._tell("sending lost data again", self._sent, None)
         self._put_keys()
         again = LostDataResender(self._context, self._agent.id, self._vault, self._remote, self._machine)
         lost = again.run(self._keys())
@@ -534,11 +536,11 @@ class _Replication:
 
     def _forgot(self, decision: ReplicationDecision) -> LifeboatError:
         known = _known(self._vault, self._config)
-        has = "nothing of it" if decision.base is None else f"only sequence {decision.base}"
+        has = "nothing" if decision.base is None else f"only sequence {decision.base}"
         name = self._config.name
         return ReplicationError.REMOTE_FORGOT(
-            f"{name} had sequence {known.number} of {self._agent.name} and has {has} now; removing the remote and "
-            "adding it again sends what is missing",
+            f"{name} had sequence {known.number} of {self._agent.name} and has {has} now. To push the missing "
+            "sequences, remove the remote and add it again",
             fix=f"lifeboat remote remove {name}",
         )
 
@@ -548,5 +550,5 @@ def describe_fence_reason(why: FenceReason | None, machine: str) -> str:
     if why is FenceReason.MOVED:
         return f"the agent moved to {machine or 'another machine'}"
     if why is FenceReason.CLONED:
-        return "a copy of this machine writes there, or this machine was set back"
-    return f"{machine or 'somebody else'} wrote there what this machine never had"
+        return "a clone of this machine pushes to the remote, or this machine was restored from a backup"
+    return f"{machine or 'another machine'} pushed sequences that this machine never had"

@@ -1,4 +1,4 @@
-"""A second copy as this machine knows it, and what a kind of remotes answers.
+"""A remote as this machine knows it, and the interface of a kind of remotes.
 
 A kind is one entry point of the group `lifeboat.remotes`, named by the scheme of its addresses.
 """
@@ -53,7 +53,7 @@ class RemoteKind:
     """Whether a server answers, which can be another service than the user meant."""
     is_sealed_by_default = False
     """Whether everything is encrypted on this machine unless the user asks for `--plain`."""
-    access_advice = "none is needed: who has the address and these words has it all"
+    access_advice = "none is needed: the address and these words give access to everything"
     """What the recovery kit says of the token that a new machine needs."""
     unreachable_fix = "lifeboat remote add --help"
     """The command that helps when a remote cannot be reached while it is added."""
@@ -99,7 +99,7 @@ class LeafPlace(NamedTuple):
     last: int | None
 
     def holds(self, number: int) -> bool:
-        """Return whether the leaf stands in a state."""
+        """Return whether a state contains the leaf."""
         return self.first <= number and (self.last is None or number < self.last)
 
 

@@ -34,8 +34,8 @@ class MendingPause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def describe_lost(pause: MendingPause) -> str:
-    """Say what stays lost at a remote, and when the next try is, for people."""
-    return f"its copy does not hold: {pause.left}; what is lost is asked for again after {time_text(pause.again_at)}"
+    """Describe what stays lost at a remote, and when the next attempt to repair it is, for people."""
+    return f"the copy is damaged: {pause.left}; the next attempt to repair it is after {time_text(pause.again_at)}"
 
 
 def describe_known_damage(there: RemoteAgent, found: str) -> str:

@@ -167,7 +167,7 @@ def fetch_artifact(
         raise BodyAbsent(path) from None
     is_known = leaf is not None and (leaf.salt or redactions.all_naming(leaf.digest))
     if leaf is not None and is_known and not redactions.hold(leaf, body):
-        raise SignatureError(f"{path} came back changed")
+        raise SignatureError(f"{path} was returned changed")
     return body
 
 
@@ -179,9 +179,9 @@ def open_remote_state(remote: Remote, agent_id: str, number: int | None, purged:
     """
     with _opened(remote.snapshot(agent_id, number)) as bundle, SnapshotReader(bundle.file) as reader:
         if (reader.sequence.agent_id, reader.sequence.number) != (agent_id, bundle.number):
-            raise RemoteDamaged(f"another state came than sequence {bundle.number} of {agent_id}")
+            raise RemoteDamaged(f"the fetched data is not sequence {bundle.number} of {agent_id}")
         if number not in (None, bundle.number):
-            raise RemoteDamaged(f"sequence {bundle.number} came instead of {number}")
+            raise RemoteDamaged(f"the remote returned sequence {bundle.number} instead of {number}")
         found = RemoteState(reader, remote)
         yield RedactedRemoteState(found, purged) if len(purged) else found
 
@@ -203,8 +203,8 @@ def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigne
     document = remote.keys(agent_id)
     if document is not None and not accept_unsigned and load_known_public(context) is None:
         raise NoKey(
-            "the agent belongs to a key, and this home has none yet: its 24 words are needed; "
-            "if it is not yours, --accept-unsigned takes the agent without its credentials",
+            "the agent belongs to a key, and this home has none yet: enter its 24 words. "
+            "If the key is not yours, --accept-unsigned restores the agent without its credentials",
             fix="lifeboat keys recover",
         )
     context.keys().ensure()
@@ -213,7 +213,7 @@ def take_keys(context: Context, remote: Remote, agent_id: str, *, accept_unsigne
     try:
         context.keys().import_agent(document)
     except (OtherKey, SignedByAnother) as error:
-        return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
+        return [f"its credentials cannot be opened here; enter them in the runtime again: {error.message}"]
     return []
 
 
@@ -239,7 +239,7 @@ def fetch_history(
     there = fetch_redactions(context, remote, agent_id, accept_unsigned=accept_unsigned)
     rows = {row.number: row for row in remote.sequences(agent_id)}
     if not rows:
-        raise NothingToRestore("the remote knows the agent, and has no state of it")
+        raise NothingToRestore("the remote knows the agent, but has no sequence of it")
     first = min(rows)
     tell("Fetching the history", 0, max(rows) - first + 1)
     Vault.create(folder, agent_id, files=context.files, clock=context.clock).close()
@@ -253,7 +253,7 @@ def fetch_history(
                 applied = AppliedState(vault.state(), delta)
                 _accept(context, vault, remote, applied.sequence, draft_of_delta(applied), rows)
             tell("Fetching the history", applied.sequence.number - first + 1, max(rows) - first + 1)
-        tell("Checking what came", 0, None)
+        tell("Checking the fetched history", 0, None)
         _check(context, vault, max(rows), accept_unsigned=accept_unsigned)
 
 
@@ -301,13 +301,13 @@ def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) 
         # A signature that does not count any more (an older state, thinned on the machine that replaced the key) is
         # none.
         fix = None if wrong else "the same command with --accept-unsigned"
-        raise SignatureError(f"what came is not what was signed: {first.message}", fix=fix)
+        raise SignatureError(f"the fetched history does not match its signatures: {first.message}", fix=fix)
     if found.number != head:
-        raise RemoteDamaged(f"sequence {head} was promised, and the history that came ends at {found.number}")
+        raise RemoteDamaged(f"the remote announced sequence {head}, but the fetched history ends at {found.number}")
     foreign = [*found.unsigned, *found.unknown_signer]
     if foreign and not accept_unsigned:
         raise RestoreError.UNSIGNED_STATE(
-            f"{len(foreign)} states, sequence {foreign[0]} first, were signed by nobody known here"
+            f"{len(foreign)} states, sequence {foreign[0]} first, are signed by an unknown device"
         )
 
 

@@ -153,7 +153,7 @@ def _refuse_known(context: Context, source: RemoteSource) -> None:
         if one.id == source.agent.id:
             fix = f"lifeboat agents move {quote_argument(one.name)} FOLDER"
             raise AgentError.ALREADY_PROTECTED(
-                f"{one.name} is an agent of this machine already, in {one.workspace}", fix=fix
+                f"{one.name} is already an agent of this machine, in {one.workspace}", fix=fix
             )
 
 

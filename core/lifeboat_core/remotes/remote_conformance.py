@@ -1,4 +1,4 @@
-"""Run the conformance suite of second copies against a remote of this home."""
+"""Run the conformance checks of remotes against a remote of this home."""
 
 from __future__ import annotations
 
@@ -76,6 +76,6 @@ def _result(check: RemoteCheck, fresh: Callable[[], Remote], scratch: Path, user
     try:
         return ConformanceResult(check.name, True, left=check.run(fresh, scratch, user))
     except AssertionError as error:
-        return ConformanceResult(check.name, False, str(error) or "it does otherwise")
+        return ConformanceResult(check.name, False, str(error) or "the check failed")
     except LifeboatError as error:
         return ConformanceResult(check.name, False, f"{error.title}: {error.message}")

@@ -1,4 +1,4 @@
-"""The state of every second copy of an agent, as far as this machine knows without asking any of them."""
+"""The state of an agent at every remote, as far as this machine knows without contacting one."""
 
 from __future__ import annotations
 
@@ -103,4 +103,8 @@ def _state(
         return known.state, known.message, known.code
     if target is None or count or known.number is None or (known.state == WAITING and known.message):
         return WAITING, known.message if known.state == WAITING else "", known.code if known.state == WAITING else ""
-    return (HELD, "what was removed stays there until you accept it", "held_back") if is_held else (OK, "", "")
+    return (
+        (HELD, "the removed data stays at the remote until you accept the removal", "held_back")
+        if is_held
+        else (OK, "", "")
+    )

@@ -30,7 +30,7 @@ def find_kind(url: str) -> RemoteKind:
     kind = find_installed_kind(url)
     if kind is None:
         known = ", ".join(f"{each}://" for each in list_schemes())
-        raise BadSetting(f"an address of a second copy begins with one of {known}", fix="lifeboat remote add --help")
+        raise BadSetting(f"the address of a remote must begin with one of {known}", fix="lifeboat remote add --help")
     return kind
 
 
@@ -90,7 +90,9 @@ def check_identity(context: Context, config: RemoteConfig, remote: Remote) -> Re
     """
     about = remote.about()
     if config.id and about.id != config.id:
-        raise OtherVault(f"{config.name} is the vault {config.id}, and {about.id} answers: nothing was sent")
+        raise OtherVault(
+            f"{config.name} is the remote {config.id}, and another remote ({about.id}) answers: nothing was sent"
+        )
     if about.signing_key is not None:
         with contextlib.suppress(LifeboatError, ValueError):  # the code that needs the key reports what is wrong
             endpoint_pins.pin_endpoint_key(context, about.id, config.name, endpoint_key.public_of(about.signing_key))

@@ -134,7 +134,7 @@ def revoke_token(context: Context, stranger: RemoteCandidate) -> bool:
 def _check_scopes(met: ProbeResult, needed: frozenset[str]) -> None:
     lacks = sorted(needed - met.scopes)
     if lacks:
-        raise RemoteDenied(f"the token does not allow to {' and '.join(lacks)}")
+        raise RemoteDenied(f"the token does not allow {' and '.join(lacks)}")
 
 
 def _in_clear(context: Context, stranger: RemoteCandidate) -> Any:

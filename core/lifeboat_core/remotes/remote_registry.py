@@ -1,4 +1,4 @@
-"""The second copies of this home: `remotes/<name>.toml`, what the user decided, and beside it what only its owner may
+"""The remotes of this home: `remotes/<name>.toml`, what the user decided, and beside it what only its owner may
 read: `<name>.token` (a bearer token) and `<name>.ca.pem` (the authority that its pin names).
 
 Light: the daemon reads this. Nothing here contacts a remote.
@@ -38,7 +38,7 @@ def check_remote_name(name: str) -> str:
     """Return the name if it can name files on any system. Raises SecondCopyError.REMOTE_NAME_REFUSED."""
     if not _NAME.fullmatch(name) or name.endswith((".", _TOKEN, _AUTHORITY)) or _RESERVED.fullmatch(name):
         raise SecondCopyError.REMOTE_NAME_REFUSED(
-            f"{name!r}: a name is made of letters, figures, dots, dashes and underscores"
+            f"{name!r} is not allowed: use letters, digits, dots, dashes and underscores"
         )
     return name
 
@@ -87,7 +87,7 @@ def find_remote(context: Context, name: str) -> RemoteConfig:
             if known.problem is not None:
                 raise ConfigError(known.problem, fix="lifeboat doctor")
             return known
-    raise SecondCopyError.UNKNOWN_REMOTE(f"no second copy has the name {name!r}")
+    raise SecondCopyError.UNKNOWN_REMOTE(f"no remote is called {name!r}")
 
 
 def find_remote_by_id(context: Context, remote_id: str) -> RemoteConfig | None:
@@ -134,7 +134,7 @@ def _read(context: Context, name: str) -> RemoteConfig:
     except ConfigError as error:
         return RemoteConfig(name, "", problem=error.message)
     except OSError as error:
-        return RemoteConfig(name, "", problem=f"remotes/{name}{_TOML}: {error.strerror or 'it is gone'}")
+        return RemoteConfig(name, "", problem=f"remotes/{name}{_TOML}: {error.strerror or 'it is missing'}")
 
 
 def _from_document(document: Mapping[str, Any], name: str) -> RemoteConfig:
@@ -152,22 +152,22 @@ def _from_document(document: Mapping[str, Any], name: str) -> RemoteConfig:
 def _address(url: str) -> str:
     parts = urlsplit(url)
     if not parts.scheme:
-        raise ValueError("url is no address")
+        raise ValueError("url is not a URL")
     if parts.username is not None or parts.password is not None or parts.query:
-        raise ValueError("url holds more than an address: a token has a file of its own")
+        raise ValueError("url contains more than an address: store a token with `lifeboat remote token NAME`")
     return url
 
 
 def _pin(value: str) -> str:
     if value and not _PIN.fullmatch(value):
-        raise ValueError("pin is no SHA-256")
+        raise ValueError("pin is not a SHA-256")
     return value
 
 
 def _word(document: Mapping[str, Any], key: str, otherwise: str | None = None) -> str:
     value = document[key] if otherwise is None else document.get(key, otherwise)
     if not isinstance(value, str):
-        raise TypeError(f"{key} is no text")
+        raise TypeError(f"{key} is not text")
     return value
 
 

@@ -72,7 +72,7 @@ def find_remote_agent(context: Context, remote: Remote, config: RemoteConfig, te
         found = [one for one in there if fits(one)]
         if len(found) > 1:
             raise AgentError.AMBIGUOUS_AGENT(
-                f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; name the id"
+                f"{text!r} is {' and '.join(one.id for one in found)} at {config.name}; give the id"
             )
         if found:
             return RemoteSource(config, found[0])
@@ -88,7 +88,7 @@ def open_remote_plan(
         agent = agent_files.find_agent(context, text)
         with displaced_histories.open_displaced(context, agent.id, name) as kept:
             if kept is None:
-                raise NothingToRestore(f"no such history of {agent.name} was set aside")
+                raise NothingToRestore(f"no such replaced history of {agent.name} exists")
             with _newest(context, agent) as newest:
                 yield plan_restore(
                     context, kept.state(find_sequence_at(kept, options.at)), target, options, newest, partial=True
@@ -135,7 +135,7 @@ def _held_there(source: RemoteSource, at: int | str | None) -> Iterator[str]:
     if held is not None and at is None:
         before = held.get("previous")
         told = "" if before is None else f". The one before it: --at {before}"
-        yield f"{source.config.name} holds the newest state: {held.get('reason')}{told}"
+        yield f"{source.config.name} is holding the newest sequence: {held.get('reason')}{told}"
 
 
 def _newest_there(source: RemoteSource, newest: Sequence) -> str:
@@ -143,7 +143,7 @@ def _newest_there(source: RemoteSource, newest: Sequence) -> str:
     the reader can."""
     name, when = source.agent.name or source.agent.id, time_text(newest.time)
     known = f"the newest that {source.config.name} has of {name} is sequence {newest.number}, of {when}"
-    return f"{known}; if you remember a later one, it was set back"
+    return f"{known}. If you know of a later sequence, the remote was reset to an older backup"
 
 
 @contextmanager
@@ -164,29 +164,29 @@ def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: dat
     """Return the sequence with a number or at a time. Raises NothingToRestore."""
     name = source.agent.name or source.agent.id
     if source.agent.head is None:
-        raise NothingToRestore(f"{source.config.name} has no state of {name} yet")
+        raise NothingToRestore(f"{source.config.name} has no sequence of {name} yet")
     if at is None:
         return None
     rows = [(row.number, row.time) for row in remote.sequences(source.agent.id)]
     if isinstance(at, int) or at.isdigit():
         if int(at) not in [number for number, _ in rows]:
-            raise NothingToRestore(f"{source.config.name} does not keep sequence {at} of {name}; {_kept(rows)}")
+            raise NothingToRestore(f"{source.config.name} does not have sequence {at} of {name}; {_kept(rows)}")
         return int(at)
     moment = _moment(at)
     ahead = [number for number, time in rows if times.parse_time(time) > now + _AHEAD]
     if ahead:
         raise NothingToRestore(
-            f"{source.config.name} has sequences {ahead[0]} to {ahead[-1]} of {name} from a clock that was ahead, so a"
-            f" time does not say which one is meant; name one by its number; {_kept(rows)}"
+            f"{source.config.name} has sequences {ahead[0]} to {ahead[-1]} of {name} from a clock that was ahead, so a "
+            f"time is ambiguous: give the number of a sequence; {_kept(rows)}"
         )
     before = [number for number, time in rows if times.parse_time(time) <= moment]
     if not before:
-        raise NothingToRestore(f"what {source.config.name} keeps of {name} begins after {at}")
+        raise NothingToRestore(f"the history of {name} at {source.config.name} begins after {at}")
     return before[-1]
 
 
 def _kept(rows: list[tuple[int, str]]) -> str:
-    return f"it keeps {len(rows)}, from {rows[0][0]} to {rows[-1][0]}" if rows else "it keeps none"
+    return f"it has {len(rows)}, from {rows[0][0]} to {rows[-1][0]}" if rows else "it has none"
 
 
 def _moment(text: str) -> datetime:
@@ -213,7 +213,7 @@ def prepare_arrival(
         known = _known(context, source.agent.id)
         if known is not None:
             fix = f"lifeboat agents adopt {quote_argument(known.name)}"
-            raise AgentError.ALREADY_PROTECTED(f"{known.name} is an agent of this machine already", fix=fix)
+            raise AgentError.ALREADY_PROTECTED(f"{known.name} is already an agent of this machine", fix=fix)
         taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
         warnings = [*taken, *_held_there(source, options.at)]
         staged = scratch / "vault"

@@ -92,7 +92,7 @@ def read_back_copy(
     if _has_moved(remote, agent, head):
         return RemoteVerification(None)
     first = found.findings[0]
-    why = {"message": f"its copy does not hold: {first}", "code": RemoteDamaged.code}
+    why = {"message": f"the copy is damaged: {first}", "code": RemoteDamaged.code}
     acknowledged_states.note_acknowledged(vault, config.id, state=ERROR, damaged=first, **why)
     return found
 
@@ -110,7 +110,7 @@ def find_missing_files(here: State, remote: Remote) -> list[str]:
         if (key := file_key_of(entry)) is not None and (not is_log or artifact_index.is_referenced(entry.meta))
     }
     lacks = remote.missing(here.sequence.agent_id, list(paths)) if paths else []
-    return [f"{paths[key]} is not there" for key in lacks if _is_held(here, paths[key])]
+    return [f"{paths[key]} is missing" for key in lacks if _is_held(here, paths[key])]
 
 
 def _is_held(here: State, path: str) -> bool:
@@ -129,9 +129,9 @@ def describe_reported_damage(there: RemoteAgent) -> str:
     found = []
     if there.damaged:
         objects = count_text(there.damaged, "file or record", "files and records")
-        found.append(f"{objects} that it kept cannot be read there")
+        found.append(f"{objects} cannot be read at the remote")
     if there.damaged_states:
-        found.append(f"rows of {count_text(there.damaged_states, 'sequence')} were lost or changed there")
+        found.append(f"rows of {count_text(there.damaged_states, 'sequence')} were lost or changed at the remote")
     return ", and ".join(found)
 
 

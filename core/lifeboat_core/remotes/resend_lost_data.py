@@ -46,7 +46,7 @@ class LostDataResender:
             self._remote.compact(self._agent_id, vault_bundles.VaultBundleSource(self._vault, keys), mended=True)
         if lacks and (left := self._remote.missing(self._agent_id, lacks, read=True)):
             number, path = wanted[left[0]]
-            return f"it has lost {path} of sequence {number}, and this machine has no bytes of it"
+            return f"the remote lost {path} of sequence {number}, and this machine does not have it either"
         return self._left()
 
     # Files ------------------------------------------------------------------------------------------------------
@@ -123,8 +123,9 @@ class LostDataResender:
         numbers = self._remote.damaged_states(self._agent_id)
         missing = [number for number in numbers if self._vault.find(number) is None]
         if missing:
-            what = f"{sequences_text(missing)}, which this machine does not keep any more"
-            return f"{remote_verification.describe_reported_damage(there)}; among it is {what}"
+            what = f"{sequences_text(missing)}, which this machine no longer has"
+            return f"{remote_verification.describe_reported_damage(there)}; this includes {what}"
         return (
-            f"{remote_verification.describe_reported_damage(there)}, and what this machine keeps does not put it right"
+            f"{remote_verification.describe_reported_damage(there)}, and this machine does not have the data to "
+            "repair it"
         )

@@ -40,7 +40,7 @@ def check_takeover_consent(context: Context, name: str, head: RemoteHead | None,
         return
     age = context.clock.now() - times.parse_time(head.written_at or context.now())
     raise MovedElsewhere(
-        f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago and would send nothing any more",
+        f"{machine} wrote {name} {age_text(max(0.0, age.total_seconds()))} ago and would no longer push",
     ).with_again("--take-over", machine)
 
 
@@ -67,7 +67,7 @@ def check_epoch_believable(vault: Vault, epoch: int) -> None:
     A remote can name any number, and after this machine signed in the last possible epoch no machine could follow.
     """
     if epoch > vault.epoch + MOST_EPOCHS:
-        raise RemoteDamaged(f"it names epoch {epoch}, which no machine of yours can have come to")
+        raise RemoteDamaged(f"the remote names epoch {epoch}, which none of your machines can have reached")
 
 
 def raise_epoch_everywhere(context: Context, vault: Vault, machine: str) -> RaisedEpoch:
@@ -117,8 +117,11 @@ def _is_behind(vault: Vault, newest: SequenceRow | None, head: RemoteHead | None
 
 def _parted(name: str, head: RemoteHead) -> str:
     """Return the error for two remotes to which different machines wrote without contact."""
-    by = head.machine or head.writer or "somebody else"
-    return f"it has another history, up to sequence {head.number} by {by}, unless that gives way: --replace {name}"
+    by = head.machine or head.writer or "another machine"
+    return (
+        f"it has another history, up to sequence {head.number} by {by}, which `--replace {name}` would replace "
+        "with the local one"
+    )
 
 
 def _enter(vault: Vault, raised: RaisedEpoch) -> None:
@@ -140,4 +143,4 @@ def enforce_epoch(vault: Vault, remote: Remote, machine: str) -> None:
     for epoch in range(begun, vault.epoch):
         made = remote.raise_epoch(vault.agent_id, epoch, machine=machine)
         if made != epoch + 1:
-            raise RemoteDamaged(f"after epoch {epoch} it begins {made}")
+            raise RemoteDamaged(f"the remote begins epoch {made} after epoch {epoch}")

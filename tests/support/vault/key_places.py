@@ -48,7 +48,7 @@ class FilePlace:
 class KmsPlace:
     """A key in the fake AWS KMS."""
 
-    told = "does not decrypt"
+    told = "refuses to decrypt"
 
     def __init__(self, kms: FakeKms) -> None:
         self.spec = kms.spec()
@@ -64,7 +64,7 @@ class KmsPlace:
 class TransitPlace:
     """A key in the fake transit engine."""
 
-    told = "does not decrypt"
+    told = "refuses to decrypt"
 
     def __init__(self, transit: FakeTransit) -> None:
         self.spec = transit.spec()

@@ -84,7 +84,7 @@ def test_who_can_write_to_the_database_names_no_source(spec_of: Specs) -> None:
         theirs,
         ["nonsense"],
     ):
-        with pytest.raises(KeySourceRefused, match="does not vouch"):
+        with pytest.raises(KeySourceRefused, match="has not signed it"):
             moved_key_source.follow_moves(note, one, opened)
 
 

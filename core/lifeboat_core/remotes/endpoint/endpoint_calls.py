@@ -1,4 +1,4 @@
-"""Requests to an endpoint: JSON and files in both directions, errors translated to errors of second copies, and retries
+"""Requests to an endpoint: JSON and files in both directions, errors translated to errors of remotes, and retries
 where a retry is harmless."""
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PinnedAuthority:
 
     @property
     def is_own(self) -> bool:
-        """Whether the endpoint has an authority of its own, which is pinned."""
+        """Whether the endpoint has its own certificate authority, which is pinned."""
         return bool(self._config.pin) and not http_addresses.is_plain_http(self._config.url)
 
     def tls(self) -> ssl.SSLContext | None:
@@ -78,7 +78,7 @@ class PinnedAuthority:
         with contextlib.closing(session):
             reply = session.call("GET", http_certificates.PLACE, most=_LARGEST)
         if reply.status != 200:
-            raise NetworkUnreachable(f"it does not tell the certificate of its authority ({reply.status})")
+            raise NetworkUnreachable(f"the endpoint does not return the certificate of its authority ({reply.status})")
         pem = http_certificates.choose_pinned(reply.body, self._config.pin)
         remote_registry.save_authority(self._context, self._config.name, pem)
         return pem
@@ -216,14 +216,14 @@ class EndpointCalls:
             page = self.get(path, **asked)
             found = page.get(name) if isinstance(page, dict) else None
             if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-                raise RemoteDamaged("its answer is no page of a list")
+                raise RemoteDamaged("its response is not a page of a list")
             yield from found
             count += len(found)
             last, following = following, page.get("next")
             if following is None:
                 return
             if not found or count > MOST_ITEMS or not _leads_on(last, following):
-                raise RemoteDamaged("its answer is a list without an end")
+                raise RemoteDamaged("its response is a list without an end")
 
     def close(self) -> None:
         if self._session is not None:
@@ -271,7 +271,7 @@ class EndpointCalls:
     def _addressed(self, error: RemoteError) -> RemoteError:
         """Put this remote's name into the command that helps. A command from the server is never used."""
         if isinstance(error, RemoteDenied) and self._token is None:
-            error.message = f"no token is kept for {self._config.name}"
+            error.message = f"no token is stored for {self._config.name}"
         error.fix = None if error.fix is None else error.fix.replace("NAME", self._config.name)
         return error
 

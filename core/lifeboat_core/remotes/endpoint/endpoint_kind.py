@@ -18,7 +18,7 @@ class EndpointKind(RemoteKind):
     name = "endpoint"
     needs_token = True
     is_service = True
-    access_advice = "whoever runs it makes one: lifeboat endpoint token add TENANT"
+    access_advice = "the operator of the endpoint creates one: lifeboat endpoint token add TENANT"
 
     def check_url(self, url: str) -> str:
         return http_addresses.normalize_address(url)
@@ -38,12 +38,13 @@ class EndpointKind(RemoteKind):
     def readable_by(self, config: RemoteConfig) -> str:
         if config.sealed:
             return (
-                "Whoever runs it can read nothing: everything is encrypted here for your key; sizes, times and the id "
-                "of each agent show."
+                "The operator can read nothing: this machine encrypts everything for your key. Sizes, times and "
+                "the id of "
+                "each agent are visible."
             )
         return (
-            "Whoever runs it can read memory, identity, files and names; credentials stay sealed for your key, only "
-            "their services, labels, types and times show."
+            "The operator can read memories, identity, files and names. Credentials stay sealed for your key; only "
+            "their services, labels, types and times are visible."
         )
 
     def needs_network(self, url: str) -> bool:
@@ -55,7 +56,11 @@ class EndpointKind(RemoteKind):
     def describe_trust(self, config: RemoteConfig) -> str:
         if http_addresses.is_plain_http(config.url):
             return ""
-        return "its pinned authority vouches for it" if config.pin else "an authority of the system vouches for it"
+        return (
+            "its pinned authority signed the certificate"
+            if config.pin
+            else "an authority of the system signed the certificate"
+        )
 
     def may_keep_token(self, known: RemoteConfig, moved: RemoteConfig) -> bool:
         is_same_authority = bool(known.pin) and known.pin == moved.pin and not http_addresses.is_plain_http(moved.url)

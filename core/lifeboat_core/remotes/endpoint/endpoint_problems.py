@@ -32,29 +32,29 @@ _LONGEST_WAIT = 10**6
 _LONGEST = 600
 """Characters of a text from the server."""
 _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
-    400: (RemoteRefused, "it does not understand what was asked"),
-    401: (RemoteDenied, "it knows no such token, or no more"),
-    403: (RemoteDenied, "the token does not allow that"),
-    404: (NotAnEndpoint, "it does not know the address"),
-    407: (RemoteUnreachable, "the proxy on the way there wants to know who asks"),
-    408: (RemoteBusy, "it waited too long for what was sent"),
-    409: (StaleBase, "something else was written there meanwhile"),
-    410: (AgentErased, "the agent was purged there"),
-    411: (RemoteRefused, "it does not understand what was asked"),
-    412: (StaleBase, "something else was written there meanwhile"),
-    413: (RemoteTooLarge, "that is more than it takes at once"),
-    422: (RemoteRefused, "it did not take what was sent"),
-    425: (RemoteBusy, "it asks to wait"),
-    429: (RemoteBusy, "it asks to wait"),
-    502: (RemoteBusy, "what stands before it does not reach it"),
-    503: (RemoteBusy, "it asks to wait"),
-    504: (RemoteBusy, "what stands before it does not reach it"),
-    507: (RemoteFull, "no space is left there"),
+    400: (RemoteRefused, "the server does not understand the request"),
+    401: (RemoteDenied, "the token is unknown, revoked or expired"),
+    403: (RemoteDenied, "the token does not allow the request"),
+    404: (NotAnEndpoint, "the server does not know this address"),
+    407: (RemoteUnreachable, "the proxy requires authentication"),
+    408: (RemoteBusy, "the server timed out while it received the request"),
+    409: (StaleBase, "another sequence was written to the remote first"),
+    410: (AgentErased, "the agent was purged at the remote"),
+    411: (RemoteRefused, "the server does not understand the request"),
+    412: (StaleBase, "another sequence was written to the remote first"),
+    413: (RemoteTooLarge, "the request is larger than the server accepts"),
+    422: (RemoteRefused, "the server refused the data"),
+    425: (RemoteBusy, "the server asks to retry later"),
+    429: (RemoteBusy, "the server asks to retry later"),
+    502: (RemoteBusy, "a proxy cannot reach the server"),
+    503: (RemoteBusy, "the server asks to retry later"),
+    504: (RemoteBusy, "a proxy cannot reach the server"),
+    507: (RemoteFull, "no space is left at the remote"),
 }
 
 
 def make_remote_error(reply: SessionReply, *, secret: str | None = None) -> RemoteError:
-    """Return the error for an answer. `secret` is in no message, whatever the server writes."""
+    """Return the error for an answer. `secret` is in no message, even if the server writes it."""
     document = _document(reply)
     kind = _KINDS.get(str(document.get("code")))
     message = _text(document.get("detail") or document.get("title"), secret)
@@ -92,18 +92,21 @@ def _kinds(root: type[RemoteError]) -> dict[str, type[RemoteError]]:
 _KEY_IS_AWAY = "on the machine of the endpoint: lifeboat endpoint verify"
 """What helps while the key of a tenant is away: no other token opens anything there."""
 _KINDS: dict[str, type[RemoteError]] = {**_kinds(RemoteError), KeyRevoked.code: RemoteDenied}
-"""Every error of a second copy by its code. A revoked key of a tenant is a denied access from here."""
+"""Every error of a remote by its code. A revoked key of a tenant is a denied access from here."""
 
 
 def _by_status(status: int) -> tuple[type[RemoteError], str]:
     if 300 <= status < 400:
-        return RemoteRefused, f"it leads elsewhere ({status}): add it by the address where it is now"
+        return (
+            RemoteRefused,
+            f"the server redirects to another address ({status}): add the remote with its present address",
+        )
     if status in _BY_STATUS:
         kind, words = _BY_STATUS[status]
         return kind, f"{words} ({status})"
     if status >= 500:
-        return RemoteUnreachable, f"it failed while it answered ({status})"
-    return RemoteRefused, f"it did not do it ({status})"
+        return RemoteUnreachable, f"the server failed while it answered ({status})"
+    return RemoteRefused, f"the server refused the request ({status})"
 
 
 def _document(reply: SessionReply) -> Mapping[str, Any]:

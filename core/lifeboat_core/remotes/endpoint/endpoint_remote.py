@@ -38,7 +38,7 @@ def fetch_object(calls: EndpointCalls, path: str, sha256: str) -> bytes:
     """Return the bytes of a large artifact. Raises UnknownAtRemote, RemoteDamaged (they are other bytes)."""
     data = calls.ask("GET", f"{path}/objects/{quote(sha256, safe='')}", headers={"Accept": FILE}).body
     if hashlib.sha256(data).hexdigest() != sha256:
-        raise RemoteDamaged("a large file there is not what its digest says")
+        raise RemoteDamaged("a large file at the remote does not match its digest")
     return data
 
 
@@ -53,7 +53,7 @@ def read_bodies(
     answer = calls.send("POST", f"{path}/read", asked, most=LARGEST_BODY + 2 * size)
     files, lines = (shapes.read_items(answer, name, _bytes) for name in ("entries", "records"))
     if len(files) != len(entries) or len(lines) != len(records):
-        raise RemoteDamaged("it answers for other items than it was asked for")
+        raise RemoteDamaged("the endpoint answers for other items than requested")
     return files, lines
 
 
@@ -84,7 +84,7 @@ def _bytes(found: object) -> bytes | None:
     try:
         return None if found is None else base64.b64decode(str(found), validate=True)
     except (binascii.Error, ValueError):
-        raise RemoteDamaged("its answer has bytes that are none") from None
+        raise RemoteDamaged("its response has invalid bytes") from None
 
 
 PART = 4 * 1024 * 1024
@@ -163,7 +163,7 @@ class EndpointRemote:
     def agent(self, agent_id: str) -> RemoteAgent:
         found = shapes.parse_remote_agent(self._calls.get(_of(agent_id)))
         if found.id != agent_id.lower():
-            raise RemoteDamaged(f"it answers with the agent {found.id}")
+            raise RemoteDamaged(f"the endpoint answers with the agent {found.id}")
         return found
 
     def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
@@ -244,7 +244,7 @@ class EndpointRemote:
         answer = self._calls.send("POST", f"{_of(agent_id)}/epoch", asked, again=False)
         epoch = shapes.read_number(answer, "epoch")
         if epoch != expected + 1:
-            raise RemoteDamaged(f"after epoch {expected} it begins {epoch}")
+            raise RemoteDamaged(f"the endpoint begins epoch {epoch} after epoch {expected}")
         return epoch
 
     # Purging ----------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ class EndpointRemote:
         answer = self._calls.send("POST", f"{_of(agent_id)}/redactions", document, query=query, token=owner)
         state = shapes.parse_redaction_state(answer)
         if state.id != document["id"]:
-            raise RemoteDamaged(f"it answers with the purge {state.id}")
+            raise RemoteDamaged(f"the endpoint answers with the purge {state.id}")
         return state
 
     # Fetching ---------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ class EndpointRemote:
         if number is None:
             head = self.agent(agent_id).head
             if head is None:
-                raise UnknownAtRemote("nothing was sent of this agent")
+                raise UnknownAtRemote("nothing of this agent has been sent")
             number = head.number
         file, reply = self._calls.fetch(f"{_of(agent_id)}/snapshot", query={"sequence": number})
         return RemoteBundle("snapshot", number, None, file, reply.size)
@@ -326,7 +326,7 @@ class EndpointRemote:
     def _refuse_too_large(self, size: int) -> None:
         largest = self._limit("bundle_bytes", size)
         if size > largest:
-            raise RemoteTooLarge(f"it takes bundles up to {largest} bytes, and this one has {size}")
+            raise RemoteTooLarge(f"the endpoint accepts bundles of up to {largest} bytes, and this one has {size}")
 
 
 def _of(agent_id: str) -> str:

@@ -39,14 +39,14 @@ def parse_document(body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
-        raise RemoteDamaged("what answers there does not answer as an endpoint does") from None
+        raise RemoteDamaged("the server does not answer as an endpoint does") from None
 
 
 def read_field(found: Any, name: str, kind: type[Kind]) -> Kind:
     """Return a required field. Raises RemoteDamaged."""
     value = found.get(name) if isinstance(found, dict) else None
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise RemoteDamaged(f"its answer lacks {name!r}, or has it in another shape")
+        raise RemoteDamaged(f"the field {name!r} of its response is missing or invalid")
     return value
 
 
@@ -100,7 +100,7 @@ def select_asked(asked: Iterable[str], found: Any, name: str) -> list[str]:
     """Return what of the requested items a list names, each once. Raises RemoteDamaged for any other item."""
     named = set(read_items(found, name, str))
     if not named.issubset(asked):
-        raise RemoteDamaged(f"its answer has {name!r} that it was not asked for")
+        raise RemoteDamaged(f"its response has {name!r}, which was not requested")
     return [each for each in dict.fromkeys(asked) if each in named]
 
 
@@ -124,7 +124,8 @@ def _refuse_other_service(found: Any) -> None:
         return
     if any(isinstance(found.get(name), str) for name in _VERSIONS_OF_OTHERS):
         raise NotAnEndpoint(
-            "another ALF service answers there, which keeps archives of its own client and takes no signed sequences",
+            "another ALF service answers there, which stores archives of its own client and accepts no signed "
+            "sequences",
             fix="lifeboat setup --from-alf --hosted",
         )
 
@@ -135,12 +136,12 @@ def _signing_key(found: Any) -> str | None:
     try:
         return to_base64(public_of(text)) if text else None
     except ValueError:
-        raise RemoteDamaged("the key that it says it signs with is none") from None
+        raise RemoteDamaged("its signing key is invalid") from None
 
 
 def check_object(found: Any) -> JsonObject:
     if not isinstance(found, dict):
-        raise RemoteDamaged("its answer has something else where a document has to be")
+        raise RemoteDamaged("its response is not a JSON object where one is required")
     return found
 
 
@@ -156,7 +157,7 @@ def _id(found: Any) -> str:
     """Return an id, which is kept, shown and compared: it consists of few characters."""
     value = read_field(found, "id", str)
     if not _ID.fullmatch(value):
-        raise RemoteDamaged("the id that it says is none")
+        raise RemoteDamaged("its id is invalid")
     return value
 
 
@@ -179,7 +180,7 @@ def parse_pushed(found: Any) -> RemoteHead:
     """Return what an endpoint answers to a push."""
     made = parse_head(found.get("head") if isinstance(found, dict) else None)
     if made is None:
-        raise RemoteDamaged("its answer to a push names no head")
+        raise RemoteDamaged("its response to a push has no head")
     return made
 
 
@@ -187,7 +188,7 @@ def check_agent_id(found: Any) -> str:
     """Return an agent's id if it can name files here."""
     value = read_field(found, "id", str)
     if not ids.is_uuid(value) or value != value.lower():
-        raise RemoteDamaged("its answer has the id of an agent that is none")
+        raise RemoteDamaged("its response has an invalid id of an agent")
     return value
 
 
@@ -226,4 +227,4 @@ def _digest(found: Any) -> bytes:
     try:
         return bytes.fromhex(read_optional(found, "digest", str, ""))
     except ValueError:
-        raise RemoteDamaged("its answer has a digest that is none") from None
+        raise RemoteDamaged("its response has an invalid digest") from None

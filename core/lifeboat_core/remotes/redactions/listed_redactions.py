@@ -49,7 +49,8 @@ def load_listed(
 ) -> ListedRedactions:
     """Return what counts of a remote's list.
 
-    Without `trusted` every intact redaction counts. A `known` one counts as it is known here, whoever signed it there.
+    Without `trusted` every intact redaction counts. A `known` one counts as it is known here, regardless of who signed
+    it there.
 
     Raises AgentErased when the agent was purged whole by a trusted signer, RemoteDamaged for an impossible list,
     RemoteError.
@@ -69,7 +70,7 @@ def judge_redactions(
 ) -> ListedRedactions:
     """Judge the documents of a list. Raises AgentErased, RemoteDamaged."""
     if len(documents) > MOST_REDACTIONS:
-        raise RemoteDamaged(f"it lists {len(documents)} purges of one agent, more than anybody asks for")
+        raise RemoteDamaged(f"the remote lists {len(documents)} purges of one agent, more than the limit")
     counting: dict[str, Redaction] = {}
     refused, leaves, stale = [], 0, set[str]()
     for document in documents:
@@ -78,13 +79,13 @@ def judge_redactions(
         except (RedactionInvalid, SignatureError, KeysError) as error:
             own = _known(document, agent_id, trusted, known)
             if own is None:
-                refused.append(f"it lists a purge that does not count: {error.message}")
+                refused.append(f"the remote lists an invalid purge: {error.message}")
                 continue
             redaction = own
             stale.add(own.id)
         leaves += len(redaction.leaves)
         if leaves > MOST_LEAVES:
-            raise RemoteDamaged("its purges name more than any history holds")
+            raise RemoteDamaged("its purges name more items than any history has")
         counting.setdefault(redaction.id, redaction)
     for redaction in counting.values():
         if redaction.scope == WHOLE_AGENT:
@@ -105,7 +106,7 @@ def check_redaction(document: JsonObject, agent_id: str, trusted: TrustedKeys | 
     """Return a redaction that counts. Raises RedactionInvalid, SignatureError, KeysError."""
     redaction = redactions.decode_redaction(document)
     if redaction.agent_id != agent_id:
-        raise RedactionInvalid(f"it is of the agent {redaction.agent_id}")
+        raise RedactionInvalid(f"it belongs to the agent {redaction.agent_id}")
     redaction_signatures.verify_redaction(redaction, trusted)
     return redaction
 
@@ -117,14 +118,14 @@ def check_erasure(error: AgentErased, agent_id: str, trusted: TrustedKeys | None
         redaction = check_redaction(error.redaction or {}, agent_id, trusted)
     except (RedactionInvalid, SignatureError, KeysError) as reason:
         raise RemoteDamaged(
-            f"it says that the agent was purged whole, and nobody whom you trust signed that: {reason.message}"
+            f"the remote says that the whole agent was purged, but no trusted key signed that: {reason.message}"
         ) from None
     if redaction.scope != WHOLE_AGENT:
-        raise RemoteDamaged("it says that the agent was purged whole, and shows a purge of less")
+        raise RemoteDamaged("the remote says that the whole agent was purged, but shows a purge of a part")
     return redaction
 
 
 def describe_erasure(redaction: Redaction) -> str:
     """Return for people what a purge of a whole agent means."""
-    asked = f"{redaction.requested_by or 'somebody'} on {redaction.requested_at}"
-    return f"the whole agent was purged, as {asked} asked for: nothing of it is kept any more, and nothing is taken"
+    asked = f"{redaction.requested_by or 'an unknown user'} on {redaction.requested_at}"
+    return f"the whole agent was purged at the request of {asked}: the remote has nothing of it and accepts nothing"

@@ -1,4 +1,4 @@
-"""Exchange purges with second copies, before anything else is sent to a remote (see
+"""Exchange purges with remotes, before anything else is sent to a remote (see
 `lifeboat_alf.redaction.redactions`).
 
 What was purged elsewhere is learnt here, and what was purged here is told there. The remote is not trusted: a redaction
@@ -159,7 +159,7 @@ def _learn(
             retry_while_busy(partial(local_redaction.apply_redaction, context, agent, redaction))
             learnt.append(redaction.id)
         except RedactionInvalid as error:
-            doubts.append(f"it lists the purge {redaction.id}, which cannot be done: {error.message}")
+            doubts.append(f"the remote lists the purge {redaction.id}, which cannot be applied: {error.message}")
     return tuple(learnt), tuple(doubts)
 
 
@@ -281,7 +281,7 @@ class _RedactionTeller:
         if noted is None or redaction.id in self._owners:
             return True
         if noted.is_done and not is_listed:
-            self.doubts.append(f"the purge {redaction.id} was missing in its list and was sent again")
+            self.doubts.append(f"the remote's list lacked the purge {redaction.id}, which was sent again")
             return True
         if noted.is_waiting or self._is_signed_anew(redaction):
             return True  # the owner of the data may have confirmed a waiting one at any time

@@ -22,7 +22,8 @@ from lifeboat_vault.vault import Vault
 ASK_AGAIN = timedelta(hours=1)
 """When a remote is asked again that refused a purge, or whose answer was not valid."""
 SOONEST, LATEST = timedelta(minutes=1), timedelta(hours=1)
-"""When a remote with a waiting purge is asked again, whatever time it names: its owner may decide earlier."""
+"""When a remote with a waiting purge is asked again, regardless of the time that it names: its owner may decide
+earlier."""
 LONGEST = timedelta(days=30)
 """A remote that names a longer wait for a purge has named no time."""
 MOST_NAMED = 12
@@ -42,7 +43,7 @@ class PurgeNotes:
         """Note what the remote answered, and a `doubt` to be shown beside its proof. Raises RemoteDamaged when it
         answers about another purge, OSError, NoKey."""
         if state.id != redaction.id:
-            raise RemoteDamaged(f"it was told of the purge {redaction.id} and answers with {state.id}")
+            raise RemoteDamaged(f"the remote answers to the purge {redaction.id} with {state.id}")
         applies_at = _believable(state.applies_at, self._context.clock.now())
         if state.receipt is not None:
             message = _unsearched_words(unsearched) or doubt
@@ -50,7 +51,12 @@ class PurgeNotes:
         elif applies_at is not None:
             self._note(redaction, kind, WAITING, applies_at=applies_at)
         else:
-            self._note(redaction, kind, PENDING, message="it took the purge and does not say that it is done")
+            self._note(
+                redaction,
+                kind,
+                PENDING,
+                message="the remote accepted the purge and has not confirmed that it is complete",
+            )
 
     def failed(self, redaction: Redaction, error: LifeboatError, *, soon: bool) -> None:
         """Note that the remote was not told, or refused. `soon`: it is told at the next contact."""
@@ -136,4 +142,4 @@ def _unsearched_words(numbers: list[int]) -> str:
         return ""
     named = ", ".join(str(number) for number in numbers[:MOST_NAMED])
     more = f" and {len(numbers) - MOST_NAMED} more" if len(numbers) > MOST_NAMED else ""
-    return f"it keeps sequences that were not looked through for this purge: {named}{more}"
+    return f"it has sequences that were not scanned for this purge: {named}{more}"

@@ -25,7 +25,7 @@ class BundleChain:
     def row(self, number: int) -> LogRow:
         """Return the row that identifies a state. Raises UnknownAtRemote."""
         if number not in self._reachable:
-            raise UnknownAtRemote(f"sequence {number} was never sent there, or was thinned")
+            raise UnknownAtRemote(f"sequence {number} was never pushed to the remote, or was thinned")
         return self.deltas.get(number) or self.snapshots[number]
 
     def path_to(self, number: int) -> list[LogRow]:

@@ -56,7 +56,7 @@ def check_bundle(bundle: RemoteBundle, agent_id: str) -> CheckedBundle:
         bundle.file.seek(0)
     sequence = checked.sequence
     if sequence.agent_id.lower() != agent_id.lower():
-        raise RemoteRefused(f"it is of the agent {sequence.agent_id}")
+        raise RemoteRefused(f"it belongs to the agent {sequence.agent_id}")
     if (sequence.number, checked.on) != (bundle.number, bundle.base):
         raise RemoteRefused(
             f"it leads from {checked.on} to {sequence.number}, not from {bundle.base} to {bundle.number}"
@@ -128,7 +128,7 @@ class BundleStore:
         UnknownAtRemote, RemoteDamaged, NotForYourKey, and what the keys raise."""
         with self._files.read(agent_id, stored.file) as source:
             if _measured(source) != (stored.size, stored.sha256):
-                raise RemoteDamaged(f"{stored.file} is not the file that was written")
+                raise RemoteDamaged(f"{stored.file} was changed")
             source.seek(0)
             return self.opened(stored.file, source)
 

@@ -30,7 +30,7 @@ class FolderKind(RemoteKind):
 
     name = "folder"
     is_sealed_by_default = True
-    access_advice = "none is needed: who has the folder and these words has it all"
+    access_advice = "none is needed: the folder and these words give access to everything"
     unreachable_fix = "df -h"
 
     def check_url(self, url: str) -> str:
@@ -53,12 +53,13 @@ class FolderKind(RemoteKind):
     def readable_by(self, config: RemoteConfig) -> str:
         if not config.sealed:
             return (
-                "Whoever gets hold of the folder can read everything but credentials, "
-                "which open with your key only: it is kept in clear."
+                "A finder of the folder can read everything except credentials, which only your key opens: it is not "
+                "encrypted."
             )
         return (
-            "Whoever gets hold of the folder can read nothing of your agents: only how many states there are, when "
-            "each was made, and how large it is."
+            "A finder of the folder can read nothing of your agents, except the number of sequences and their "
+            "times and "
+            "sizes."
         )
 
     def needs_network(self, url: str) -> bool:

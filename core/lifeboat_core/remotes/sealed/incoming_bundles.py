@@ -1,4 +1,5 @@
-"""Bundles on their way into a log that holds redactions: what these name is not written there, whoever sends it.
+"""Bundles on their way into a log that holds redactions: what these name is not written there, even if a machine sends
+it.
 
 A machine that has applied the purges makes bundles without it. A bundle from a machine that has not, such as an old
 backup, is made again before it is encrypted: from the states of this machine, or from those of the log.
@@ -89,7 +90,7 @@ class IncomingBundleFilter:
             write_delta(diff_states(RedactedState(below, known), RedactedState(state, known)), out)
             return out
         except AlfError as error:
-            raise RemoteRefused(f"what it goes on top of was purged there meanwhile: {error.message}") from error
+            raise RemoteRefused(f"its base was purged at the remote: {error.message}") from error
 
     def _below(self, loaded: LoadedHead, number: int, stack: ExitStack) -> State:
         path = BundleChain(self._inside.rows(loaded.head)).path_to(number)
@@ -99,7 +100,7 @@ class IncomingBundleFilter:
             )
         except KeysError as error:
             raise make_key_away_error(
-                error, f"whether sequence {number} and what follows hold it cannot be seen"
+                error, f"it is unknown whether sequence {number} and later ones contain it"
             ) from error
 
 

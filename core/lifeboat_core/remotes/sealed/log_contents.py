@@ -84,7 +84,7 @@ def _read(segment: RowSegment, fetch: Fetch) -> list[LogRow]:
 
 
 _PURGES = "purges"
-_WHO_MENDS = "the next sync of a machine that knows every purge of the agent writes it again"
+_WHO_MENDS = "the next sync of a machine that knows every purge of the agent repairs it"
 
 
 class LogContents:
@@ -156,8 +156,8 @@ class LogContents:
             return self.opened(loaded.head, lambda: self._shelf.fetch(loaded.head.agent, row.stored))
         except UnknownAtRemote:
             if not self._heads.is_current(loaded):
-                raise RemoteBusy("the log was rewritten meanwhile", retry_after=1.0) from None
-            raise RemoteDamaged(f"{row.stored.file} is gone") from None
+                raise RemoteBusy("another machine rewrote the log", retry_after=1.0) from None
+            raise RemoteDamaged(f"{row.stored.file} is missing") from None
 
     def opened(self, head: LogHead, fetch: Callable[[], BinaryIO]) -> BinaryIO:
         """Return what a fetch gives; it may be encrypted for a former key of the user, which the head carries."""
@@ -217,7 +217,7 @@ class LogContents:
         except (msgspec.DecodeError, RedactionInvalid):
             found = NONE
         if len(found) != head.purges.count:
-            raise PurgesDamaged(f"the purges that the log holds cannot be read; {_WHO_MENDS}")
+            raise PurgesDamaged(f"the purges in the log cannot be read; {_WHO_MENDS}")
         return found
 
     def with_mended_purges(self, head: LogHead, candidates: Iterable[Sequence[Redaction]]) -> LogHead | None:
@@ -263,9 +263,9 @@ class LogContents:
             with self._files.read(head.agent, stored.file) as source:
                 data = source.read()
         except UnknownAtRemote:
-            raise RemoteDamaged(f"{stored.file} is gone") from None
+            raise RemoteDamaged(f"{stored.file} is missing") from None
         if (len(data), hashlib.sha256(data).hexdigest()) != (stored.size, stored.sha256):
-            raise RemoteDamaged(f"{stored.file} is not the file that was written")
+            raise RemoteDamaged(f"{stored.file} was changed")
         return data
 
     def _keeping(self, head: LogHead) -> Keep:

@@ -163,12 +163,12 @@ def decode_head(data: bytes, remote: str, agent: str, trusted: TrustedKeys) -> t
     try:
         document = msgspec.json.decode(data, type=_HeadDocument)
         if document.kind == KIND and document.version > VERSION:
-            raise RemoteRefused("a newer release of Agent Lifeboat wrote there")
+            raise RemoteRefused("a newer release of Agent Lifeboat wrote the log")
         head = msgspec.json.decode(document.head, type=LogHead)
     except (msgspec.DecodeError, RecursionError) as error:
         raise RemoteDamaged(f"the head of the agent's log cannot be read: {error}") from None
     if (document.kind, head.remote, head.agent) != (KIND, remote, agent.lower()):
-        raise RemoteDamaged("the head is of another agent, or of another remote")
+        raise RemoteDamaged("the head belongs to another agent, or to another remote")
     return head, _doubt(document.signature, _statement(remote, head.agent, bytes(document.head)), trusted)
 
 
@@ -221,7 +221,7 @@ def build_signature(row: LogRow, signers: dict[str, JsonObject]) -> JsonObject |
     if not row.signer:
         return None
     if row.signer not in signers:
-        raise RemoteDamaged(f"the head does not say who signed sequence {row.number}")
+        raise RemoteDamaged(f"the head has no signer of sequence {row.number}")
     return {**signers[row.signer], _SIGNATURE: row.signature}
 
 

@@ -48,7 +48,7 @@ class LogHeads:
         if head.erased is not None:
             raise AgentErased(f"the agent {head.agent} was purged", redaction=head.erased)
         if head.sealed != self._sealed:
-            raise RemoteRefused("the log is sealed" if head.sealed else "the log is kept in clear, not sealed")
+            raise RemoteRefused("the log is sealed" if head.sealed else "the log is not sealed")
         return found
 
     def of_erased(self, agent_id: str) -> LoadedHead | None:
@@ -71,7 +71,7 @@ class LogHeads:
         """Load a head as `find` does; also raises UnknownAtRemote."""
         found = self.find(agent_id)
         if found is None:
-            raise UnknownAtRemote(f"there is no agent {agent_id}")
+            raise UnknownAtRemote(f"the remote has no agent {agent_id}")
         return found
 
     def create(self, head: LogHead) -> bool:
@@ -100,7 +100,7 @@ class LogHeads:
                 return self.replace(loaded, made)
             except HeadMoved:
                 continue
-        raise RemoteBusy("other machines are writing to the agent all the time", retry_after=5.0)
+        raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
 
     def is_current(self, loaded: LoadedHead) -> bool:
         found = self._files.head(loaded.head.agent)

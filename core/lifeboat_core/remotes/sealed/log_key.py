@@ -68,7 +68,7 @@ class LogKey:
         try:
             return nacl.secret.Aead(self._secret).decrypt(sealed, self._bound(kind))
         except (nacl.exceptions.CryptoError, ValueError):
-            raise RemoteDamaged(f"what is kept as {kind} of the log is not what was written") from None
+            raise RemoteDamaged(f"the {kind} of the log was changed") from None
 
     def wrapped_for(self, user: UserPublic, former: Sequence[FormerKey] = ()) -> WrappedLogKey:
         """Return the key wrapped for the user, with the keys that the user's key replaced. Raises AgeMissing."""
@@ -169,7 +169,7 @@ class LogKeys:
                 return found
         except ValueError:
             pass
-        raise RemoteDamaged("the key of the log is not one")
+        raise RemoteDamaged("the key of the log is invalid")
 
     def _keep(self, key: LogKey, remote: str, agent: str) -> None:
         self._files.make_folders(self._folder, 0o700)

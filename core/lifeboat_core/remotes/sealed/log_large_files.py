@@ -1,4 +1,4 @@
-"""Large artifacts of a log: each is a file of its own, named by a digest of its content."""
+"""Large artifacts of a log: each is a separate file, named by a digest of its content."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class LogLargeFiles:
         """See `Remote.put_object`. A damaged file is replaced."""
         loaded = self._heads.load(agent_id)
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise RemoteRefused("the bytes have another digest")
+            raise RemoteRefused("the bytes have a different digest")
         named = self._inside.large(loaded.head)
         name = self._inside.key(loaded.head).name_of(sha256) if named else ""
         if name not in named:
-            raise UnknownAtRemote("no state there names a large artifact of this digest")
+            raise UnknownAtRemote("no sequence at the remote has a large artifact with this digest")
         size = self._sizes(agent_id).get(name)
         if size is not None:
             if self._may_hold(size, len(data)) and self._is_whole(loaded.head, name, sha256):
@@ -76,7 +76,7 @@ class LogLargeFiles:
         with self._content(head, self._inside.key(head).name_of(sha256)) as file:
             data = file.read()
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise RemoteDamaged("a large artifact there is not the one that was sent")
+            raise RemoteDamaged("a large artifact at the remote was changed")
         return data
 
     def verify(
@@ -94,7 +94,7 @@ class LogLargeFiles:
             for sha256, each in there.items()
             if not self._may_hold(sizes[key.name_of(sha256)], each.size)
         }
-        found.findings += [f"the file of {path} there has another size than was written" for path in cut.values()]
+        found.findings += [f"the file of {path} at the remote has a different size" for path in cut.values()]
         if not self._sealed:
             self._read_some(head, {each: there[each] for each in there.keys() - cut.keys()}, bodies, chance, found)
 
@@ -106,7 +106,7 @@ class LogLargeFiles:
             found.items += 1
             found.bytes += there[sha256].size
             if not self._is_whole(head, key.name_of(sha256), sha256):
-                found.findings.append(f"{there[sha256].path} came back changed")
+                found.findings.append(f"{there[sha256].path} was returned changed")
 
     def _sizes(self, agent_id: str) -> dict[str, int]:
         return {file.name: file.size for file in self._files.names(agent_id)}

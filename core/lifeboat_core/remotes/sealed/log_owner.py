@@ -78,6 +78,6 @@ class LogOwner:
     def _check(self) -> None:
         if self._keys.key_id is None:
             raise NoKey(
-                "what is kept there is signed and encrypted with your key, and this home has none yet",
+                "the remote is signed and encrypted with your key, and this home has no key yet",
                 fix="lifeboat keys recover",
             )

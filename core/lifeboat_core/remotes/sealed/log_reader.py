@@ -45,7 +45,7 @@ class LogReader:
     def snapshot(self, number: int | None) -> RemoteBundle:
         newest = self._head.newest
         if newest is None:
-            raise UnknownAtRemote("nothing of the agent was sent there yet")
+            raise UnknownAtRemote("nothing of the agent has been pushed to the remote yet")
         path = self._chain.path_to(newest.number if number is None else number)
         file = self._as_sent(path) or self._made_snapshot(path)
         return RemoteBundle("snapshot", path[-1].number, None, file, measure_file(file))

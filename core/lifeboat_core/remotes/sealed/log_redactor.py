@@ -68,10 +68,10 @@ class LogRedactor:
             every = self._inside.redactions(head)
             since = Redactions(each for each in every if each.id not in listed)
             if find_contested_leaves(since, redaction) and find_contested_leaves(every, redaction):
-                raise RemoteBusy("another machine purged some of the same bytes meanwhile", retry_after=1.0)
+                raise RemoteBusy("another machine purged some of the same bytes at the same time", retry_after=1.0)
             known = {each.id: each.digest for each in every}
             if known.get(redaction.id, redaction.digest) != redaction.digest:
-                raise RemoteRefused("there is another purge of this id")
+                raise RemoteRefused("another purge has this id")
             if redaction.id in known:
                 return self._inside.signed_again(head, redaction)
             return self._inside.with_redaction(head, redaction)
@@ -97,7 +97,7 @@ class LogRedactor:
                 continue
             except RedactionInvalid as error:
                 raise RemoteRefused(f"{error.title}: {error.message}") from error
-        raise RemoteBusy("other machines are writing to the agent all the time", retry_after=5.0)
+        raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
 
     # Writing anew -----------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class LogRedactor:
                     yield read
         except KeysError as error:
             raise make_key_away_error(
-                error, f"{len(wanted)} files there are of states that this machine does not have"
+                error, f"{len(wanted)} files at the remote belong to sequences that this machine does not have"
             ) from error
 
     def _writing(self, head: LogHead, read: ReadLogFile, known: Redactions) -> Write:
@@ -208,7 +208,7 @@ class _PendingPurge:
         return self._by_generation[generation]
 
     def stand_in(self, places: list[LeafPlace]) -> None:
-        """Note where what is pending stands in the states of this machine."""
+        """Note where pending content occurs in the states of this machine."""
         self._places = places
 
     def placed(self, row: LogRow) -> PlacedLeaves:
@@ -232,5 +232,5 @@ class _LocalStates:
 def make_key_away_error(error: KeysError, why: str) -> RemoteBusy:
     """Return the error for a purge that waits for the user's key."""
     return RemoteBusy(
-        f"a purge is held there and waits for your key: {why} ({error.message})", retry_after=_KEY_AWAY, fix=error.fix
+        f"a purge at the remote waits for your key: {why} ({error.message})", retry_after=_KEY_AWAY, fix=error.fix
     )

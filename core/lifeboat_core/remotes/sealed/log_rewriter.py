@@ -48,7 +48,7 @@ class LogRewriter:
         loaded = self._heads.load(agent_id)
         head, rows = loaded.head, self._inside.rows(loaded.head)
         if not has_applied_purges(material, self._inside.redactions(head)):
-            raise RemoteBusy("purges are held there that this machine has not applied yet", retry_after=60.0)
+            raise RemoteBusy("the remote has purges that this machine has not applied yet", retry_after=60.0)
         pays = renewed or log_compaction.is_snapshot_due(head.grown)
         wanted = log_compaction.plan_compaction(rows, material.gone(), material.numbers(), with_snapshot=pays)
         if mended:
@@ -99,7 +99,7 @@ class LogRewriter:
                 RemoteBundle(kind, wanted.number, wanted.on, file, measure_file(file)), head.agent
             )
             if checked.sequence.digest.hex() != known.digest:
-                raise RemoteRefused(f"sequence {wanted.number} is another state here than there")
+                raise RemoteRefused(f"sequence {wanted.number} differs between this machine and the remote")
             reach_crash_point(CrashPoint.SEALED_FILE_WRITTEN)
             stored = self._shelf.keep(head.agent, make_bundle_name(checked, head.generation), file)
         large = [self._inside.key(head).name_of(sha256) for sha256 in checked.large]
@@ -155,7 +155,7 @@ class LogRewriter:
         unnamed = (file for file in self._files.names(agent_id) if file.name not in named)
         old = [file.name for file in unnamed if _is_left(file) or log_file_names.is_superseded(file.name, generation)]
         if not self._heads.is_current(loaded):
-            raise HeadMoved("the head was replaced meanwhile")
+            raise HeadMoved("another machine replaced the head")
         for name in old:
             self._files.remove(agent_id, name)
         self._files.remove_unfinished(agent_id, lambda name: log_file_names.is_superseded(name, generation))
@@ -177,5 +177,5 @@ def _signed_again(head: LogHead, row: LogRow, signature: JsonObject, signers: Si
     try:
         sequence_signatures.verify_sequence(sequence, None)
     except SignatureError as error:
-        raise RemoteRefused(f"the signature of sequence {row.number} does not hold: {error.message}") from error
+        raise RemoteRefused(f"the signature of sequence {row.number} is invalid: {error.message}") from error
     return put_signature(row, signature, signers)

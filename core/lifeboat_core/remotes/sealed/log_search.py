@@ -60,7 +60,7 @@ def walk_with_states(
                     with DeltaReader(file) as delta:
                         made, below = state_of(row.number), state_of(row.on)
                         if (delta.sequence.number, delta.sequence.digest) != (row.number, made.sequence.digest):
-                            raise RemoteDamaged(f"the file of sequence {row.number} is of another state")
+                            raise RemoteDamaged(f"the file of sequence {row.number} contains another sequence")
                         yield ReadLogFile(row, made, below, delta)
 
 
@@ -101,7 +101,7 @@ def find_mentioned(read: ReadLogFile, leaves: Collection[bytes]) -> Iterator[byt
 
 
 def has_any_leaf(state: State, leaves: Collection[bytes]) -> bool:
-    """Return whether a state has any of the leaves, whatever is left of it."""
+    """Return whether a state has any of the leaves, even if a part of it was purged."""
     return next(_standing(state, leaves), None) is not None
 
 
@@ -127,7 +127,7 @@ def count_old_items(read: ReadLogFile, leaves: Collection[bytes]) -> int:
 
 
 def _brought(delta: DeltaReader, state: State) -> Iterator[tuple[bytes | None, bool]]:
-    """Yield what a delta carries as it stands in the file, whatever its state makes of it: the leaf (None: a line
+    """Yield the items of a delta as the file contains them, regardless of the resulting state: the leaf (None: a line
     without a record), and whether its salt is there. The rows stand in the order of the items."""
     table = LeafRows(delta.read(archive_layout.LEAVES))
     salted = (bool(table[number][0]) for number in range(len(table)))

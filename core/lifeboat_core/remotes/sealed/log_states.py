@@ -110,7 +110,7 @@ def lay_states(
 def check_state(state: State, row: LogRow) -> None:
     """Raises RemoteDamaged for a state that differs from its row."""
     if (state.sequence.number, state.sequence.digest.hex()) != (row.number, row.digest):
-        raise RemoteDamaged(f"the files of sequence {row.number} make another state")
+        raise RemoteDamaged(f"the files of sequence {row.number} result in another state")
 
 
 @contextmanager
@@ -118,4 +118,4 @@ def raise_as_damaged() -> Iterator[None]:
     try:
         yield
     except ArchiveError as error:
-        raise RemoteDamaged(f"a file there is not what was written: {error.message}") from error
+        raise RemoteDamaged(f"a file at the remote was changed: {error.message}") from error

@@ -47,11 +47,11 @@ def verify_log(
 def _other_state(head: LogHead, state: State) -> list[str]:
     newest, sequence = head.newest, state.sequence
     if newest is None:
-        return ["nothing of the agent was sent there yet"]
+        return ["nothing of the agent has been pushed to the remote yet"]
     if newest.number != sequence.number:
-        return [f"the newest state there is {newest.number}, not {sequence.number}"]
+        return [f"the newest sequence at the remote is {newest.number}, not {sequence.number}"]
     if newest.digest != sequence.digest.hex() or newest.digest != merkle.state_digest(state, check_bodies=False).hex():
-        return [f"sequence {newest.number} there is another state than here"]
+        return [f"sequence {newest.number} differs between the remote and this machine"]
     return []
 
 
@@ -63,8 +63,8 @@ def _listed(head: LogHead, rows: Sequence[LogRow]) -> list[FileReference]:
 
 def _missing(stored: FileReference, sizes: dict[str, int]) -> str:
     if stored.file not in sizes:
-        return f"{stored.file} is gone"
-    return f"{stored.file} has {sizes[stored.file]} bytes, {stored.size} were written"
+        return f"{stored.file} is missing"
+    return f"{stored.file} has {sizes[stored.file]} bytes instead of {stored.size}"
 
 
 def _sample(rows: Sequence[LogRow], bodies: int, chance: random.Random) -> list[FileReference]:
@@ -77,5 +77,5 @@ def _changed(shelf: BundleStore, agent_id: str, stored: FileReference) -> list[s
     try:
         whole = shelf.is_whole(agent_id, stored)
     except UnknownAtRemote:
-        return [f"{stored.file} is gone"]
-    return [] if whole else [f"{stored.file} is not the file that was written"]
+        return [f"{stored.file} is missing"]
+    return [] if whole else [f"{stored.file} was changed"]

@@ -121,7 +121,7 @@ class LogPurges:
         except (RedactionInvalid, SignatureError) as error:
             raise RemoteRefused(f"{error.title}: {error.message}") from error
         if redaction.agent_id.lower() != agent_id.lower():
-            raise RemoteRefused(f"it is of the agent {redaction.agent_id}")
+            raise RemoteRefused(f"it belongs to the agent {redaction.agent_id}")
         return redaction
 
 
@@ -272,7 +272,7 @@ class SealedLog:
             if len(made.head.segments) > len(loaded.head.segments):
                 self.sweep(agent_id)
             return self._remote_head(made)
-        raise RemoteBusy("other machines are writing to the agent all the time", retry_after=5.0)
+        raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
 
     def _written(
         self, loaded: LoadedHead, bundle: RemoteBundle, checked: CheckedBundle, before: _WrittenBundle | None
@@ -345,7 +345,7 @@ class SealedLog:
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         def edit(head: LogHead) -> LogHead:
             if head.epoch != expected:
-                raise EpochMoved(f"the epoch in force is {head.epoch}", epoch=head.epoch)
+                raise EpochMoved(f"the current epoch is {head.epoch}", epoch=head.epoch)
             return msgspec.structs.replace(head, epoch=expected + 1)
 
         return self._heads.change(agent_id, edit).head.epoch
@@ -437,9 +437,9 @@ def _check_fit(head: LogHead, checked: CheckedBundle) -> None:
     sequence, newest = checked.sequence, head.newest
     number = None if newest is None else newest.number
     if sequence.epoch < head.epoch:
-        raise EpochBehind(f"epoch {sequence.epoch} is over: {head.epoch} is in force", epoch=head.epoch)
+        raise EpochBehind(f"epoch {sequence.epoch} has ended: the current epoch is {head.epoch}", epoch=head.epoch)
     if checked.on != number:
-        raise StaleBase(f"the newest state there is {number}, not {checked.on}", sequence=number)
+        raise StaleBase(f"the newest sequence at the remote is {number}, not {checked.on}", sequence=number)
     if number is not None and sequence.number <= number:
         raise RemoteRefused(f"sequence {sequence.number} does not follow {number}")
 
