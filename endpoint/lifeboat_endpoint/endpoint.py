@@ -174,7 +174,7 @@ class Endpoint:
         """
         with contextlib.suppress(errors.UnknownTenant):
             self.control.tenant(name)
-            raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is the name of a tenant already")
+            raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is already the name of a tenant")
         if key_source is not None:
             key_source_registry.make_key(key_source, outside=self.folder)
         tenant_id = ids.make_id(times.to_text(self.clock.now()))
@@ -304,7 +304,7 @@ class Endpoint:
             return EndpointKey.of_document(json_codec.decode_object(document, entry=SIGNING))
         except LifeboatError:
             told = f"what {source.spec} unwrapped is not the key that signs receipts"
-        raise errors.VaultDamaged(told, fix="look whether the key source is the one that this endpoint has used")
+        raise errors.VaultDamaged(told, fix="check that the key source is the one that this endpoint has used")
 
     @property
     def key_source(self) -> str:
@@ -359,7 +359,7 @@ def limits_of(found: EndpointConfig) -> EndpointLimits:
     """Return the limits that endpoint.json sets. Raises EndpointSettings for an unknown limit or a bad value."""
     unknown = found.limits.keys() - {field.name for field in fields(EndpointLimits)}
     if unknown:
-        raise errors.EndpointSettings(f"{FILE}: there is no limit {', '.join(sorted(unknown))}")
+        raise errors.EndpointSettings(f"{FILE}: unknown limit {', '.join(sorted(unknown))}")
     try:
         return msgspec.convert(found.limits, EndpointLimits)
     except (msgspec.ValidationError, ValueError) as error:
@@ -387,12 +387,12 @@ def _check_empty(folder: Path, files: FileOperations) -> None:
     names = {entry.name for entry in files.scan(folder)}
     if FILE in names:
         raise errors.VaultError.EXISTS(
-            f"{folder} holds an endpoint", fix=f"lifeboat endpoint tenant list --data {folder}"
+            f"{folder} already contains an endpoint", fix=f"lifeboat endpoint tenant list --data {folder}"
         )
     foreign = sorted(name for name in names if not name.startswith(_BEGUN) and name not in (TENANTS, LOCK, _OF_A_DISK))
     if foreign:
         raise errors.EndpointError.UNSAFE(
-            f"{folder} holds {foreign[0]}, which is no endpoint's: name an empty or new folder"
+            f"{folder} contains {foreign[0]}, which is not a file of an endpoint: give an empty or new folder"
         )
     files.set_mode(folder, 0o700)
 
@@ -405,9 +405,9 @@ def _check_safe(folder: Path, files: FileOperations) -> None:
     if os.name != "posix":
         return
     if found.st_uid != os.geteuid():
-        raise errors.EndpointError.UNSAFE(f"{folder} belongs to another user: give the command as that user")
+        raise errors.EndpointError.UNSAFE(f"{folder} belongs to another user: run the command as that user")
     if found.st_mode & _WRITABLE_BY_OTHERS:
-        raise errors.EndpointError.UNSAFE(f"others can write to {folder}", fix=f"chmod 700 {folder}")
+        raise errors.EndpointError.UNSAFE(f"other users can write to {folder}", fix=f"chmod 700 {folder}")
 
 
 @contextlib.contextmanager
@@ -416,7 +416,7 @@ def _making(folder: Path) -> Iterator[None]:
         with filelock.FileLock(folder / LOCK, mode=0o600, timeout=_WAIT):
             yield
     except filelock.Timeout:
-        raise errors.EndpointError(f"{folder}: another process is making an endpoint there") from None
+        raise errors.EndpointError(f"{folder}: another process is creating an endpoint there") from None
 
 
 @contextlib.contextmanager

@@ -239,7 +239,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up(context: Context, server:
             handler.wfile.write(b".")
 
     server.replies = [slowly]
-    with pytest.raises(RemoteUnreachable, match="nothing moved"):
+    with pytest.raises(RemoteUnreachable, match="no data was transferred"):
         calls_to(context, server).ask("GET", "/agents", again=False)
 
 

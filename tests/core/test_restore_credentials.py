@@ -237,7 +237,7 @@ def test_a_copy_names_what_it_could_not_seal_again(first: Machine, archive: Path
     os.unlink(next(second.context.home.folder.rglob("user.key")))
     copy = second.home / "copy"
     report = exchange.import_archive(second.context, archive, copy).to_json()
-    named = [warning for warning in report["warnings"] if "was not sealed again" in warning]
+    named = [warning for warning in report["warnings"] if "could not be sealed again" in warning]
     with second.context.vault(report["agent"]) as vault:
         assert len(named) == len(load_credentials(vault.state()))
     assert any("zai" in warning for warning in named)

@@ -116,7 +116,10 @@ def test_a_topic_that_fails_says_why_after_some_tries_and_says_no_address(
 ) -> None:
     put(context, "ntfy.url", f"{server.address}/topic")
     server.replies = [status(503)]
-    assert told(context) == {"ntfy": "the answer was 503"} and len(server.asked) == http_requests.TRIES
+    assert (
+        told(context) == {"ntfy": "the server answered with HTTP status 503"}
+        and len(server.asked) == http_requests.TRIES
+    )
     put(context, "ntfy.url", "http://nobody.invalid/topic")
     why = told(context)["ntfy"]
     assert why and "invalid" not in why and "topic" not in why
@@ -261,7 +264,9 @@ def test_a_ping_nobody_takes_is_tried_three_times_and_calm(context: Context, ser
     put(context, "ping.url", server.address)
     server.replies = [status(500)]
     pauses: list[float] = []
-    assert dead_man_ping.send_ping(context, is_well=True, wait=pauses.append) == "the answer was 500"
+    assert (
+        dead_man_ping.send_ping(context, is_well=True, wait=pauses.append) == "the server answered with HTTP status 500"
+    )
     assert (len(server.asked), len(pauses)) == (3, 2)
     put(context, "ping.url", "http://nobody.invalid")
     answer = ping_operation.run(RunningJob(context, None, {"ok": True}))

@@ -69,7 +69,7 @@ def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, mode: int)
     endpoint = new_endpoint(tmp_path)
     endpoint.close()
     endpoint.folder.chmod(mode)
-    with raises_code(errors.EndpointError.UNSAFE, match="others can write"):
+    with raises_code(errors.EndpointError.UNSAFE, match="other users can write"):
         Endpoint.open(endpoint.folder)
 
 

@@ -178,7 +178,7 @@ def test_every_object_of_a_source_has_exactly_one_fate(context: Context, tmp_pat
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"id": "../../etc/passwd"}, "have the id"),
+        ({"id": "../../etc/passwd"}, "memories have it"),
         ({"temporal": {}}, "is none"),
         ({"temporal": {"created_at": "yesterday"}}, "is none"),
         ({"content": 7}, "is none"),
@@ -362,7 +362,7 @@ def test_notes_that_do_not_parse_are_named_and_kept(context: Context) -> None:
         notes["ids"] = {"a": 1}
     (path,) = context.home.instances_folder.iterdir()
     path.write_text("{")
-    with pytest.raises(ExchangeError, match="does not parse"), open_instance_notes(context, "plain", "plain://x"):
+    with pytest.raises(ExchangeError, match="cannot be parsed"), open_instance_notes(context, "plain", "plain://x"):
         pass
     assert path.read_text() == "{"
     (finding,) = instances.check(context)
@@ -420,7 +420,7 @@ def test_what_is_no_source_or_no_target_is_refused_in_words(context: Context, pl
         converted(context, plain, "alf", "https://example.com")
     with pytest.raises(UnknownFormat):
         converted(context, plain, "nonsense", tmp_path / "x")
-    with pytest.raises(ExchangeError, match="no archive"):
+    with pytest.raises(ExchangeError, match="not an archive"):
         converted(context, plain, "plain", tmp_path / "x", named="alf")
     with pytest.raises(ExchangeError):
         converted(context, tmp_path / "absent", "alf", tmp_path / "x")

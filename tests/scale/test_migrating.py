@@ -131,7 +131,7 @@ def test_what_is_there_in_part_is_not_served(moving: Moving, monkeypatch: pytest
     monkeypatch.setattr("lifeboat_endpoint.migration.control_copy.finish_control", _fail)
     with pytest.raises(errors.VaultFull):
         moving.move()
-    with Endpoint.open(moving.new) as endpoint, pytest.raises(errors.EndpointSettings, match="not all of it"):
+    with Endpoint.open(moving.new) as endpoint, pytest.raises(errors.EndpointSettings, match="move is not complete"):
         endpoint.control.tenants()
 
 
@@ -145,7 +145,7 @@ def test_who_served_the_empty_one_finds_that_it_is_another_one_now(moving: Movin
             lambda: stale.engine.remove_nobodys((), stale.clock.now()),
             lambda: stale.engine.sweep(stale.clock.now()),
         ):
-            with pytest.raises(errors.EndpointSettings, match=r"endpoint\.json is of another one"):
+            with pytest.raises(errors.EndpointSettings, match=r"endpoint\.json belongs to another one"):
                 asked()
     is_the_same(moving)
 
@@ -174,7 +174,7 @@ def test_after_giving_up_agents_push_again_and_the_next_move_brings_all(
 
 def test_what_is_finished_cannot_be_given_up(moving: Moving) -> None:
     moving.move()
-    with pytest.raises(errors.EndpointMoved, match="only the new endpoint knows"):
+    with pytest.raises(errors.EndpointMoved, match="give the new endpoint to find out"):
         abort_migration(moving.old)
     with pytest.raises(errors.EndpointMoved, match="is finished"):
         abort_migration(moving.old, moving.new)
@@ -208,7 +208,7 @@ def test_a_damaged_vault_is_named_and_nothing_is_finished(moving: Moving) -> Non
 def test_a_database_that_holds_another_endpoint_is_left_alone(moving: Moving) -> None:
     with moving.after() as endpoint:
         endpoint.add_tenant("somebody")
-    with pytest.raises(errors.EndpointSettings, match="has tenants"):
+    with pytest.raises(errors.EndpointSettings, match="with tenants"):
         moving.move()
     with moving.before() as endpoint:
         endpoint.add_tenant("it takes what is new")
@@ -253,5 +253,5 @@ def test_the_command_says_what_it_did(moving: Moving) -> None:
 
 
 def test_only_files_move(moving: Moving) -> None:
-    with pytest.raises(errors.EndpointSettings, match="shared already"):
+    with pytest.raises(errors.EndpointSettings, match="already shared"):
         migrate_endpoint(moving.new, moving.old)

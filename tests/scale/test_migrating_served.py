@@ -189,4 +189,4 @@ def test_the_new_one_is_not_served_before_all_is_there(served: Served) -> None:
         served.moving.move()
     refused = command("--plain-http", "--listen", "127.0.0.1:0", "--data", served.moving.new, "--json", name="serve")
     said = json.loads(refused.stdout)["error"]
-    assert "not all of it is there" in said["message"] and "endpoint migrate" in said["fix"]
+    assert "move is not complete" in said["message"] and "endpoint migrate" in said["fix"]

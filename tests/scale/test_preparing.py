@@ -46,7 +46,7 @@ def begin(store: SharedStore, tmp_path: Path) -> Beginning:
 
 def test_another_place_for_objects_is_refused(begin: Beginning, shared: SharedEndpoint, tmp_path: Path) -> None:
     begin("one")
-    with pytest.raises(errors.EndpointSettings, match="keeps its objects at"):
+    with pytest.raises(errors.EndpointSettings, match="stores its objects at"):
         begin("two", objects=shared.objects.url())
     assert not (tmp_path / "two" / "endpoint.json").exists()
     assert begin("two").joined
@@ -60,7 +60,7 @@ def test_a_place_of_the_same_name_at_another_store_is_refused(
     bucket.delete(MARKER)
     with object_faults.in_front_of(str(store.object_options["endpoint"])) as proxy:
         elsewhere = replace(store, object_options={**store.object_options, "endpoint": proxy.address})
-        with pytest.raises(errors.EndpointSettings, match="keeps its objects at"):
+        with pytest.raises(errors.EndpointSettings, match="stores its objects at"):
             prepare_endpoint(tmp_path / "two", elsewhere, key_source=f"file:{tmp_path / 'key.key'}")
     assert begin("two").joined
 

@@ -109,7 +109,7 @@ def export_agent(
     agent = _known(context, runtime, workspace, output)
     if agent is None and options.since is not None:
         fix = f"lifeboat agents add {quote_argument(str(workspace))}"
-        raise ExchangeError(f"{workspace} has no history to make a delta from", fix=fix)
+        raise ExchangeError(f"{workspace} has no history, which a delta needs", fix=fix)
     if agent is None:
         _refuse_other_runtime(context, runtime, workspace, output)
     with _reading(context, agent, runtime, workspace, options.threshold) as (vault, read):
@@ -195,7 +195,7 @@ def _kept_report(vault: Vault, agent: Agent, refused: LifeboatError) -> CaptureR
     head = vault.head()
     if head is None:
         raise refused
-    why = f"not read, so the file holds what was captured last: {refused.message}"
+    why = f"it could not be read, so the archive contains its last captured content: {refused.message}"
     return CaptureReport(agent.id, sequence=head.number, unread={str(agent.workspace): why})
 
 
@@ -244,7 +244,7 @@ def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> Ca
     with StateDb.open(caches, vault.id) as db:
         report = capture_into(context, agent, vault, db)
     if report.outcome == ROOT_MISSING or vault.head() is None:
-        raise ExchangeError("; ".join(report.every_warning) or f"there is nothing in {agent.workspace}")
+        raise ExchangeError("; ".join(report.every_warning) or f"{agent.workspace} is empty")
     return report
 
 
@@ -306,7 +306,7 @@ def read_workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple
         folder = scratch / "vault"
         with agent_lock(context, agent.id, "compare", only_reads=True), context.vault(agent.id) as own:
             if own.head() is None:
-                raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
+                raise NothingToRestore("nothing has been captured yet", fix="lifeboat sync")
             own.copy_to(folder)
         with Vault.open(folder, files=context.files, clock=context.clock) as vault:
             head = vault.state().sequence.number

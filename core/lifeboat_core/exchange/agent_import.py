@@ -173,7 +173,7 @@ def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
     try:
         context.keys().import_agent(files.keys)
     except (OtherKey, SignedByAnother) as error:
-        return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
+        return [f"its credentials cannot be opened here; enter them in the runtime again: {error.message}"]
     return []
 
 
@@ -185,7 +185,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
     named = made.state.sequence.agent_id
     with make_scratch_folder(context, KIND) as scratch:
         staged = scratch / "vault"
-        tell("Filling its vault", 0, None)
+        tell("Writing the vault", 0, None)
         said = _fill_vault(context, made, staged, agent_id)
         report = carry_out_plan(context, made, tell)
         context.files.make_folders(made.target, 0o700)  # an archive without files of the workspace wrote none
@@ -208,7 +208,8 @@ def _leave_agent_id(made: RestorePlan, agent_id: str) -> list[str]:
         alf_client.leave_agent_id(made.target, agent_id)
     except OSError as error:
         return [
-            f"{alf_client.AGENT_FILE} was not written, so the reference client makes another agent: {error.strerror}"
+            f"{alf_client.AGENT_FILE} was not written, so the reference client will create another agent: "
+            f"{error.strerror}"
         ]
     return []
 
@@ -366,7 +367,9 @@ def _sealed_again(keys: HomeKeys, credential: Any, agent_id: str, said: list[str
     try:
         payload = keys.open(credential)
     except (NoKey, NoAgentKey, UnsealError) as error:
-        said.append(f"the credential {credential.get('label') or credential.get('id')} was not sealed again: {error}")
+        said.append(
+            f"the credential {credential.get('label') or credential.get('id')} could not be sealed again: {error}"
+        )
         return credential
     fields = credential_sealing.seal_credential(
         payload,

@@ -59,7 +59,7 @@ def find_client_folder(environment: Mapping[str, str], user_home: Path) -> Path:
     """Return the folder of the client. Raises NoAlfClient when there is none."""
     folder = Path(environment.get("ALF_HOME") or user_home) / FOLDER
     if not folder.is_dir():
-        raise NoAlfClient(f"there is no folder {folder}")
+        raise NoAlfClient(f"the folder {folder} does not exist")
     return folder
 
 
@@ -91,7 +91,7 @@ def _tracked(file: Path) -> TrackedAgent:
     document = _toml(file)
     agent_id, sequence = (_text(document, "agent_id") or file.stem).lower(), document.get("last_synced_sequence")
     if not ids.is_uuid(agent_id) or type(sequence) is not int or sequence < 0:
-        raise NoAlfClient(f"{file} is no state file of the client")
+        raise NoAlfClient(f"{file} is not a state file of the client")
     synced_at = _moment(document.get("last_synced_at"))
     named, usual = _text(document, "snapshot_path"), file.with_name(f"{agent_id}-snapshot.alf")
     places = [Path(named), usual] if named else [usual]

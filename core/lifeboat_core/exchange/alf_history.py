@@ -136,8 +136,8 @@ def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, m
 def _check_base(base: int, before: int | None) -> None:
     """Refuse a delta whose base is not the state before it: the service lacks a state in between."""
     if base != before:
-        there = "there is no state before it" if before is None else f"the state before it is {before}"
-        raise ExchangeError.HOSTED_HISTORY(f"it was made from sequence {base}, and {there}")
+        there = "no state precedes it" if before is None else f"the previous state is {before}"
+        raise ExchangeError.HOSTED_HISTORY(f"it is based on sequence {base}, but {there}")
 
 
 def _clock(context: Context, text: str) -> _PastClock:

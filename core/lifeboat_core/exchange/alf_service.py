@@ -47,13 +47,11 @@ class HostedService:
     def __init__(self, settings: ClientSettings) -> None:
         """Check the settings. Raises ExchangeError.HOSTED_HISTORY for an unusable address or key."""
         if not settings.api_key:
-            raise ExchangeError.HOSTED_HISTORY("its settings hold no API key, and ALF_API_KEY is not set")
+            raise ExchangeError.HOSTED_HISTORY("its settings contain no API key, and ALF_API_KEY is not set")
         try:
             self._base = http_addresses.normalize_address(settings.api_url)
         except BadSetting as error:
-            raise ExchangeError.HOSTED_HISTORY(
-                f"the address in its settings cannot be used: {error.message}"
-            ) from error
+            raise ExchangeError.HOSTED_HISTORY(f"the URL in its settings cannot be used: {error.message}") from error
         self._key = settings.api_key
 
     def fetch_history(self, agent_id: str, folder: Path) -> list[HostedFile]:
@@ -74,7 +72,7 @@ class HostedService:
         if reply.status == 404:
             return None
         if reply.status in (401, 403):
-            raise ExchangeError.HOSTED_HISTORY(f"the service does not take the API key (HTTP {reply.status})")
+            raise ExchangeError.HOSTED_HISTORY(f"the service refuses the API key (HTTP {reply.status})")
         if reply.status != 200:
             raise ExchangeError.HOSTED_HISTORY(f"the service answered with HTTP {reply.status}")
         return shapes.check_object(shapes.parse_document(reply.body))
@@ -100,7 +98,7 @@ def _fetched(url: str, path: Path) -> Path:
     """Fetch a signed address, without sending the user's key."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
-        raise RemoteDamaged("its answer names an address that is none")
+        raise RemoteDamaged("its response contains an invalid URL")
     place = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
     with contextlib.closing(HttpSession(f"{parts.scheme}://{parts.netloc}")) as session, _private(path) as target:
         reply = session.call("GET", place, into=target, most=LARGEST_FILE)
@@ -122,5 +120,5 @@ def _speaking() -> Iterator[None]:
     try:
         yield
     except (NetworkError, RemoteDamaged, ValueError) as error:
-        message = getattr(error, "message", "its answer names an address that is none")
+        message = getattr(error, "message", "its response contains an invalid URL")
         raise ExchangeError.HOSTED_HISTORY(message) from error

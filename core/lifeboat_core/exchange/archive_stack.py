@@ -70,7 +70,7 @@ def _check_signed(state: State, path: Path) -> None:
     if not digest:
         return
     if merkle.state_digest(state) != digest:
-        raise SignatureError(f"{path}: sequence {state.sequence.number} is not the state that was signed")
+        raise SignatureError(f"{path}: sequence {state.sequence.number} does not match its signature")
     sequence_signatures.verify_sequence(state.sequence, None)
 
 
@@ -82,7 +82,8 @@ def _check_made(base: State, made: State, path: Path) -> None:
     except SignatureError as error:
         raise ApplyError.BASE_MISMATCH(
             f"{path}: on top of this sequence {base.sequence.number} it does not make the signed sequence "
-            f"{made.sequence.number}; it was made from another state of that number, or was changed ({error.message})",
+            f"{made.sequence.number}; it is based on another sequence with that number, or was changed "
+            f"({error.message})",
             fix=NEEDS_A_SNAPSHOT,
         ) from error
 

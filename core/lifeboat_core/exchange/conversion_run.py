@@ -95,7 +95,7 @@ def _check(order: ConversionOrder, target: Format | None) -> None:
     """Refuse what can be refused before anything is read."""
     if order.target is None or is_address(order.target):
         if order.target is not None and target is None:
-            raise ExchangeError.OPTION_REFUSED(f"an archive is a file, not {order.target}")
+            raise ExchangeError.OPTION_REFUSED(f"the target of an archive must be a file, not {order.target}")
         return
     if not order.dry_run:
         refuse_existing(Path(order.target), force=order.force)
@@ -105,7 +105,7 @@ def _identity(context: Context, producer: str | None) -> WriterIdentity:
     """Return this installation, and the user's key if there is one. The key is requested only for signing."""
     name = producer or f"alf-{context.home.read_id(context.files).replace('-', '')[:8]}"
     if not (name.isascii() and name.islower() and name.isprintable() and len(name) <= _PRODUCER_LIMIT) or " " in name:
-        raise ExchangeError.OPTION_REFUSED("--producer is lower-case ASCII without spaces, at most 64 characters")
+        raise ExchangeError.OPTION_REFUSED("--producer must be lower-case ASCII without spaces, at most 64 characters")
     public = home_key.load_known_public(context)
     if public is None:
         return WriterIdentity(name)

@@ -118,7 +118,7 @@ def _agent(context: Context, source: ConversionSource, how: SourceReadOptions) -
     agent = agents.find_agent(context, source.name)
     with context.vault(agent.id) as vault:
         if vault.head() is None:
-            raise ExchangeError.NOTHING_TO_EXPORT(f"nothing of {agent.name} was captured yet", fix="lifeboat sync")
+            raise ExchangeError.NOTHING_TO_EXPORT(f"nothing of {agent.name} has been captured yet", fix="lifeboat sync")
         try:
             keys = context.keys().export_agent(agent.id)
         except NoAgentKey:
@@ -167,7 +167,7 @@ def refuse_irregular_file(path: Path) -> None:
         fix = f"lifeboat agents add {path} --runtime NAME, then name the agent as agent:NAME"
         raise ExchangeError(f"{path} is a folder", fix=fix)
     if path.exists() and not path.is_file():
-        raise ExchangeError(f"{path} is no regular file")
+        raise ExchangeError(f"{path} is not a regular file")
 
 
 def is_zip_archive(archive: Archive) -> bool:
@@ -181,7 +181,7 @@ def is_zip_archive(archive: Archive) -> bool:
 def _archive(archive: Archive) -> Iterator[OpenedSource]:
     if archive.is_delta:
         raise ExchangeError(
-            f"{archive.path} is a delta: make a snapshot with it first", fix="lifeboat alf apply SNAPSHOT DELTA -o NEW"
+            f"{archive.path} is a delta: apply it to a snapshot first", fix="lifeboat alf apply SNAPSHOT DELTA -o NEW"
         )
     with SnapshotReader(archive.stream) as reader:
         named = wanted_contents.read_agent_name(reader)

@@ -118,15 +118,15 @@ class _StateFilling:
             memory_records.check_shape(record, entry=self.name, line=len(self._seen) + 1)
             times.parse_time(record["temporal"]["created_at"])
         except (ArchiveError, KeyError, TypeError, ValueError) as error:
-            raise SourceRefused(f"the memory {record_id or len(self._seen) + 1} is none: {error}") from error
+            raise SourceRefused(f"the memory {record_id or len(self._seen) + 1} is invalid: {error}") from error
         if not ids.is_uuid(record_id) or record_id in self._seen:
-            raise SourceRefused(f"two memories have the id {record_id}, or it is none", where=record_id)
+            raise SourceRefused(f"the id {record_id} is invalid, or two memories have it", where=record_id)
         self._seen.add(record_id)
         return record_id
 
     def _note_ahead(self) -> None:
         if self._ahead:
-            text = f"{self._ahead} memories are dated in the future; they stand under the day of today"
+            text = f"{self._ahead} memories are dated in the future; they are stored under today"
             self.reading.notices.append(FormatNotice("dated_ahead", text))
 
     def _put_entries(self, listed: dict[str, list[str]]) -> None:
@@ -157,6 +157,6 @@ def _check_path(path: str) -> None:
         zip_container.check_name(path)
         path.encode()
     except (ArchiveError, UnicodeEncodeError) as error:
-        raise SourceRefused("a file of the source has a name that no archive can hold") from error
+        raise SourceRefused("a file of the source has a name that is not allowed in an archive") from error
     if not path.startswith(_PREFIXES) and path not in _DOCUMENTS:
-        raise SourceRefused(f"the source has something where an archive keeps its own: {path}", where=path)
+        raise SourceRefused(f"the source has a file at a path that archives reserve: {path}", where=path)

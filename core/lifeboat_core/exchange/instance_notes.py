@@ -80,6 +80,6 @@ def read_instance_notes(files: FileOperations, path: Path) -> JsonObject:
     except BadJson as error:
         aside = quote_argument(f"{path}.damaged")
         raise ExchangeError(
-            f"{path} does not parse: {error.message}", fix=f"mv {quote_argument(str(path))} {aside}"
+            f"{path} cannot be parsed: {error.message}", fix=f"mv {quote_argument(str(path))} {aside}"
         ) from error
     return values if isinstance(values, dict) else {}

@@ -23,15 +23,15 @@ def normalize_address(url: str) -> str:
             (parts.hostname or "").rstrip(".").encode("idna").decode() if not _is_ip(parts.hostname) else parts.hostname
         )
     except (ValueError, UnicodeError):
-        raise _refused("this is no address: https://HOST or https://HOST:PORT") from None
+        raise _refused("this is not a valid URL, which is https://HOST or https://HOST:PORT") from None
     if parts.scheme not in _PORTS or not host:
-        raise _refused("an address begins with https://HOST")
+        raise _refused("the URL of an endpoint begins with https://HOST")
     if parts.username is not None or parts.password is not None:
-        raise _refused("an address holds no token; give it with --token-stdin, or the whole join line")
+        raise _refused("the URL must not contain a token: give it with --token-stdin, or give the whole join line")
     if parts.query or parts.fragment:
-        raise _refused("an address has no ? and no #")
+        raise _refused("the URL must not contain ? or #")
     if parts.scheme == "http" and not is_loopback(host):
-        raise _refused("plain HTTP is for this machine only: others could read the token on the way; use https://")
+        raise _refused("plain HTTP is allowed to this machine only, because others could read the token: use https://")
     shown = f"[{host}]" if ":" in host else host
     where = shown if port in (None, _PORTS[parts.scheme]) else f"{shown}:{port}"
     return urlunsplit((parts.scheme, where, quote(parts.path.rstrip("/"), safe=_KEPT), "", ""))

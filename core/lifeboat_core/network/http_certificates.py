@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 PLACE = "/ca.pem"
 """Where an endpoint publishes the certificate of its authority."""
 _EXPIRED, _NOT_YET, _OTHER_HOST, _OTHER_ADDRESS = 10, 9, 62, 64
-_TIMES = "its certificate does not hold at this time: is a clock wrong, or was it not renewed?"
-_HOST = "its certificate is for a host of another name"
+_TIMES = "its certificate is not valid now: it may not have been renewed, or a clock is wrong"
+_HOST = "its certificate is for another host name"
 _WHY = {_EXPIRED: _TIMES, _NOT_YET: _TIMES, _OTHER_HOST: _HOST, _OTHER_ADDRESS: _HOST}
 """OpenSSL's reasons against a certificate, by their number."""
 _OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"})
@@ -39,7 +39,7 @@ def trust_only(authority: str) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=authority)
     except (ssl.SSLError, ValueError):
-        raise NotTheOne("what it gives as the certificate of its authority is none") from None
+        raise NotTheOne("the certificate of its authority is invalid") from None
     return context
 
 
@@ -69,11 +69,11 @@ def choose_pinned(pem: bytes, pin: str) -> str:
     try:
         found = x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise NotTheOne("what it gives as the certificate of its authority is none") from None
+        raise NotTheOne("the certificate of its authority is invalid") from None
     for certificate in found:
         if _pin_of(certificate) == pin:
             return certificate.public_bytes(Encoding.PEM).decode()
-    raise NotTheOne("its authority has another key than the one that was pinned")
+    raise NotTheOne("the key of its authority is not the pinned one")
 
 
 def compute_pin(pem: bytes) -> str:
@@ -96,6 +96,6 @@ def explain_tls_failure(error: BaseException | None) -> str | None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return _WHY.get(error.verify_code, "")
         if isinstance(error, ssl.SSLError) and error.reason in _OLD_TLS:
-            return "it does not speak TLS 1.3"
+            return "the server does not support TLS 1.3"
         error = error.__cause__ or error.__context__
     return None

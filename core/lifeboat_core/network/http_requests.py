@@ -33,7 +33,7 @@ LARGEST_ANSWER = 64 * 1024
 """Bytes that are read of an answer; the rest is ignored."""
 MOST_REDIRECTS = 3
 TRIES = 3
-_GIVEN_UP = "the request was given up"
+_GIVEN_UP = "the request was cancelled"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _KEEPING_THE_BODY = frozenset({307, 308})
 _WORTH_ANOTHER_TRY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -66,7 +66,7 @@ def send_request(
     AnsweredWithError (anything but 2xx)."""
     answer = _in_time(lambda client: _followed(client, method, address, headers or {}, content), limits)
     if not 200 <= answer.status < 300:
-        raise AnsweredWithError(f"the answer was {answer.status}", status=answer.status)
+        raise AnsweredWithError(f"the server answered with HTTP status {answer.status}", status=answer.status)
     return answer
 
 
@@ -156,7 +156,7 @@ def _in_time(work: Callable[[httpx.Client], HttpResponse], limits: HttpTimeouts)
     try:
         found = done.get(timeout=limits.total)
     except queue.Empty:
-        raise NetworkUnreachable(f"there was no whole answer within {limits.total:g} seconds") from None
+        raise NetworkUnreachable(f"no complete answer arrived within {limits.total:g} seconds") from None
     finally:
         client.close()
     if isinstance(found, Exception):
@@ -186,16 +186,16 @@ def _cause(error: Exception) -> str:
     import httpx
 
     if isinstance(error, httpx.TimeoutException):
-        return "there was no answer in time"
+        return "the server did not answer in time"
     if _is_about_a_certificate(error):
-        return "its certificate is not one that this system trusts"
+        return "this system does not trust its certificate"
     if isinstance(error, httpx.ProxyError):
-        return "the proxy on the way there did not let it through"
+        return "the proxy refused the connection"
     if isinstance(error, httpx.ConnectError):
-        return "its name is not known" if _is_about_a_name(error) else "no connection could be made"
+        return "its host name cannot be resolved" if _is_about_a_name(error) else "the connection failed"
     if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol | ValueError):
-        return "its address cannot be used"
-    return f"the connection broke ({type(error).__name__})"
+        return "its address is invalid"
+    return f"the connection was lost ({type(error).__name__})"
 
 
 def _is_about_a_name(error: BaseException | None) -> bool:
@@ -255,19 +255,21 @@ def _followed(
             if answer.status_code not in _REDIRECTS:
                 return HttpResponse(answer.status_code, _beginning(answer))
             if method != "GET" and answer.status_code not in _KEEPING_THE_BODY:
-                raise AnsweredWithError("it leads elsewhere and would drop what is sent", status=answer.status_code)
+                raise AnsweredWithError(
+                    "the server redirects, which would drop the sent data", status=answer.status_code
+                )
             target = _leads_to(address, answer.headers.get("location"), answer.status_code)
         if urlsplit(target).netloc != urlsplit(address).netloc:
             headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
         address = target
-    raise AnsweredWithError("it leads elsewhere again and again", status=answer.status_code)
+    raise AnsweredWithError("the server redirects too often", status=answer.status_code)
 
 
 def _leads_to(address: str, location: str | None, status: int) -> str:
     """Return where a redirect leads. Raises AnsweredWithError for an invalid target, and for another scheme."""
     target = urljoin(address, location) if location else ""
     if urlsplit(target).scheme != urlsplit(address).scheme:
-        raise AnsweredWithError("it leads to another kind of address", status=status)
+        raise AnsweredWithError("the server redirects to another kind of address", status=status)
     return target
 
 

@@ -92,7 +92,7 @@ class HttpSession:
         """Raises NotPrivate. Nothing is sent."""
         host = http_addresses.parse_host(base)
         if http_addresses.is_plain_http(base) and not http_addresses.is_loopback(host):
-            raise NotPrivate("plain HTTP is for this machine only")
+            raise NotPrivate("plain HTTP is allowed to this machine only")
         self._base = base.rstrip("/")
         self._token = token
         self._tls = tls
@@ -184,13 +184,13 @@ class HttpSession:
                 self._tell(job)
             else:
                 if found is None:
-                    raise Cancelled("somebody stopped it")
+                    raise Cancelled("the request was cancelled")
                 self._tell(job)
                 return found
             if job.moved - marked >= self._pace.least:
                 marked, since = job.moved, time.monotonic()
             elif time.monotonic() - since >= silence:
-                raise NetworkUnreachable(f"nothing moved for {silence:g} seconds")
+                raise NetworkUnreachable(f"no data was transferred for {silence:g} seconds")
 
     def _tell(self, job: _TransferJob) -> None:
         if self.progress is not None and job.moved:
@@ -217,7 +217,7 @@ def _run(
 def _explained(error: NetworkUnreachable) -> Exception:
     """Return a better error if a certificate or TLS is the problem: nothing was sent then."""
     why = http_certificates.explain_tls_failure(error.__cause__)
-    return error if why is None else NotTheOne(why or "nobody whom this machine believes vouches for its certificate")
+    return error if why is None else NotTheOne(why or "no authority that this machine trusts signed its certificate")
 
 
 def _received(
@@ -227,7 +227,7 @@ def _received(
     if not 200 <= answer.status < 300:
         return SessionReply(answer.status, answer.headers, _beginning(answer.pieces), 0)
     if answer.status != 204 and not answer.framed and not bodiless:
-        raise NetworkUnreachable("nobody can tell where its answer ends")
+        raise NetworkUnreachable("the end of its answer is unknown")
     memory = io.BytesIO()
     target = memory if into is None else into
     if into is not None:
@@ -236,9 +236,9 @@ def _received(
     for piece in answer.pieces:
         size += len(piece)
         if size > most:
-            raise NetworkUnreachable(f"its answer is longer than {most} bytes")
+            raise NetworkUnreachable(f"its answer is longer than the limit of {most} bytes")
         if job.abandoned:
-            raise NetworkUnreachable("nobody waits for the answer any more")
+            raise NetworkUnreachable("the request was cancelled")
         target.write(piece)
         job.moved += len(piece)
     return SessionReply(answer.status, answer.headers, memory.getvalue(), size)
@@ -267,7 +267,7 @@ def _pieces(file: BinaryIO, size: int, job: _TransferJob) -> Iterator[bytes]:
     while size > 0:
         piece = file.read(min(_PIECE, size))
         if not piece:
-            raise OSError("the file became shorter while it was sent")
+            raise OSError("the file was truncated while it was sent")
         size -= len(piece)
         yield piece
         job.moved += len(piece)

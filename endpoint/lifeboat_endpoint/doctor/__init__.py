@@ -40,10 +40,10 @@ def examine_endpoint(endpoint: Endpoint, amended: Callable[[LifeboatError], obje
         if missing.isdisjoint(module.NEEDS):
             yield from run_check(name, module.TITLE, partial(module.check, endpoint), amended)
         else:
-            unknown = DoctorFinding(DoctorLevel.WARNING, module.TITLE, "not examined: what it needs is not there")
+            unknown = DoctorFinding(DoctorLevel.WARNING, module.TITLE, "not checked: a requirement is missing")
             yield DoctorCheckResult(name, module.TITLE, unknown)
 
 
 def _answers(what: str, check: Callable[[], None]) -> Iterator[DoctorFinding]:
     check()
-    yield DoctorFinding(DoctorLevel.OK, what, "as it must be")
+    yield DoctorFinding(DoctorLevel.OK, what, "correct")

@@ -8,7 +8,7 @@ from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_vault.remote.remote_contract import RemoteAgent
 
-TITLE = "What was found damaged"
+TITLE = "Damaged data"
 NEEDS = ("database", "schema", "objects")
 
 
@@ -16,13 +16,13 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     agents = [(each, one) for each in endpoint.control.tenants() for one in endpoint.space(each.id).agents()]
     damaged = [(tenant, agent) for tenant, agent in agents if agent.damaged or agent.damaged_states]
     for tenant, agent in damaged:
-        result = f"{_damage_text(agent)}; a machine that has them sends them again"
+        result = f"{_damage_text(agent)}; a machine that has the data sends it again"
         fix = f"lifeboat sync {agent.id}"
         yield DoctorFinding(
             DoctorLevel.ERROR, f"{tenant.name}, {agent.id}", result, f"{fix}   # on the agent's own machine"
         )
     if not damaged:
-        yield DoctorFinding(DoctorLevel.OK, TITLE, "the last verification found everything as it was")
+        yield DoctorFinding(DoctorLevel.OK, TITLE, "the last verification found no damage")
 
 
 def _damage_text(agent: RemoteAgent) -> str:

@@ -44,25 +44,25 @@ def _durable(said: DatabaseSetup) -> Iterator[DoctorFinding]:
     """Check that acknowledged changes are on a disk."""
     lax = [name for name in ("fsync", "full_page_writes", "synchronous_commit") if getattr(said, name) == "off"]
     for name in lax:
-        result = f"{name} is off: a push that was acknowledged is lost when the power fails"
+        result = f"{name} is off: an acknowledged push can be lost in a power failure"
         yield DoctorFinding(
             DoctorLevel.ERROR, TITLE, result, f'psql -c "alter system set {name} = on" -c "select pg_reload_conf()"'
         )
     if not lax:
-        yield DoctorFinding(DoctorLevel.OK, TITLE, f"{said.version}: what it acknowledges is on a disk")
+        yield DoctorFinding(DoctorLevel.OK, TITLE, f"{said.version}: acknowledged data is on the disk")
 
 
 def _checksums(said: DatabaseSetup) -> DoctorFinding:
     if said.data_checksums == "on":
         return DoctorFinding(DoctorLevel.OK, TITLE, "pages have checksums")
-    result = "pages have no checksums: what a disk damages is found late"
+    result = "pages have no checksums: damage by a disk is found late"
     return DoctorFinding(
         DoctorLevel.WARNING, TITLE, result, "stop the database, then: pg_checksums --enable --pgdata FOLDER"
     )
 
 
 def _connections(said: DatabaseSetup) -> DoctorFinding:
-    result = f"{said.connections} of {said.most_connections} connections are taken"
+    result = f"{said.connections} of {said.most_connections} connections are in use"
     if said.connections <= _MANY * said.most_connections:
         return DoctorFinding(DoctorLevel.OK, TITLE, result)
     return DoctorFinding(
@@ -78,12 +78,12 @@ def _reserved(said: DatabaseSetup, engine: SharedEngine) -> Iterator[DoctorFindi
     row = engine.control().row(_LIMIT_OF_ROLE, (api,))
     limit, taken = (-1, 0) if row is None else (int(row[0]), int(row[1]))
     if taken > _MANY * limit > 0:
-        result = f"{api} has {taken} of the {limit} connections that it may take"
+        result = f"{api} has {taken} of the {limit} connections that it may use"
         level = DoctorLevel.ERROR if taken >= limit else DoctorLevel.WARNING
-        told = f"{result}: servers answer that they are busy" if taken >= limit else result
+        told = f"{result}: servers refuse requests as busy" if taken >= limit else result
         yield DoctorFinding(level, TITLE, told, _MORE_CONNECTIONS)
     if not 0 <= limit < said.most_connections:
-        result = f"{api} may take all connections: then neither workers nor this examination get one"
+        result = f"{api} may use all connections, so that workers and this check get none"
         fix = (
             f"""psql -c 'alter role "{api}" connection limit {max(1, said.most_connections - RESERVED_CONNECTIONS)}'"""
         )
@@ -95,5 +95,5 @@ def _age(said: DatabaseSetup) -> DoctorFinding:
     if said.age < _OLD:
         return DoctorFinding(DoctorLevel.OK, TITLE, result)
     return DoctorFinding(
-        DoctorLevel.ERROR, TITLE, f"{result}: autovacuum does not come by", "vacuumdb --freeze DATABASE"
+        DoctorLevel.ERROR, TITLE, f"{result}: autovacuum does not keep up", "vacuumdb --freeze DATABASE"
     )

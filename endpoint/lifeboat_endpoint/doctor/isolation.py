@@ -14,7 +14,7 @@ from lifeboat_endpoint.engines.postgres import policies
 from lifeboat_endpoint.engines.postgres.policies import quoted_name
 from lifeboat_vault.store.store_protocols import MetadataStore
 
-TITLE = "Tenants apart"
+TITLE = "Isolation of tenants"
 NEEDS = ("database", "schema")
 _OURS = "n.nspname in ('lifeboat_control', 'lifeboat_tenant', 'lifeboat_vault', 'lifeboat_work')"
 _STRONG = "select rolname from pg_roles where rolname in (?, ?) and (rolsuper or rolbypassrls)"
@@ -53,9 +53,7 @@ def _apart(api: str, worker: str) -> DoctorFinding:
 
 def _member(role: str, of: str) -> DoctorFinding:
     fix = f'psql -c \'revoke "{of}" from "{role}"\''
-    return DoctorFinding(
-        DoctorLevel.ERROR, TITLE, f"the role {role} is a member of {of}, and may do what that one may", fix
-    )
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"the role {role} is a member of {of} and has its permissions", fix)
 
 
 def _policies(rows: MetadataStore, roles: Mapping[str, str]) -> list[DoctorFinding]:
@@ -67,7 +65,7 @@ def _policies(rows: MetadataStore, roles: Mapping[str, str]) -> list[DoctorFindi
 
 
 def _policy(table: str, name: str, made: policies.Policy | None, roles: Mapping[str, str]) -> DoctorFinding:
-    result = f"the policy {name} of the table {table} is not the one that was made: it may not keep tenants apart"
+    result = f"the policy {name} of the table {table} was changed: tenants may not be isolated"
     quoted = quoted_name(name)
     fix = f"drop policy {quoted} on {table}" if made is None else made.statement(table, quoted, roles)
     return DoctorFinding(DoctorLevel.ERROR, TITLE, result, f"psql -c {shlex.quote(fix)}")
@@ -76,15 +74,15 @@ def _policy(table: str, name: str, made: policies.Policy | None, roles: Mapping[
 def _strong(role: str) -> DoctorFinding:
     fix = f"psql -c 'alter role \"{role}\" nosuperuser nobypassrls'"
     return DoctorFinding(
-        DoctorLevel.ERROR, TITLE, f"the role {role} is above row-level security: it sees all tenants", fix
+        DoctorLevel.ERROR, TITLE, f"the role {role} bypasses row-level security: it sees all tenants", fix
     )
 
 
 def _open(table: str) -> DoctorFinding:
     fix = f'psql -c "alter table {table} enable row level security, force row level security"'
-    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"the table {table} has no row-level security that is forced", fix)
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"the table {table} has no forced row-level security", fix)
 
 
 def _view(name: str) -> DoctorFinding:
-    result = f"{name} is a view, which shows what its owner may see"
-    return DoctorFinding(DoctorLevel.WARNING, TITLE, result, f'look at its rights, or: psql -c "drop view {name}"')
+    result = f"{name} is a view, which bypasses row-level security"
+    return DoctorFinding(DoctorLevel.WARNING, TITLE, result, f'check its permissions, or: psql -c "drop view {name}"')

@@ -1,4 +1,4 @@
-"""Check whether each key source gives its key: ask it for the key of one tenant."""
+"""Check whether each key source unwraps its key: ask it for the key of one tenant."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
 
 def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> DoctorFinding:
     if not tenants:
-        return DoctorFinding(DoctorLevel.OK, spec, "no tenant has its key from there")
+        return DoctorFinding(DoctorLevel.OK, spec, "no tenant uses this source")
     try:
         endpoint.keys(tenants[0].id).sealer()
     except KeyRevoked as error:
@@ -37,5 +37,5 @@ def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> DoctorFindin
     except (VaultError, EndpointError) as error:
         return DoctorFinding(DoctorLevel.ERROR, spec, f"{tenants[0].name}: {error.message}", error.fix)
     return DoctorFinding(
-        DoctorLevel.OK, spec, "gives the key of one of its tenants" if len(tenants) > 1 else "gives its key"
+        DoctorLevel.OK, spec, "unwraps the key of one of its tenants" if len(tenants) > 1 else "unwraps its key"
     )

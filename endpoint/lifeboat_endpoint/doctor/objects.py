@@ -8,7 +8,7 @@ from lifeboat_alf.common.doctor_checks import DoctorFinding, DoctorLevel
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.engine_choice import as_shared_engine
 
-TITLE = "What the object store deletes"
+TITLE = "Deletion in the object store"
 NEEDS = ("objects",)
 
 
@@ -18,9 +18,9 @@ def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
         return
     kept = engine.bucket.keeps_versions()
     if kept:
-        result = "keeps versions of what is deleted, so what is purged stays there"
-        fix = "switch versions of objects off for this bucket, and remove those that there are"
+        result = "keeps versions of deleted objects, so purged data stays there"
+        fix = "disable object versions for this bucket, and delete existing versions"
         yield DoctorFinding(DoctorLevel.WARNING, engine.store.objects, result, fix)
     else:
-        said = "it does not say whether versions stay" if kept is None else "no version stays"
-        yield DoctorFinding(DoctorLevel.OK, engine.store.objects, f"an object was written and deleted: {said}")
+        said = "it is unknown whether it keeps versions" if kept is None else "it keeps no version"
+        yield DoctorFinding(DoctorLevel.OK, engine.store.objects, f"a test object was written and deleted; {said}")

@@ -35,29 +35,31 @@ def _working(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     period = timedelta(hours=min(filter(None, msgspec.structs.asdict(endpoint.settings.work_hours).values())))
     since = max(latest.ended.values(), default=times.parse_time(endpoint.settings.created_at))
     if latest.now - since < 2 * period:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "did something lately" if latest.ended else "nothing was due yet")
-    said = f"nobody has done anything since {times.to_text(since)}"
-    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"{said}: purges and old history wait", _START)
+        return DoctorFinding(
+            DoctorLevel.OK, TITLE, "workers finished jobs recently" if latest.ended else "no job was due yet"
+        )
+    said = f"no worker has finished a job since {times.to_text(since)}"
+    return DoctorFinding(DoctorLevel.ERROR, TITLE, f"{said}: purges and thinning wait", _START)
 
 
 def _waiting(counts: Iterable[JobCount]) -> DoctorFinding:
     late = {count.kind: count.oldest for count in counts if count.state == "waiting"}
     longest = timedelta(seconds=max(late.values(), default=0))
     if longest < _LONG:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "nothing that is due has waited for an hour")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "no due job has waited for an hour")
     kind = max(late, key=lambda each: late[each])
-    result = f"what is due has waited for {longest // timedelta(minutes=1)} minutes ({kind})"
+    result = f"a due job has waited for {longest // timedelta(minutes=1)} minutes ({kind})"
     # The endpoint promised when a purge is applied.
     level = DoctorLevel.ERROR if timedelta(seconds=late.get("apply_purge", 0)) >= _LONG else DoctorLevel.WARNING
-    return DoctorFinding(level, TITLE, result, f"one more worker: {_START}")
+    return DoctorFinding(level, TITLE, result, f"start another worker: {_START}")
 
 
 def _given_up(counts: Iterable[JobCount]) -> DoctorFinding:
     dead = sum(count.jobs for count in counts if count.state == "dead")
     if not dead:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "nothing was given up")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "no job has failed")
     return DoctorFinding(
-        DoctorLevel.WARNING, TITLE, f"given up: {dead}", "lifeboat endpoint jobs list --dead --data DIR"
+        DoctorLevel.WARNING, TITLE, f"failed jobs: {dead}", "lifeboat endpoint jobs list --dead --data DIR"
     )
 
 
@@ -65,7 +67,7 @@ def _read_back(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     """Check that the data of every tenant was verified within twice the configured period."""
     hours = endpoint.settings.work_hours.verify
     if not hours:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "nothing is read back by itself: `verify` is 0 in `work_hours`")
+        return DoctorFinding(DoctorLevel.OK, TITLE, "data is not verified automatically: `verify` is 0 in `work_hours`")
     before = latest.now - 2 * timedelta(hours=hours)
 
     def last(tenant_id: str, created_at: str) -> datetime:
@@ -74,6 +76,6 @@ def _read_back(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     tenants = [each for each in endpoint.control.tenants() if each.state == "active"]
     late = sum(last(each.id, each.created_at) < before for each in tenants)
     if not late:
-        return DoctorFinding(DoctorLevel.OK, TITLE, "what is kept is read back in time")
-    result = f"what is kept of {late} of {len(tenants)} tenants was not read back for {2 * hours} hours"
+        return DoctorFinding(DoctorLevel.OK, TITLE, "all data is verified in time")
+    result = f"what is kept of {late} of {len(tenants)} tenants was not verified for {2 * hours} hours"
     return DoctorFinding(DoctorLevel.WARNING, TITLE, result, "lifeboat endpoint verify --data DIR, and one more worker")

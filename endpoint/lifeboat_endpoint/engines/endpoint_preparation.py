@@ -81,7 +81,9 @@ def prepare_endpoint(
         control = PostgresStore(pools.control, "control", tenant=None)
         found, made = _endpoint_in(control, wanted, clock)
         if known is not None and known.id != found:
-            raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
+            raise errors.EndpointSettings(
+                f"the database holds the endpoint {found}, {folder / FILE} belongs to {known.id}"
+            )
         _claim(bucket, place, found, control)
     if known is not None:
         return PreparedEndpoint(found, run, made, False)
@@ -104,8 +106,8 @@ def _known(folder: Path, files: FileOperations) -> EndpointConfig | None:
         return None
     if found.store is None:
         raise errors.EndpointSettings(
-            f"{folder} holds an endpoint of files",
-            fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
+            f"{folder} contains an endpoint that stores its data as files",
+            fix="prepare another folder, then: lifeboat endpoint migrate --data OLD --to NEW",
         )
     return found
 
@@ -126,8 +128,8 @@ def _endpoint_in(control: MetadataStore, wanted: str, clock: Clock) -> tuple[str
 def _finished(found: str) -> str:
     if found.startswith(UNFINISHED):
         raise errors.EndpointSettings(
-            "an endpoint is being moved into this database, and not all of it is there",
-            fix="lifeboat endpoint migrate --data OLD --to NEW, and then this command again",
+            "an endpoint is being moved into this database, and the move is not complete",
+            fix="lifeboat endpoint migrate --data OLD --to NEW, then repeat this command",
         )
     return found
 
@@ -139,8 +141,8 @@ def _claim(bucket: Bucket, store: ObjectStore, endpoint_id: str, control: Metada
     known = None if row is None else str(json_of(row[0]))
     if known not in (None, place) and find_owner(bucket) is None:
         raise errors.EndpointSettings(
-            f"the endpoint keeps its objects at {known}, and {place} has none of them",
-            fix="name the place that `objects` has in endpoint.json of the other processes, or copy all objects first",
+            f"the endpoint stores its objects at {known}, and {place} has none of them",
+            fix="give `--objects` as in endpoint.json of the other processes, or copy all objects first",
         )
     claim_place(bucket, endpoint_id)
     with control.transaction():

@@ -66,7 +66,7 @@ class FilesEngine:
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
         if what in _FOLDERS:
             return hold_care_lock(self._folder / _FOLDERS[what], seconds=seconds)
-        busy = errors.EndpointBusy(f"another process is at it ({what})")
+        busy = errors.EndpointBusy(f"another process is working on it ({what})")
         return hold_lock_file(self._folder / f"{what}.lock", seconds=seconds, busy=busy)
 
     def figures(self, tenant_id: str) -> TenantUsage:
@@ -227,5 +227,5 @@ def hold_care_lock(folder: Path, *, seconds: float) -> AbstractContextManager[No
     Pushes do not wait for this lock: a writer waits for the transactions of the vault, and each step of the maintenance
     is one short transaction.
     """
-    busy = errors.EndpointBusy(f"another process looks after {folder.name}")
+    busy = errors.EndpointBusy(f"another process is maintaining {folder.name}")
     return hold_lock_file(folder / _CARE_LOCK, seconds=seconds, busy=busy)

@@ -44,12 +44,12 @@ class MoveMarkers:
         """Check that the endpoint accepts changes. Raises EndpointMoving, EndpointMoved."""
         self.check_here()
         if os.path.exists(self._moving):
-            raise errors.EndpointMoving("this endpoint is being moved: until that is done it gives, and takes nothing")
+            raise errors.EndpointMoving("this endpoint is being moved and is read-only until that is done")
 
     def check_here(self) -> None:
         """Check that the endpoint serves requests. Raises EndpointMoved."""
         if os.path.exists(self._moved):
-            raise errors.EndpointMoved("this endpoint was moved: its address has to lead to where it is now")
+            raise errors.EndpointMoved("this endpoint was moved: point its host name to the new server")
 
     def begin(self) -> datetime:
         """Stop accepting changes and return since when. Repeating it is not an error. Raises VaultFull, VaultUnusable.

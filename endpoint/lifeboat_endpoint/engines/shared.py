@@ -147,7 +147,7 @@ class SharedEngine:
             except errors.VaultDamaged:
                 return None
             if not is_of(key, found):
-                raise errors.VaultDamaged(f"the object {key} is another one than was written")
+                raise errors.VaultDamaged(f"the object {key} was changed")
             if len(self._documents) >= _MOST_DOCUMENTS:
                 self._documents.clear()
             self._documents[key] = found
@@ -162,7 +162,7 @@ class SharedEngine:
         with self.pools.lone() as connection:
             while connection.execute(sql.TRY_LOCK, (_lock_number(what),)).fetchone() != (True,):
                 if time.monotonic() >= deadline:
-                    raise errors.EndpointBusy(f"another process is at it ({what})")
+                    raise errors.EndpointBusy(f"another process is working on it ({what})")
                 time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
             yield
 
@@ -272,14 +272,16 @@ class SharedEngine:
         postgres_schema.check_schema(self.pools)
         row = PostgresStore(self.pools.control, "control", tenant=None).row(sql.ENDPOINT)
         if row is None:
-            raise errors.NoEndpoint("the database holds no endpoint", fix=errors.PREPARE)
+            raise errors.NoEndpoint("the database contains no endpoint", fix=errors.PREPARE)
         if row[0] == UNFINISHED + self._endpoint_id and not self._begun:
             raise errors.EndpointSettings(
-                "an endpoint is being moved into this database, and not all of it is there",
+                "an endpoint is being moved into this database, and the move is not complete",
                 fix="lifeboat endpoint migrate --data OLD --to DIR",
             )
         if row[0] != (UNFINISHED + self._endpoint_id if self._begun else self._endpoint_id):
-            raise errors.EndpointSettings(f"the database holds the endpoint {row[0]}, endpoint.json is of another one")
+            raise errors.EndpointSettings(
+                f"the database contains the endpoint {row[0]}, but endpoint.json belongs to another one"
+            )
 
     def close_thread(self) -> None:
         """Drop the stores of this thread; connections belong to the pools."""
@@ -306,7 +308,7 @@ class SharedPlace:
         engine = self._engine
         rows, blobs = engine.vault_rows(self._tenant, agent_id), engine.blobs(self._tenant, agent_id)
         if rows.row(sql.HAS_VAULT) is None:
-            raise errors.VaultMissing(f"there is no vault of {agent_id}")
+            raise errors.VaultMissing(f"{agent_id} has no vault")
         return Vault(rows, blobs, files=engine.files, clock=engine.clock, sealer=sealer)
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
@@ -317,7 +319,7 @@ class SharedPlace:
         """
         self._remove_vault(agent_id, lambda rows: rows.row(sql.LISTED, (agent_id,)) is None)
         if self.has_vault(agent_id):
-            raise errors.VaultBusy(f"another process made the agent {agent_id}")
+            raise errors.VaultBusy(f"another process created the agent {agent_id}")
         create_tables(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine.clock, sealer=sealer)
         return self.open_vault(agent_id, sealer)
 

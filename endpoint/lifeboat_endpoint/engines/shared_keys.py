@@ -115,7 +115,7 @@ class ObjectKeyDocuments:
             return self._there(now)  # another process replaced it a moment ago
         newest = find_newer(listed, than=missing)
         if newest is None:
-            what_is = "; what lies there is older" if set(listed) - {missing} else ""
+            what_is = "; the stored one is older" if set(listed) - {missing} else ""
             raise errors.VaultDamaged(f"{self.name} is missing in the object store{what_is}")
         found = self._there(newest)
         self._check_source(found)
@@ -134,7 +134,7 @@ class ObjectKeyDocuments:
         """Raise KeySourceRefused if the document names an unknown key source: no row vouches for its content."""
         if wrapped_keys.decode_key_document(data, self.name, self._tenant).source not in self._sources():
             raise errors.KeySourceRefused(
-                f"{self.name} is newer than the database, and names another key source than the tenant has there",
+                f"{self.name} is newer than the database and has another key source than the tenant",
                 fix=_MOVED,
             )
 
@@ -147,7 +147,7 @@ class ObjectKeyDocuments:
         self._engine.bucket.put(key, data)
         if not self._named(key):
             self._engine.bucket.delete(key)
-            raise errors.VaultBusy(f"{self.name}: another process changed the data keys meanwhile")
+            raise errors.VaultBusy(f"{self.name}: another process changed the data keys at the same time")
         self._before = key
         self._remove_others(key)
 

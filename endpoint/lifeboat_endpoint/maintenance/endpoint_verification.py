@@ -96,7 +96,7 @@ def verify_agent(endpoint: Endpoint, tenant: Tenant, agent_id: str) -> EndpointV
 def _prove_folder(endpoint: Endpoint, proof: EndpointVerification) -> None:
     folder = endpoint.folder
     if os.name == "posix" and endpoint.files.lstat(folder).st_mode & _READABLE_BY_OTHERS:
-        proof.found("folder", f"others can read {folder}: chmod 700 {folder}")
+        proof.found("folder", f"other users can read {folder}: chmod 700 {folder}")
 
 
 def _prove_source(endpoint: Endpoint, proof: EndpointVerification, *, is_asked: bool) -> None:
@@ -125,9 +125,9 @@ def _prove_control(endpoint: Endpoint, proof: EndpointVerification) -> None:
         return
     if not is_trusted(endpoint):
         right = "set it right, or lifeboat endpoint compact --trust-clock"
-        proof.found("clock", f"the clock does not follow from before, and nothing old goes: {right}")
+        proof.found("clock", f"the clock jumped, so nothing is thinned: {right}")
     for number in broken:
-        proof.found("audit", "was changed, or rows before it were removed or put in", subject=f"row {number}")
+        proof.found("audit", "was changed, or earlier rows were removed or inserted", subject=f"row {number}")
 
 
 class _TenantVerification:
@@ -144,7 +144,7 @@ class _TenantVerification:
     def prove(self, agents: Sequence[str] | None = None) -> None:
         self._proof.tenants += 1
         if self._tenant.state != "active":
-            self._found("tenant", "its removal was not finished: lifeboat endpoint tenant remove NAME")
+            self._found("tenant", "its removal is not finished: lifeboat endpoint tenant remove NAME")
             return
         with self._finding("key"):
             self._prove_keys()
@@ -190,7 +190,7 @@ class _TenantVerification:
         for found in result.findings:
             self._found(found.kind, found.message, agent=agent_id, subject=found.subject)
         for number, first in result.lacking.items():
-            message = f"its bytes never came; sequence {first} is the first that names it"
+            message = f"its content was never uploaded; sequence {first} is the first with this file"
             self._proof.absent.append(
                 EndpointFinding("absent", self._tenant.name, agent_id, f"object {number}", message)
             )

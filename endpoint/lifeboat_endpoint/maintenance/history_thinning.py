@@ -36,7 +36,7 @@ def thin_history(vault: Vault, settings: EndpointConfig, now: datetime | None, c
     policy = settings.retention.retention()
     if now is not None and sequences_to_drop(vault.sequences(), policy, now, vault.last_verified()):
         report = vault.thin(policy, now)
-        care.add(report, f"{len(report.dropped)} old sequences went")
+        care.add(report, f"old sequences thinned: {len(report.dropped)}")
     _drop_versions(vault, settings.large_file_versions, now, care)
 
 
@@ -57,10 +57,13 @@ def _thin_sooner(vault: Vault, settings: EndpointConfig, now: datetime, care: Ag
     policy = shorten_retention(settings.retention.retention())
     if sequences_to_drop(vault.sequences(), policy, now, vault.last_verified()):
         report = vault.thin(policy, now)
-        care.add(report, f"{len(report.dropped)} sequences went sooner than the retention says, for the size cap")
+        care.add(
+            report,
+            f"sequences thinned before the end of their retention, because of the size cap: {len(report.dropped)}",
+        )
 
 
 def _drop_versions(vault: Vault, keep: int, now: datetime | None, care: AgentCare) -> None:
     if vault.old_versions(keep, now):
         report = vault.drop_old_versions(keep, now)
-        care.add(report, f"of large files the newest {keep} keep their bytes: {report.objects_dropped} older went")
+        care.add(report, f"old versions of large files removed: {report.objects_dropped}; newest versions kept: {keep}")

@@ -108,7 +108,7 @@ def _thin(vault: Vault, endpoint: Endpoint, now: datetime | None, care: AgentCar
     history_thinning.thin_history(vault, endpoint.settings, now, care)
     cap = endpoint.settings.size_cap.agent
     if cap is not None and not history_thinning.keep_below(vault, cap, endpoint.settings, now, care):
-        care.steps.append("it is above the size cap all the same: what is left may not go")
+        care.steps.append("it is still above the size cap: the remaining sequences must be kept")
 
 
 def _below_cap_of_tenant(
@@ -133,7 +133,7 @@ def _below_cap_of_tenant(
             )
             sizes[agent_id] = vault.size()
     if sum(sizes.values()) > cap:
-        care.problems.append("all of it is above the size cap all the same: what is left may not go")
+        care.problems.append("the tenant is still above the size cap: the remaining sequences must be kept")
 
 
 def _compact(vault: Vault, sealer: Sealer, care: AgentCare) -> None:
@@ -158,7 +158,7 @@ def _replace_keys(endpoint: Endpoint, tenant: Tenant, care: TenantCare, older: S
     space.reseal()
     space.reseal()
     if care.problems:
-        care.problems.append("the older data keys stay, because of what went wrong")
+        care.problems.append("the older data keys are kept because of the errors")
         return
     care.destroyed = keys.destroy(keep=(), among=older)
     for key_id in care.destroyed:

@@ -55,7 +55,7 @@ def _named(endpoint: Endpoint, tenants: Sequence[Tenant], redaction_id: str) -> 
     for found in list_waiting_purges(endpoint, tenants):
         if found.purge.redaction.id == redaction_id:
             return found
-    raise UnknownAtRemote(f"no purge {redaction_id} waits here", fix="lifeboat endpoint purges list --data DIR")
+    raise UnknownAtRemote(f"no purge {redaction_id} is waiting", fix="lifeboat endpoint purges list --data DIR")
 
 
 def apply_due_purges(endpoint: Endpoint, tenants: Sequence[Tenant]) -> list[TenantPurgeResult]:

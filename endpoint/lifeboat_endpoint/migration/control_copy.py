@@ -128,4 +128,4 @@ def _carry_audit(source: MetadataStore, target: MetadataStore) -> None:
 def _check_same(source: MetadataStore, target: MetadataStore) -> None:
     for table in (*CONTROL, AUDIT):
         if table_copy.fingerprint_table(source, table) != table_copy.fingerprint_table(target, table):
-            raise errors.VaultDamaged(f"the copy of the table {table.name} of the endpoint is not the same")
+            raise errors.VaultDamaged(f"the copy of the table {table.name} of the endpoint differs from the original")

@@ -134,7 +134,7 @@ def abort_migration(
         if markers.is_over:
             if new is None:
                 raise errors.EndpointMoved(
-                    "the move may be finished: only the new endpoint knows",
+                    "the move may be finished; give the new endpoint to find out",
                     fix="lifeboat endpoint migrate --abort --data DIR --to NEW",
                 )
             with contextlib.closing(
@@ -149,7 +149,7 @@ def abort_migration(
 def _settings(folder: Path, files: FileOperations) -> EndpointConfig:
     found = endpoint_config.read_config(folder, files)
     if found.store is not None:
-        raise errors.EndpointSettings(f"{folder} is of an endpoint that is shared already")
+        raise errors.EndpointSettings(f"{folder} belongs to an endpoint that is already shared")
     return found
 
 

@@ -66,9 +66,9 @@ class MigrationTarget:
         if holds == self._old.id and self._found.id == self._old.id:
             return True
         if holds not in (UNFINISHED + self._old.id, self._found.id):
-            raise errors.EndpointSettings(f"the database holds another endpoint ({holds})", fix=PREPARE)
+            raise errors.EndpointSettings(f"the database contains another endpoint ({holds})", fix=PREPARE)
         if holds == self._found.id and self._rows().row("select 1 from tenant") is not None:
-            raise errors.EndpointSettings("the database holds an endpoint that has tenants", fix=PREPARE)
+            raise errors.EndpointSettings("the database contains an endpoint with tenants", fix=PREPARE)
         return False
 
     def begin(self) -> None:
@@ -115,7 +115,7 @@ class MigrationTarget:
     def _holds(self) -> str:
         row = self._rows().row(ENDPOINT)
         if row is None:
-            raise errors.NoEndpoint("the database holds no endpoint", fix=PREPARE)
+            raise errors.NoEndpoint("the database contains no endpoint", fix=PREPARE)
         return str(row[0])
 
     def _rows(self) -> PostgresStore:
@@ -124,5 +124,5 @@ class MigrationTarget:
 
 def _store(found: EndpointConfig) -> SharedStore:
     if found.store is None:
-        raise errors.EndpointSettings("the endpoint to move into is one of files", fix=PREPARE)
+        raise errors.EndpointSettings("the target endpoint stores its data as files", fix=PREPARE)
     return found.store

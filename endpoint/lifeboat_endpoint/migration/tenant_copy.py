@@ -86,7 +86,7 @@ class TenantCopier:
         rows, blobs = self._new.vault_rows(tenant_id, agent_id), self._new.blobs(tenant_id, agent_id)
         with self._old.vault(tenant_id, agent_id) as source:
             if source.row(_VAULT) != (vault_id,):
-                raise errors.VaultDamaged(f"the vault of {agent_id} is another one than is listed")
+                raise errors.VaultDamaged(f"the vault of {agent_id} has a different id from the list")
             names = [name for (name,) in source.rows(_FILES)]
             # An earlier attempt has copied this vault, perhaps partly.
             if rows.row(_VAULT) is not None:
@@ -129,7 +129,7 @@ def _check_same(
 ) -> None:
     found = table_copy.find_different_table(source, target, which)
     if found is not None:
-        raise errors.VaultDamaged(f"{what}: the copy of the table {found} is not the same")
+        raise errors.VaultDamaged(f"{what}: the copy of the table {found} differs from the original")
 
 
 def _counted(source: MetadataStore) -> int:

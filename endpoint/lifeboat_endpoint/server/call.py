@@ -52,7 +52,9 @@ class ServerContext:
         RemoteBusy."""
         with self._guard:
             if self.streams[tenant_id] >= max(1, self.settings.pace.streams // 2):
-                raise RemoteBusy("the endpoint takes as many bodies of this tenant as it can", retry_after=30)
+                raise RemoteBusy(
+                    "the endpoint is receiving the maximum number of request bodies of this tenant", retry_after=30
+                )
             self.streams[tenant_id] += 1
         try:
             yield

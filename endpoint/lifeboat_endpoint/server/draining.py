@@ -51,7 +51,7 @@ class Draining:
 
     def _run(self) -> None:
         self._flag.set()
-        LOGGER.info("draining: for %g seconds it says that it is not ready, and answers on", self._seconds)
+        LOGGER.info("draining: reporting `not ready` for %g seconds while requests are still answered", self._seconds)
         time.sleep(self._seconds)
-        LOGGER.info("drained: what was begun is finished, and nothing new is taken")
+        LOGGER.info("drained: finishing running requests and accepting no new ones")
         self._end()

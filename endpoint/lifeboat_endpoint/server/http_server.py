@@ -204,7 +204,9 @@ class HttpServer:
         while self._state.tasks and time.monotonic() < deadline:
             await asyncio.wait(list(self._state.tasks), timeout=deadline - time.monotonic())
         if self._state.tasks:
-            server_log.LOGGER.warning("%d requests were cut off: they did not end in time", len(self._state.tasks))
+            server_log.LOGGER.warning(
+                "%d requests were cancelled because they did not end in time", len(self._state.tasks)
+            )
         for task in list(self._state.tasks):
             task.cancel()
         sent = time.monotonic() + min(1.0, self._setup.finish)

@@ -21,7 +21,7 @@ Text = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\
 PAGE = 500
 MOST_DIGESTS = 10_000
 MOST_READ = 10_000
-Limit = Annotated[int, Meta(ge=1, le=10_000, description="At most so many.")]
+Limit = Annotated[int, Meta(ge=1, le=10_000, description="Maximum number of items.")]
 Digests = Annotated[list[Sha256], Meta(max_length=MOST_DIGESTS)]
 
 
@@ -117,7 +117,7 @@ class AgentList(Struct):
 
 
 class AgentsQuery(Struct):
-    after: Annotated[str, Meta(max_length=64, description="The id after which the page begins.")] = ""
+    after: Annotated[str, Meta(max_length=64, description="Id of the last item of the previous page.")] = ""
     limit: Limit = PAGE
 
 
@@ -157,28 +157,26 @@ class PushedDelta(PushedState):
 
 
 class NumberQuery(Struct):
-    sequence: Annotated[Number, Meta(description="The number that the bundle must have.")] | None = None
+    sequence: Annotated[Number, Meta(description="Number that the bundle must have.")] | None = None
 
 
 class BaseQuery(Struct):
-    base_sequence: Annotated[Number, Meta(description="The state that it goes on top of: it must be the head.")]
-    sequence: Annotated[Number, Meta(description="The number that the bundle must have.")] | None = None
+    base_sequence: Annotated[Number, Meta(description="Number of the base sequence, which must be the head.")]
+    sequence: Annotated[Number, Meta(description="Number that the bundle must have.")] | None = None
 
 
 class SnapshotQuery(Struct):
-    sequence: Annotated[Number, Meta(description="A state; the newest unless given.")] | None = None
-    include_deltas: Annotated[bool, Meta(description="Also name the deltas that follow.")] = False
+    sequence: Annotated[Number, Meta(description="Number of a sequence; the newest by default.")] | None = None
+    include_deltas: Annotated[bool, Meta(description="Also list the later deltas.")] = False
 
 
 class SinceQuery(Struct):
-    since: Annotated[int, Meta(ge=-1, le=2**53, description="Only what comes after this number.")] = -1
+    since: Annotated[int, Meta(ge=-1, le=2**53, description="Only sequences after this number.")] = -1
     limit: Limit = PAGE
 
 
 class DeltaQuery(Struct):
-    base: (
-        Annotated[Number, Meta(description="The state that it goes on top of; the one before unless given.")] | None
-    ) = None
+    base: Annotated[Number, Meta(description="Number of the base sequence; the previous one by default.")] | None = None
 
 
 class SnapshotPlace(Struct):
@@ -191,7 +189,7 @@ class DeltaPlace(Struct):
     sequence: int
     base_sequence: int
     url: str
-    size_bytes: Annotated[int, Meta(description="0: a delta is made when it is fetched.")]
+    size_bytes: Annotated[int, Meta(description="0: a delta is created when it is fetched.")]
     created_at: str
     digest: str
 
@@ -237,7 +235,7 @@ class RedactionList(Struct):
 
 
 class RedactionQuery(Struct):
-    confirm: Annotated[bool, Meta(description="It must not wait: the scope purge is needed.")] = False
+    confirm: Annotated[bool, Meta(description="Apply it immediately; needs the scope purge.")] = False
 
 
 class RedactionInfo(Struct):

@@ -37,7 +37,7 @@ class Lane:
         Work that has begun is never interrupted: it continues if the waiting task is cancelled.
         """
         if self._waiting >= self._most:
-            raise RemoteBusy("too many requests wait for this agent", retry_after=2)
+            raise RemoteBusy("too many requests are waiting for this agent", retry_after=2)
         self._waiting += 1
         future = asyncio.get_running_loop().run_in_executor(self._executor, work)
         future.add_done_callback(self._done)

@@ -41,7 +41,8 @@ def make_document(routes: Iterable[Route], release: str) -> JsonObject:
         "info": {
             "title": "Agent Lifeboat sync endpoint",
             "version": release,
-            "description": "Keeps states of agents in the Agent Life Format. Errors are problem documents (RFC 9457).",
+            "description": "Stores sequences of agents in the Agent Life Format. Errors are problem documents "
+            "(RFC 9457).",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}, {"url": "/v1"}],

@@ -89,4 +89,4 @@ def _bytes(text: str) -> bytes:
 
 
 def _unknown() -> UnknownAtRemote:
-    return UnknownAtRemote("this address permits nothing: it ended, was used, or was never given")
+    return UnknownAtRemote("this signed URL is not valid: it expired, was used, or never existed")

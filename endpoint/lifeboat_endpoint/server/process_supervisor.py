@@ -134,12 +134,12 @@ class ProcessSupervisor:
     def _look_after(self, now: float) -> bool:
         self._see_off(now)
         if any(not each.process.is_alive() for each in self._processes) and not self._ending:
-            LOGGER.error("a process that answers ended unexpectedly")
+            LOGGER.error("a server process ended unexpectedly")
             return False
         for index, each in enumerate(self._processes):
             each.ask(now, self.times.every)
             if each.is_silent(now, self.times.limit):
-                LOGGER.error("a process did not answer its own /livez for %g seconds; it is replaced", self.times.limit)
+                LOGGER.error("a server process did not answer /livez for %g seconds and is replaced", self.times.limit)
                 each.end(now, kill=True)
                 self._leaving.append(each)
                 self._processes[index] = self._started()

@@ -45,7 +45,7 @@ class MemoryBudget:
         own = self._taken[owner]
         fits = own + size <= self._most * self._share and self._taken.total() + size <= self._most
         if not fits and not (first and not own):
-            raise RemoteBusy("the endpoint is busy with as much as it can hold", retry_after=5)
+            raise RemoteBusy("the endpoint has no memory left for more request bodies", retry_after=5)
         self._taken[owner] = own + size
 
 
@@ -114,4 +114,4 @@ def _announced(scope: Scope) -> int:
 
 
 def _too_large(limit: int) -> RemoteTooLarge:
-    return RemoteTooLarge(f"a body here has at most {limit} bytes")
+    return RemoteTooLarge(f"the body of this request may have at most {limit} bytes")

@@ -173,7 +173,7 @@ class RequestHandler:
         after = self._failures.take(address_key(call.address), time.monotonic())
         if after:
             self.server.metrics.refused("address")
-            raise HttpRefusal(429, RemoteBusy("too many requests without a token that counts", retry_after=after))
+            raise HttpRefusal(429, RemoteBusy("too many requests without a valid token", retry_after=after))
         details = {"route": call.route.path, "scope": error.scope, "address": call.address}
         self.server.endpoint.control.note(None, "denied", parse_token_id(_bearer(call)) or "", details)
 
@@ -229,7 +229,7 @@ def _headers(scope: Scope) -> dict[str, str]:
     for raw_name, raw_value in scope["headers"]:
         name = raw_name.decode("latin-1").lower()
         if name in found and name in _ONCE:
-            raise HttpRefusal(400, RemoteRefused(f"the header {name} may be given once"))
+            raise HttpRefusal(400, RemoteRefused(f"the header {name} must be given at most once"))
         found[name] = raw_value.decode("latin-1")
     return found
 

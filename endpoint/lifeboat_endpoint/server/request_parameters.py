@@ -15,11 +15,11 @@ Shape = TypeVar("Shape", bound=msgspec.Struct)
 _UUID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 FORMS: dict[str, tuple[str, str]] = {
     "agent_id": (_UUID, "The agent's id, a UUID."),
-    "upload_id": ("[0-9A-Za-z-]{1,64}", "What the beginning of the upload answered."),
+    "upload_id": ("[0-9A-Za-z-]{1,64}", "Id in the answer to the start of the upload."),
     "sha256": ("[0-9a-f]{64}", "SHA-256 of the bytes, in hexadecimal."),
-    "sequence": ("0|[1-9][0-9]{0,15}", "The number of a state."),
+    "sequence": ("0|[1-9][0-9]{0,15}", "Number of a sequence."),
     "name": ("[0-9A-Za-z._-]{1,200}", "The name of a sealed file."),
-    "transfer": ("[0-9A-Za-z._-]{1,4096}", "The signed permission."),
+    "transfer": ("[0-9A-Za-z._-]{1,4096}", "Signed permission."),
 }
 """Pattern and description of each path parameter, by name."""
 _COMPILED = {name: re.compile(rf"(?:{form})\Z") for name, (form, _) in FORMS.items()}
@@ -29,7 +29,7 @@ def check_path_parameters(found: dict[str, Any]) -> dict[str, str]:
     """Return the path parameters. Raises UnknownAtRemote for one of another form, which nothing can have."""
     for name, value in found.items():
         if not _COMPILED[name].match(value):
-            raise UnknownAtRemote(f"there is no such {name.replace('_', ' ').removesuffix(' id')}")
+            raise UnknownAtRemote(f"unknown {name.replace('_', ' ').removesuffix(' id')}")
     return {name: value.lower() if name == "agent_id" else value for name, value in found.items()}
 
 
@@ -38,7 +38,7 @@ def parse_query(pairs: list[tuple[str, str]], shape: type[Shape]) -> Shape:
     try:
         return msgspec.convert(dict(pairs), shape, strict=False)
     except msgspec.ValidationError as error:
-        raise HttpRefusal(400, RemoteRefused(f"the query does not fit: {error}")) from None
+        raise HttpRefusal(400, RemoteRefused(f"the query is invalid: {error}")) from None
 
 
 def parse_body(data: bytes, shape: type[Shape]) -> Shape:
@@ -49,7 +49,7 @@ def parse_body(data: bytes, shape: type[Shape]) -> Shape:
     try:
         return msgspec.json.decode(data, type=shape)
     except msgspec.ValidationError as error:
-        raise RemoteRefused(f"the body does not fit: {error}") from None
+        raise RemoteRefused(f"the body is invalid: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise HttpRefusal(400, RemoteRefused("the body is not JSON")) from None
 

@@ -49,7 +49,7 @@ def load_routes() -> Iterator[Route]:
     known = set()
     for route in (*OWN, *_added()):
         if (route.method, route.path) in known:
-            LOGGER.error("the route %s %s is there twice", route.method, route.path)
+            LOGGER.error("the route %s %s is defined twice", route.method, route.path)
             continue
         known.add((route.method, route.path))
         yield route

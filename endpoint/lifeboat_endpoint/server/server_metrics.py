@@ -90,27 +90,25 @@ _OWN = (
     ),
     MetricFamily("counter", "lifeboat_received_bytes", (), "Bytes of bodies received."),
     MetricFamily("counter", "lifeboat_sent_bytes", (), "Bytes of bodies sent."),
-    MetricFamily("counter", "lifeboat_pushes", ("result",), "States that were pushed, by what became of them."),
-    MetricFamily("counter", "lifeboat_purges", ("state",), "Purges that were sent."),
-    MetricFamily("counter", "lifeboat_refusals", ("limit",), "Requests refused because there were too many."),
+    MetricFamily("counter", "lifeboat_pushes", ("result",), "Pushed sequences, by result."),
+    MetricFamily("counter", "lifeboat_purges", ("state",), "Purges received."),
+    MetricFamily("counter", "lifeboat_refusals", ("limit",), "Requests refused by rate limits."),
     MetricFamily(
         "gauge", "lifeboat_database_connections", ("kind", "state"), "Connections to the database.", mode=_SUM
     ),
-    MetricFamily("gauge", "lifeboat_database_waiting", ("kind",), "Threads that wait for a connection.", mode=_SUM),
-    MetricFamily("gauge", "lifeboat_ready", ("part",), "1 where a part that requests need answers.", mode=_LEAST),
+    MetricFamily("gauge", "lifeboat_database_waiting", ("kind",), "Threads waiting for a connection.", mode=_SUM),
+    MetricFamily("gauge", "lifeboat_ready", ("part",), "1 if a part that requests need responds.", mode=_LEAST),
 )
 _OPERATIONS = (
     MetricFamily(
         "histogram",
         "lifeboat_operation_seconds",
         ("system", "operation"),
-        "How long a database, an object store or a key source took to answer.",
+        "Response time of the database, the object store or a key source.",
         _FAST,
     ),
-    MetricFamily(
-        "counter", "lifeboat_operation_errors", ("system", "operation", "error"), "What was answered with an error."
-    ),
-    MetricFamily("counter", "lifeboat_key_lookups", (), "Data keys that were needed, held or not."),
+    MetricFamily("counter", "lifeboat_operation_errors", ("system", "operation", "error"), "Responses with an error."),
+    MetricFamily("counter", "lifeboat_key_lookups", (), "Requested data keys, cached or not."),
 )
 FAMILIES = (*_OWN, *_OPERATIONS)
 _PUSHED = {200: "known", 201: "taken", 409: "behind", 413: "too_large", 429: "refused", 503: "busy", 507: "full"}

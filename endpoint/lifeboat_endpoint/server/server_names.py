@@ -85,7 +85,7 @@ def check_url(text: str, *, plain: bool) -> str:
         parts = urlsplit(text)
         parts.port  # noqa: B018 - raises for a port that is none
     except ValueError:
-        raise CannotServe(f"{text!r} is no URL") from None
+        raise CannotServe(f"{text!r} is not a URL") from None
     schemes = ("http", "https") if plain else ("https",)
     if parts.scheme not in schemes or not parts.hostname or parts.query or parts.fragment or "@" in parts.netloc:
         raise CannotServe(f"{text!r} is not {' or '.join(schemes)}://HOST[:PORT][/PATH]")

@@ -163,7 +163,9 @@ def _bounds(options: ServeOptions) -> ConnectionBounds:
     and of one address, and descriptors are left for files."""
     total, room = options.bounds.total // options.workers, descriptors_for_connections(raise_descriptor_limit())
     if total > room:
-        server_log.LOGGER.warning("%d connections at most in a process: more descriptors are not allowed to it", room)
+        server_log.LOGGER.warning(
+            "a process accepts at most %d connections, because the system limits its file descriptors", room
+        )
     asked = options.bounds.per_address
     per_address = max(asked // options.workers, min(asked, _LEAST_PER_ADDRESS))
     return replace(options.bounds, total=max(1, min(total, room)), per_address=per_address)
@@ -304,9 +306,9 @@ def _given(certificate: Path, key: Path) -> ServedCertificate:
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
         if b"BEGIN PRIVATE KEY" not in key.read_bytes():
-            raise CannotServe(f"{key} is no PKCS#8 key", fix=f"openssl pkcs8 -topk8 -nocrypt -in {key} -out KEY")
+            raise CannotServe(f"{key} is not a PKCS#8 key", fix=f"openssl pkcs8 -topk8 -nocrypt -in {key} -out KEY")
     except ssl.SSLError as error:
-        raise CannotServe(f"{certificate} and {key} are no certificate and its key: {error.reason}") from None
+        raise CannotServe(f"{certificate} and {key} are not a certificate and its key: {error.reason}") from None
     except OSError as error:
         raise CannotServe(f"{error.filename or certificate}: {error.strerror or error}") from None
     return ServedCertificate(certificate, key)

@@ -122,9 +122,9 @@ class CertificateAuthority:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise OSError(f"{self._folder / name} holds no private key") from error
+            raise OSError(f"{self._folder / name} contains no private key") from error
         if not isinstance(found, ec.EllipticCurvePrivateKey):
-            raise OSError(f"{self._folder / name} holds another kind of key")
+            raise OSError(f"{self._folder / name} contains another type of key")
         return found
 
     def _write(self, name: str, data: bytes) -> None:

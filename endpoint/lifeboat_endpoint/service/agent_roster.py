@@ -55,7 +55,7 @@ class AgentRow:
 def check_id(agent_id: str) -> str:
     """Return an id that can be the name of a folder. Raises RemoteRefused."""
     if not _AGENT_ID.fullmatch(agent_id):
-        raise errors.RemoteRefused("the id of an agent has 1 to 64 letters, digits, dashes and underscores")
+        raise errors.RemoteRefused("the id of an agent must be 1 to 64 letters, digits, dashes and underscores")
     return agent_id
 
 
@@ -81,7 +81,7 @@ class Roster:
     def _absent(self, agent_id: str) -> errors.UnknownAtRemote:
         """Return the error for a missing agent. Raises AgentErased if it was purged completely."""
         self.purged.check(agent_id)
-        return errors.UnknownAtRemote(f"there is no agent {agent_id}")
+        return errors.UnknownAtRemote(f"unknown agent {agent_id}")
 
     def page(self, after: str = "", limit: int = _PAGE) -> list[AgentRow]:
         """Return up to `limit` agents with larger ids than `after`."""

@@ -43,7 +43,7 @@ class AgentVaults:
             # The row and the vault do not belong together, for example after a partial restore from a backup.
             if vault.id != vault_id:
                 vault.close()
-                raise errors.VaultDamaged(f"the vault of {agent_id} is another one than is listed")
+                raise errors.VaultDamaged(f"the vault of {agent_id} has a different id from the list")
             self._open[agent_id] = vault
             self._close_oldest()
         self._open.move_to_end(agent_id)

@@ -33,7 +33,7 @@ def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, ep
     EpochBehind, StaleBase, RemoteRefused, in this order.
     """
     if sequence.epoch < epoch:
-        raise EpochBehind(f"epoch {sequence.epoch} is over: {epoch} is in force", epoch=epoch)
+        raise EpochBehind(f"epoch {sequence.epoch} has ended: the current epoch is {epoch}", epoch=epoch)
     newest = None if head is None else head.number
     if base != newest:
         raise StaleBase(_mismatch(base, newest), sequence=newest)
@@ -45,14 +45,14 @@ def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, ep
 def _check_step(sequence: Sequence, newest: int | None, epoch: int) -> None:
     largest = LARGEST_FIRST if newest is None else newest + MOST_NUMBERS
     if sequence.number > largest:
-        raise RemoteRefused(f"the next sequence is at most {largest}, not {sequence.number}")
+        raise RemoteRefused(f"the next sequence must be at most {largest}, not {sequence.number}")
     if sequence.epoch > epoch + MOST_EPOCHS:
-        raise RemoteRefused(f"epoch {epoch} is in force: {sequence.epoch} is too far from it")
+        raise RemoteRefused(f"the current epoch is {epoch}: {sequence.epoch} is too far from it")
 
 
 def _mismatch(base: int | None, newest: int | None) -> str:
     if newest is None:
-        return "the agent has no history there, so there is nothing for a delta to go on top of"
+        return "the endpoint has no history of the agent, so a delta has no base"
     if base is None:
-        return f"the agent has a history there, up to {newest}: a snapshot is for one without"
-    return f"the newest state there is {newest}, not {base}"
+        return f"the endpoint has a history of the agent up to sequence {newest}: push a delta instead of a snapshot"
+    return f"the newest sequence at the endpoint is {newest}, not {base}"

@@ -108,7 +108,7 @@ class BundleReceiver(TenantService):
         with as_remote():
             row = self._roster.get(agent_id)
         if row.sealed:
-            raise RemoteRefused(f"the agent {agent_id} is sealed there: only its own machines can read it")
+            raise RemoteRefused(f"the agent {agent_id} is sealed: only the machines of its user can read it")
         return row
 
     def _reader(self, sent: SentBundle) -> Reader:
@@ -262,7 +262,7 @@ class BundleReceiver(TenantService):
         # The history begins with a delta, so its base is only at another service.
         if before is None and made.kind == legacy_pushes.DELTA:
             lacks = made.number - 1
-            held = {"reason": f"what it had at sequence {lacks} is only at its former service", "previous": None}
+            held = {"reason": f"its content at sequence {lacks} is only at its former service", "previous": None}
         # A whole snapshot makes up for what only the other service had.
         elif lacks is not None:
             held, lacks = (None, None) if made.kind == legacy_pushes.SNAPSHOT else (held, lacks)
@@ -313,7 +313,7 @@ def read_vault_head(vault: Vault) -> SequenceRow:
     """Return the head of a vault. Raises StaleBase if the vault is empty."""
     head = vault.head()
     if head is None:
-        raise StaleBase("the agent has no history there, so there is nothing for a delta to go on top of")
+        raise StaleBase("the endpoint has no history of the agent, so a delta has no base")
     return head
 
 
@@ -322,7 +322,7 @@ def _check_agent(agent_id: str, reader: Reader) -> None:
     # Clients that sign nothing write ids in either case.
     same = found == agent_id if reader.sequence.signature is not None else found.lower() == agent_id.lower()
     if not same:
-        raise RemoteRefused(f"the bundle is of the agent {found}")
+        raise RemoteRefused(f"the bundle belongs to the agent {found}")
 
 
 def _check_entries(reader: Reader, size: int, limits: EndpointLimits) -> None:
@@ -330,16 +330,16 @@ def _check_entries(reader: Reader, size: int, limits: EndpointLimits) -> None:
     count = len(reader.items) if isinstance(reader, DeltaReader) else reader.entry_count
     most = limits.entries_in(size)
     if count > most:
-        raise RemoteTooLarge(f"{count} entries in {size} bytes: at most {most} are taken at once")
+        raise RemoteTooLarge(f"{count} entries in {size} bytes: at most {most} are accepted at once")
 
 
 def _check_proof(sequence: Sequence, base: int | None, sent: SentBundle) -> str:
     """Check that the bundle is what the sender said and that its signature is valid; return the id of the signing
     device."""
     if sent.number not in (None, sequence.number):
-        raise RemoteRefused(f"the bundle leads to {sequence.number}, not to {sent.number}")
+        raise RemoteRefused(f"the bundle results in sequence {sequence.number}, not {sent.number}")
     if sent.base is not None and sent.base != base:
-        raise RemoteRefused(f"the bundle goes on top of {base}, not of {sent.base}")
+        raise RemoteRefused(f"the bundle is based on sequence {base}, not {sent.base}")
     try:
         times.parse_time(sequence.time)
     except ValueError:
@@ -358,5 +358,5 @@ def _user_of(sequence: Sequence) -> UserPublic:
 def _draft(vault: Vault, head: SequenceRow | None, reader: Reader) -> Draft:
     if isinstance(reader, SnapshotReader):
         return draft_of_state(reader)
-    assert head is not None, "a delta fits a head only"
+    assert head is not None, "a delta can only follow the head"
     return draft_of_delta(AppliedState(vault.state_of(head), reader))

@@ -45,7 +45,7 @@ def check_importable(vault: Vault) -> None:
     head = vault.head()
     if vault.epoch > FIRST_EPOCH or not (head is None or head.kind == KIND):
         raise WriterPresent(
-            "a machine of its owner writes this agent, and would be fenced by an import made here",
+            "a machine of the owner writes this agent, and an import here would fence it",
             sequence=None if head is None else head.number,
         )
 
@@ -82,7 +82,7 @@ def add_memories(
 
     def check_still(sequence: Sequence) -> None:
         if sequence.epoch > FIRST_EPOCH:
-            raise WriterPresent("a machine of its owner took this agent over a moment ago")
+            raise WriterPresent("a machine of the owner has just taken this agent over")
 
     draft = Draft(entries, memory.puts, purges=purges)
     number = 0 if base is None else base.number + 1
@@ -97,12 +97,12 @@ def _put(memory: LegacyMemory, before: State, agent_id: str, added: Additions) -
         memory.put(memory_records.line_of(whole))
         # Existing partitions are never refused.
         if len(memory.partitions) > max(known, _MOST_QUARTERS):
-            message = f"an agent has memories of at most {_MOST_QUARTERS} quarters"
+            message = f"the memories of an agent may span at most {_MOST_QUARTERS} quarters"
             raise BadDocument(message, entry="an imported memory", line=number)
     for number, (record_id, fields) in enumerate(added.changes, 1):
         held = before.record(record_id)
         if held is None:
-            raise DraftInvalid("a memory that was to be changed is not there any more")
+            raise DraftInvalid("a memory to change no longer exists")
         changed = {
             name: value
             for name, value in {**memory_records.parse_record(held.line), **fields}.items()

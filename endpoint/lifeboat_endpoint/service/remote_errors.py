@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from lifeboat_alf.errors import AlfError
 from lifeboat_vault import errors
 
-BUSY = "the endpoint is busy with this agent, or does not reach its data right now"
-UNUSABLE = "the endpoint cannot use the place of its data"
+BUSY = "the endpoint is busy with this agent, or cannot reach its data"
+UNUSABLE = "the endpoint cannot use its storage"
 _SOON = 1.0
 _LATER = 60.0
 """Seconds after which a client should try again when the endpoint is busy (`_SOON`) or full (`_LATER`)."""
@@ -29,9 +29,9 @@ def as_remote() -> Iterator[None]:
     except errors.UnknownSequence as error:
         raise errors.UnknownAtRemote(error.message) from error
     except errors.OtherDataKey as error:
-        raise errors.RemoteBusy("this agent is being encrypted anew", retry_after=_SOON) from error
+        raise errors.RemoteBusy("this agent is being re-encrypted", retry_after=_SOON) from error
     except (errors.VaultDamaged, errors.VaultMissing, errors.VaultNewer) as error:
-        raise errors.RemoteDamaged("what the endpoint keeps of this agent cannot be read") from error
+        raise errors.RemoteDamaged("the endpoint cannot read its data of this agent") from error
     except errors.VaultUnusable as error:
         raise errors.RemoteBusy(UNUSABLE, retry_after=_LATER) from error
     except errors.DraftInvalid as error:
@@ -47,4 +47,4 @@ def as_bundle() -> Iterator[None]:
     except AlfError as error:
         raise errors.RemoteRefused(error.message) from error
     except (OverflowError, UnicodeError) as error:
-        raise errors.RemoteRefused(f"the bundle holds a value that nothing can be: {error}") from error
+        raise errors.RemoteRefused(f"the bundle contains an invalid value: {error}") from error

@@ -64,9 +64,9 @@ class SealedFileStore(TenantService):
         """
         self._check_agent(agent_id)
         if not _NAME.fullmatch(name):
-            raise errors.RemoteRefused("a name has 1 to 100 lower-case letters, digits, dots and dashes")
+            raise errors.RemoteRefused("a name must be 1 to 100 lower-case letters, digits, dots and dashes")
         if len(data) > self._limits.bundle_bytes:
-            raise errors.RemoteTooLarge(f"{len(data)} bytes; a file has at most {self._limits.bundle_bytes}")
+            raise errors.RemoteTooLarge(f"{len(data)} bytes; a file may have at most {self._limits.bundle_bytes}")
         # Files never change, so only the same bytes are accepted.
         if self._row(agent_id, name) is not None:
             self._refuse_other(agent_id, name, data)
@@ -95,7 +95,7 @@ class SealedFileStore(TenantService):
         with self._metadata.transaction():
             self._check_agent(agent_id)
             if self._keys.sealer(agent_id).key_id != key_id:
-                raise _KeyChanged("the data keys changed meanwhile")
+                raise _KeyChanged("another process changed the data keys")
             if self._row(agent_id, name) is not None:
                 return False
             self._metadata.execute(sql.ADD_FILE, (agent_id, name, size, body, self._now()))
@@ -107,7 +107,7 @@ class SealedFileStore(TenantService):
         self._check_agent(agent_id)
         row = self._row(agent_id, name)
         if row is None:
-            raise errors.UnknownAtRemote(f"there is no file {name!r}")
+            raise errors.UnknownAtRemote(f"unknown file {name!r}")
         try:
             return self._bodies.read(agent_id, row[1])
         except errors.VaultDamaged:
@@ -149,7 +149,7 @@ class SealedFileStore(TenantService):
         """
         self._check_agent(agent_id)
         if len(data) > HEAD_BYTES:
-            raise errors.RemoteTooLarge(f"{len(data)} bytes; a head has at most {HEAD_BYTES}")
+            raise errors.RemoteTooLarge(f"{len(data)} bytes; a head may have at most {HEAD_BYTES}")
         known = self._metadata.row(sql.HEAD_SIZE, (agent_id,))
         # A smaller head is always accepted, because clients that make room send one first
         if known is None or len(data) > known[0]:
@@ -160,7 +160,7 @@ class SealedFileStore(TenantService):
             sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
             row = self._metadata.row(sql.HEAD_TAG, (agent_id,))
             if (None if row is None else row[0]) != expected:
-                raise errors.HeadMoved("the head was replaced meanwhile")
+                raise errors.HeadMoved("another machine replaced the head")
             self._metadata.execute(sql.DROP_HEAD, (agent_id,))
             self._metadata.execute(sql.ADD_HEAD, (agent_id, tag, len(data), sealed, self._now()))
         return tag
@@ -187,7 +187,7 @@ class SealedFileStore(TenantService):
                 yield f"the sealed file {name} of {agent_id}: {error.message}"
                 continue
             if not held:
-                yield f"the sealed file {name} of {agent_id} has another size than it had"
+                yield f"the sealed file {name} of {agent_id} has a different size"
         for (agent_id,) in list(self._metadata.rows(sql.ALL_HEADS)):
             yield from self._check_head(agent_id)
 
@@ -201,7 +201,7 @@ class SealedFileStore(TenantService):
             yield f"the sealed head of {agent_id}: {error.message}"
             return
         if hashlib.sha256(data).hexdigest() != row[0]:
-            yield f"the sealed head of {agent_id} is not the one that was sent"
+            yield f"the sealed head of {agent_id} was changed"
 
     def _reseal_file(self, agent_id: str, name: str) -> None:
         row = self._row(agent_id, name)
@@ -223,11 +223,11 @@ class SealedFileStore(TenantService):
 
     def _refuse_other(self, agent_id: str, name: str, data: bytes) -> None:
         if self.get(agent_id, name) != data:
-            raise errors.RemoteRefused(f"there is another file {name!r} already")
+            raise errors.RemoteRefused(f"another file is called {name!r} already")
 
     def _check_agent(self, agent_id: str) -> None:
         if not self._roster.get(agent_id).sealed:
-            raise errors.RemoteRefused("the agent is not kept sealed here")
+            raise errors.RemoteRefused("the agent is not sealed at this endpoint")
 
     def _now(self) -> str:
         return times.to_text(self._clock.now())

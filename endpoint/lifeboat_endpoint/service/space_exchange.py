@@ -37,7 +37,7 @@ class SpaceExchange(SpaceParts):
         between."""
         with self._open(agent_id) as vault:
             if not given_state.is_as_marked(vault, mark):
-                raise RemoteBusy("something of the agent was purged meanwhile", retry_after=1.0)
+                raise RemoteBusy("a part of the agent was purged during the request", retry_after=1.0)
 
     def add_to(self, agent_id: str, size: int, make: Callable[[State], Additions]) -> SequenceRow | None:
         """Append what `make` returns for the newest state, all or nothing; return None if it returns nothing.
@@ -69,7 +69,7 @@ class SpaceExchange(SpaceParts):
                     continue
                 self._count(agent_id, vault)
                 return made
-        raise RemoteBusy("others write this agent right now", retry_after=1.0)
+        raise RemoteBusy("other machines are writing this agent", retry_after=1.0)
 
     def _count(self, agent_id: str, vault: Vault) -> None:
         """Update the size of an agent. Raises AgentErased: a push to an agent that was purged meanwhile is not

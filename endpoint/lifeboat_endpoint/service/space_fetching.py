@@ -58,7 +58,7 @@ class SpaceFetching(SpaceParts):
     def object(self, agent_id: str, sha256: str) -> bytes:
         found = self._steadily(agent_id, lambda vault: vault.artifacts.read(check_sha256(sha256)))
         if found is None:
-            raise UnknownAtRemote("the endpoint has no such artifact")
+            raise UnknownAtRemote("unknown artifact")
         return found
 
     def read(self, agent_id: str, number: int, entries: Sequence[str], records: Sequence[str]) -> list[bytes | None]:
@@ -97,7 +97,7 @@ class SpaceFetching(SpaceParts):
                 continue
             if self._is_as_before(agent_id, before):
                 return made
-        raise RemoteBusy("the agent is being purged right now", retry_after=1.0)
+        raise RemoteBusy("the agent is being purged", retry_after=1.0)
 
     def _is_as_before(self, agent_id: str, before: Redactions) -> bool:
         with self._open(agent_id) as vault:
@@ -117,5 +117,5 @@ def is_sha256(text: str) -> bool:
 def check_sha256(text: str) -> str:
     """Return the text if it is a SHA-256. Raises RemoteRefused."""
     if not is_sha256(text):
-        raise RemoteRefused("a large artifact is known by its SHA-256 in hexadecimal letters")
+        raise RemoteRefused("give the SHA-256 of a large artifact in hexadecimal")
     return text

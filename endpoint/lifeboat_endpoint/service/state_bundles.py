@@ -54,7 +54,7 @@ def read_items(state: State, entries: Sequence[str], records: Sequence[str]) -> 
     for item in asked:
         size += len(item or b"")
         if size > READ_BYTES and found:
-            raise RemoteTooLarge(f"that is more than {READ_BYTES} bytes at once: ask for fewer")
+            raise RemoteTooLarge(f"the result would exceed {READ_BYTES} bytes: request less")
         found.append(item)
     return found
 

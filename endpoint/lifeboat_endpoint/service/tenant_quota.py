@@ -87,7 +87,7 @@ class QuotaReservation:
         """Reserve room for more bytes that arrived. Raises RemoteTooLarge, RemoteFull."""
         most = self._quota.limits.bundle_bytes
         if self._size + size > most:
-            raise RemoteTooLarge(f"{self._size + size} bytes, at most {most} are taken")
+            raise RemoteTooLarge(f"{self._size + size} bytes, at most {most} are accepted")
         self._take(size)
 
     def keeps(self, size: int) -> None:
@@ -151,7 +151,7 @@ class TenantQuota:
             # With a small quota or many agents, agents are counted in smaller steps.
             self._step = min(_COUNT_STEP, quota // _UNCOUNTED // max(1, self._roster.counted()))
         if kept + uncounted > quota:
-            said = f"{_text(kept)} of {_text(quota)} are taken, and this needs {_text(uncounted)}"
+            said = f"{_text(kept)} of {_text(quota)} are in use, and this request needs {_text(uncounted)}"
             raise RemoteFull(said, retry_after=FULL_FOR)
 
     def _quota(self) -> int | None:

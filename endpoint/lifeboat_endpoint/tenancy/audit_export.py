@@ -181,7 +181,7 @@ class _AuditExportChecker:
     def line(self, place: int, data: bytes) -> None:
         line = None if len(data) > LONGEST or not data.endswith(b"\n") else parse_audit_line(data)
         if line is None:
-            self._wrong(f"line {place} is no whole line of an export")
+            self._wrong(f"line {place} is not a valid line of an export")
         elif line.row is not None:
             self._row(line.row, line.previous)
         elif line.end is not None:
@@ -190,7 +190,7 @@ class _AuditExportChecker:
     def _row(self, row: AuditRow, previous: bytes) -> None:
         found = self.found
         if audit_chain.row_hash(previous, row) != row.hash:
-            self._wrong(f"row {row.number} is not what its hash says")
+            self._wrong(f"row {row.number} does not match its hash")
         if self._hash is not None or row.number == 1:
             self._follows(row.number, previous)
         self._number, self._hash = row.number, row.hash.hex()
@@ -207,7 +207,7 @@ class _AuditExportChecker:
         if number <= self._number:
             self._wrong(f"row {number} comes after row {self._number}")
         elif number == self._number + 1 and previous.hex() != expected:
-            self._wrong(f"row {number} does not follow from the one before")
+            self._wrong(f"row {number} does not continue the hash chain")
         elif number > self._number + 1:
             self._gaps += 1
             if len(self._missing) < MOST_PROBLEMS:
@@ -216,11 +216,11 @@ class _AuditExportChecker:
     def _end(self, end: AuditExportEnd) -> None:
         before = self.found.end
         if before is not None and before.tenant != end.tenant:
-            self._wrong(f"what ends at {end.number} is of other tenants than what comes before")
+            self._wrong(f"the part that ends at row {end.number} belongs to other tenants than the part before")
         if self._hash is not None and (
             end.number < self._number or (end.number == self._number and end.hash != self._hash)
         ):
-            self._wrong(f"the end at {end.number} is not that of the rows before")
+            self._wrong(f"the final line for row {end.number} does not match the rows before")
         elif end.tenant is None and self._hash is not None and end.number > self._number:
             self._wrong(_missing(self._number + 1, end.number))
         self._check_rows(end)
@@ -231,9 +231,11 @@ class _AuditExportChecker:
     def _check_rows(self, end: AuditExportEnd) -> None:
         """Check the count of rows. There may be more than an end counts, from an earlier run that was cut off."""
         if self._since_end < end.rows:
-            self._wrong(f"{end.rows} rows were written up to number {end.number}, and {self._since_end} are there")
+            self._wrong(
+                f"the final line counts {end.rows} rows up to row {end.number}, but the file has {self._since_end}"
+            )
         if end.tenant is not None and self._whose is not None and end.tenant not in self._whose:
-            self._wrong(f"before the end at {end.number} are rows of others than the tenant {end.tenant}")
+            self._wrong(f"the part that ends at row {end.number} has rows of other tenants than {end.tenant}")
         self._since_end, self._whose = 0, None
 
     def finish(self) -> AuditExportReport:
@@ -243,7 +245,7 @@ class _AuditExportChecker:
                 self._wrong(text)
             found.wrong += self._gaps - len(self._missing)
         if found.end is None or self._is_open:
-            self._wrong("it has no end: it was cut off, or is being written")
+            self._wrong("the final line is missing: the file was cut off, or is being written")
         return found
 
     def _wrong(self, text: str) -> None:

@@ -29,4 +29,4 @@ class Caller:
         """Raise RemoteDenied if the token has none of these scopes."""
         if not self.scopes.intersection(scopes):
             wanted = " or ".join(scopes)
-            raise RemoteDenied(f"the token {self.token_id} has not the scope {wanted}", scope=scopes[0])
+            raise RemoteDenied(f"the token {self.token_id} lacks the scope {wanted}", scope=scopes[0])

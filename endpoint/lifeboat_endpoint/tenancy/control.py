@@ -82,7 +82,7 @@ class Control:
         tenant = Tenant(tenant_id or ids.make_id(now), name, key_source, quota, now)
         with self._changing(self._store):
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
-                raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is the name of a tenant already")
+                raise errors.EndpointError.TENANT_EXISTS(f"{name!r} is already the name of a tenant")
             self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
             self._append(
                 self._store, None, "tenant.add", tenant.id, {"quota": quota, "own_key": key_source is not None}
@@ -158,7 +158,7 @@ class Control:
         """
         wanted = frozenset(scopes)
         if not wanted or not wanted <= set(SCOPES):
-            raise errors.EndpointError(f"the scopes of a token are some of {', '.join(SCOPES)}")
+            raise errors.EndpointError(f"the scopes of a token must be among {', '.join(SCOPES)}")
         tenant = self.tenant(tenant_id)
         token_id = token_secrets.new_id()
         secret = token_secrets.new_secret(token_id)
@@ -223,7 +223,7 @@ class Control:
         # Compare a digest for unknown tokens too, so that the duration does not tell whether a token exists.
         kept = _NOBODY if row is None else bytes(row[0])
         if not hmac.compare_digest(kept, token_secrets.digest_secret(secret)) or row is None or token_id is None:
-            raise errors.RemoteDenied("this is no token of this endpoint")
+            raise errors.RemoteDenied("this token does not belong to this endpoint")
         _, tenant_id, name, scopes, expires_at, revoked_at, state = row
         now = self._now()
         _check_counts(token_id, expires_at, revoked_at, state, now)
@@ -235,7 +235,7 @@ class Control:
         self._stores.check_unmoved()
         row = self._stores.control(tenant=tenant_id).row(sql.AUTHENTICATE, (token_id,))
         if row is None or row[1] != tenant_id:
-            raise errors.RemoteDenied("this is no token of this endpoint")
+            raise errors.RemoteDenied("this token does not belong to this endpoint")
         _check_counts(token_id, row[4], row[5], row[6], self._now())
 
     # Audit ------------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def _check_counts(token_id: str, expires_at: str | None, revoked_at: str | None,
     if revoked_at is not None or state != "active":
         raise errors.RemoteDenied(f"the token {token_id} was revoked")
     if expires_at is not None and expires_at <= now:
-        raise errors.RemoteDenied(f"the token {token_id} ended on {expires_at}")
+        raise errors.RemoteDenied(f"the token {token_id} expired on {expires_at}")
 
 
 def _of(caller: Caller | None, details: JsonObject) -> JsonObject:
@@ -376,10 +376,10 @@ def _check_name(name: str) -> str:
     """Return a valid name. Raises EndpointError."""
     if not 0 < len(name) <= _LONGEST_NAME or name != name.strip() or not name.isprintable():
         raise errors.EndpointError(
-            f"{name!r} is no name: 1 to {_LONGEST_NAME} characters that can be printed, no space at the ends"
+            f"{name!r} is not allowed: a name has 1 to {_LONGEST_NAME} printable characters and no space at its ends"
         )
     if name.startswith("-") or ids.is_uuid(name):
-        raise errors.EndpointError(f"{name!r} would be taken for an option or an id")
+        raise errors.EndpointError(f"{name!r} looks like an option or an id")
     return name
 
 

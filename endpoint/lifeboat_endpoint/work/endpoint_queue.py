@@ -29,7 +29,7 @@ MOST_ATTEMPTS = 8
 """Failures after which a job is dead. With the waits between them this takes about an hour."""
 _FIRST_WAIT = timedelta(seconds=30)
 _LONGEST_ERROR = 500
-_ENDED = "its worker ended without a word"
+_ENDED = "its worker ended unexpectedly"
 
 
 class JobRequest(NamedTuple):
@@ -250,7 +250,7 @@ def _named(job: EndpointJob) -> dict[str, Any]:
 
 def _check(changed: int, job: EndpointJob) -> None:
     if changed == 0:
-        raise LeaseLost(f"the job {job.id} is no longer held: another worker may be at it")
+        raise LeaseLost(f"the job {job.id} is no longer leased: another worker may be running it")
 
 
 def _give_up(cursor: Cursor, job: EndpointJob, error: str) -> None:
@@ -264,7 +264,7 @@ def _give_up(cursor: Cursor, job: EndpointJob, error: str) -> None:
 def _found(cursor: Cursor, job_id: int) -> JobRow:
     row = cursor.execute(sql.JOB, (job_id,)).fetchone()
     if row is None:
-        raise EndpointError.UNKNOWN_JOB(f"there is no job {job_id}")
+        raise EndpointError.UNKNOWN_JOB(f"no job has the number {job_id}")
     found = JobRow(*row)
     if found.state == "running":
         raise _runs(job_id)
@@ -272,4 +272,4 @@ def _found(cursor: Cursor, job_id: int) -> JobRow:
 
 
 def _runs(job_id: int) -> EndpointBusy:
-    return EndpointBusy(f"a worker is at the job {job_id}")
+    return EndpointBusy(f"a worker is running the job {job_id}")

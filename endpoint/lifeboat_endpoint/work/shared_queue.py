@@ -17,7 +17,7 @@ def open_queue(endpoint: Endpoint) -> EndpointQueue:
     engine = as_shared_engine(endpoint.engine)
     if engine is None:
         raise EndpointError.NOT_SHARED(
-            "the data of this endpoint lies in a folder, and its server looks after it by itself"
+            "this endpoint stores its data in a folder, which its server maintains without workers"
         )
     from lifeboat_endpoint.work.endpoint_queue import EndpointQueue
 

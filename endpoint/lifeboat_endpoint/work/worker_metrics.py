@@ -31,10 +31,10 @@ class WorkerMetrics:
         client.disable_created_metrics()  # the creation times of series are not needed, and would double their number
         self._registry = client.CollectorRegistry()
         self._jobs = client.Counter(
-            "lifeboat_jobs", "Jobs that this worker ended.", ("kind", "result"), registry=self._registry
+            "lifeboat_jobs", "Jobs that this worker finished.", ("kind", "result"), registry=self._registry
         )
         self._seconds = client.Histogram(
-            "lifeboat_job_seconds", "How long jobs ran.", ("kind",), buckets=_SECONDS, registry=self._registry
+            "lifeboat_job_seconds", "Run time of jobs.", ("kind",), buckets=_SECONDS, registry=self._registry
         )
         self._registry.register(_QueueDepth(queue.counts))
         timed_operations.set_operation_listener(OperationMetrics(self._registry))
@@ -49,7 +49,7 @@ class WorkerMetrics:
             server, thread = self._client.start_http_server(port, host, registry=self._registry)
         except OSError as error:
             refused = PortTaken if error.errno == errno.EADDRINUSE else CannotServe
-            raise refused(f"figures cannot be served on {host}:{port}: {error.strerror or error}") from None
+            raise refused(f"metrics cannot be served on {host}:{port}: {error.strerror or error}") from None
 
         def stop() -> None:
             server.shutdown()
@@ -75,9 +75,7 @@ class _QueueDepth:
     def collect(self) -> Iterator[Metric]:
         family = import_module("prometheus_client.core").GaugeMetricFamily
         jobs = family("lifeboat_queue_jobs", "Jobs in the queue.", labels=("kind", "state"))
-        oldest = family(
-            "lifeboat_queue_oldest_seconds", "How long the oldest job that is due has waited.", labels=("kind",)
-        )
+        oldest = family("lifeboat_queue_oldest_seconds", "Waiting time of the oldest due job.", labels=("kind",))
         for count in self._asked():
             jobs.add_metric((count.kind, count.state), count.jobs)
             if count.state == "waiting":

@@ -161,7 +161,7 @@ def test_a_database_of_which_all_connections_are_taken_is_told_of(shared: Endpoi
     replace(server, options="-c fsync=on -c max_connections=8 -c superuser_reserved_connections=3").restart()
     try:
         first = [one.finding for one in examined(shared) if one.check == "database" and "taken" in one.finding.result]
-        assert [finding.result.endswith("of 5 connections are taken") for finding in first] == [True]
+        assert [finding.result.endswith("of 5 connections are in use") for finding in first] == [True]
     finally:
         server.restart()
 
@@ -173,7 +173,7 @@ def test_who_serves_leaves_connections_for_the_doctor(shared: Endpoint, database
             while True:
                 taken.append(database.connect(API))
         found = wrong(shared)["database"]
-        assert [result for result in found if result.endswith("connections are taken")]
+        assert [result for result in found if result.endswith("connections are in use")]
         (said,) = (result for result in found if result.startswith(f"{API} has"))
         assert said.endswith("connections that it may take: servers answer that they are busy")
     finally:
@@ -205,7 +205,7 @@ def test_that_another_program_takes_all_connections_is_said(
 
 def test_that_who_serves_may_take_all_connections_is_found(shared: Endpoint, database: SharedDatabase) -> None:
     database.execute(f"alter role {API} connection limit -1")
-    assert only(shared, "database").startswith(f"{API} may take all connections")
+    assert only(shared, "database").startswith(f"{API} may use all connections")
     (fix,) = [fix for one in examined(shared) if "connection limit" in (fix := one.finding.fix or "")]
     database.execute(fix.removeprefix("psql -c '").removesuffix("'"))
     assert wrong(shared) == {}
@@ -214,7 +214,7 @@ def test_that_who_serves_may_take_all_connections_is_found(shared: Endpoint, dat
 def test_that_all_connections_are_taken_is_said(database: SharedDatabase) -> None:
     database.execute(f"alter role {API} connection limit 0")
     try:
-        with pytest.raises(VaultBusy, match="all connections to the database are taken"):
+        with pytest.raises(VaultBusy, match="all connections to the database are in use"):
             connection_pools.open_connection(database.database(API))
     finally:
         database.execute(f"alter role {API} connection limit 50")
@@ -258,7 +258,7 @@ def test_a_policy_that_was_changed_or_removed_is_found_and_made_again(
     shared: Endpoint, database: SharedDatabase, table: str
 ) -> None:
     database.execute(CHANGES[table].format(table=table))
-    assert f" of the table {table} is not the one that was made" in only(shared, "isolation")
+    assert f" of the table {table} was changed" in only(shared, "isolation")
     fixed(shared, database)
     assert wrong(shared) == {}
 
@@ -274,7 +274,7 @@ def test_the_style_of_intervals_and_a_search_path_of_the_database_change_no_answ
 def test_a_role_that_is_a_member_of_another_is_found(shared: Endpoint, database: SharedDatabase) -> None:
     database.execute(f"grant {WORKER} to {API}")
     try:
-        assert only(shared, "isolation") == f"the role {API} is a member of {WORKER}, and may do what that one may"
+        assert only(shared, "isolation") == f"the role {API} is a member of {WORKER} and has its permissions"
     finally:
         database.execute(f"revoke {WORKER} from {API}")
 
@@ -283,7 +283,7 @@ def test_a_role_that_is_a_member_of_another_is_found(shared: Endpoint, database:
 def test_a_role_above_row_level_security_is_found(shared: Endpoint, database: SharedDatabase, role: str) -> None:
     database.execute(f"alter role {role} bypassrls")
     try:
-        assert only(shared, "isolation") == f"the role {role} is above row-level security: it sees all tenants"
+        assert only(shared, "isolation") == f"the role {role} bypasses row-level security: it sees all tenants"
     finally:
         database.execute(f"alter role {role} nobypassrls")
 
@@ -309,7 +309,7 @@ def test_that_nobody_works_is_found_once_something_would_have_been_due(
     database.execute(f"{_ENDED} values ('sweep', '', now() - interval '110 minutes')")
     assert wrong(shared) == {}
     database.execute("update lifeboat_work.latest set ended_at = now() - interval '130 minutes'")
-    assert "nobody has done anything since" in only(shared, "work")
+    assert "no worker has finished a job since" in only(shared, "work")
 
 
 def test_what_was_given_up_is_told_of(shared: Endpoint, database: SharedDatabase) -> None:
@@ -357,7 +357,7 @@ def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(
         server.start()
     assert found["parts"].level is DoctorLevel.OK  # the object store is checked last
     assert found["objects"].level is DoctorLevel.OK
-    assert {name for name, finding in found.items() if finding.result.startswith("not examined")} == {
+    assert {name for name, finding in found.items() if finding.result.startswith("not checked")} == {
         *("bodies", "clock", "database", "isolation", "keys", "work")
     }
 

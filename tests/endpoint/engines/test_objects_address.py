@@ -136,7 +136,7 @@ def test_a_file_without_keys_is_named_and_not_repeated(tmp_path: Path, text: str
 def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     file = _file(tmp_path, KEYS)
     file.chmod(0o640)
-    with pytest.raises(errors.EndpointSettings, match="others can read"):
+    with pytest.raises(errors.EndpointSettings, match="other users can read"):
         store_credentials.read_credentials(file, "default")
 
 

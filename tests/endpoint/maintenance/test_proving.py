@@ -103,7 +103,7 @@ def test_a_key_that_others_can_read_is_said(endpoint: Endpoint, tenant: Tenant, 
 def test_a_folder_that_others_can_read_is_said(endpoint: Endpoint, tenant: Tenant) -> None:
     endpoint.folder.chmod(0o755)
     proof = proof_of(endpoint)
-    assert kinds(proof) == ["folder"] and "others can read" in proof.findings[0].message
+    assert kinds(proof) == ["folder"] and "other users can read" in proof.findings[0].message
 
 
 def test_a_key_source_in_the_folder_of_the_data_is_said(endpoint: Endpoint, tenant: Tenant) -> None:

@@ -209,7 +209,7 @@ def test_an_agent_that_nobody_signed_is_purged_by_its_owner_only(
     with space.vault(plain.agent_id) as vault:
         [named] = [item for item in vault.history() if item.record_id == record_of(plain, 1).id]
     redaction = redaction_of(plain, record_of(plain, 1), leaves={named.leaf.digest: None})
-    with pytest.raises(RemoteRefused, match="nobody signed"):
+    with pytest.raises(RemoteRefused, match="history is not signed"):
         redact(space, plain, redaction)
     assert redact(space, plain, redaction, confirmed=True).receipt is not None
 

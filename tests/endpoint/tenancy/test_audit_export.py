@@ -89,7 +89,7 @@ def changed(line: bytes, **members: Any) -> bytes:
         ),
         (lambda lines: [lines[0], changed(lines[1], tenant="x"), *lines[2:]], "row 2 is not what its hash says"),
         (lambda lines: [*lines[:3], lines[1], *lines[3:]], "row 2 comes after row 3"),
-        (lambda lines: lines[:-1], "it has no end: it was cut off, or is being written"),
+        (lambda lines: lines[:-1], "the final line is missing: the file was cut off, or is being written"),
         (
             lambda lines: [*lines[:-1], changed(lines[-1], hash="00" * 32)],
             "the end at 5 is not that of the rows before",

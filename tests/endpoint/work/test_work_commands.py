@@ -114,7 +114,7 @@ def test_what_a_key_source_gives_in_the_place_of_a_key_is_said(
         source = key_source_registry.open_key_source(opened.key_source, outside=data)
         for name in (SIGNING, TRANSFER_KEY):
             endpoint_secrets.write_secret(opened.control, source, name, b"something else")
-        with pytest.raises(VaultDamaged, match="signs addresses"):
+        with pytest.raises(VaultDamaged, match="signs URLs"):
             load_transfer_key(opened)
     assert "signs receipts" in endpoint(data, "work", "--once", expect=1)["error"]["message"]
 

@@ -61,9 +61,9 @@ class ObstoreBucket:
             reach_crash_point(CrashPoint.BLOB_COMPARED)
             if self._asked("reading back", lambda: self._is(key, data)):
                 return
-            wrong = f"{self._place} gave back something else than what was written"
+            wrong = f"{self._place} returned other data than was written"
         except store_failures.NoObject:
-            wrong = f"{self._place} kept nothing of what it said it had written"
+            wrong = f"{self._place} does not have the object whose write it confirmed"
         with contextlib.suppress(errors.VaultError):
             self.delete(key)
         raise errors.VaultBusy(wrong)
@@ -185,7 +185,7 @@ def _refuse_proxy(place: ObjectStore) -> None:
     proxies = urllib.request.getproxies_environment()
     if ("http" in proxies or "all" in proxies) and not urllib.request.proxy_bypass(host):
         raise errors.EndpointSettings(
-            f"a proxy stands between this program and {host}, to which it speaks without TLS", fix=f"NO_PROXY={host}"
+            f"a proxy would be used for {host}, to which the connection has no TLS", fix=f"NO_PROXY={host}"
         )
 
 

@@ -63,5 +63,5 @@ def _refuse_other(found: str | None, endpoint_id: str) -> None:
         )
     if found != endpoint_id:
         raise errors.EndpointSettings(
-            "this place in the object store is another endpoint's", fix="name another bucket or another prefix"
+            "this address in the object store belongs to another endpoint", fix="give another bucket or another prefix"
         )

@@ -30,10 +30,9 @@ authorities to trust beside those of the system. `timeout` is the seconds for on
 increase it for a slow line."""
 
 KEYS_COME_FROM: Mapping[str, str] = {
-    "s3": "give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, name a credentials_file, or give the "
-    "machine a role",
-    "gs": "name a service_account file, set GOOGLE_APPLICATION_CREDENTIALS, or give the machine a service account",
-    "az": "give AZURE_STORAGE_ACCOUNT_KEY in the environment, or give the machine a managed identity",
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give a credentials_file, or assign a role to the machine",
+    "gs": "give a service_account file, set GOOGLE_APPLICATION_CREDENTIALS, or assign a service account to the machine",
+    "az": "set AZURE_STORAGE_ACCOUNT_KEY, or assign a managed identity to the machine",
 }
 """What to do when credentials are missing, by scheme, as the fix of an error."""
 
@@ -91,9 +90,9 @@ def check_store_address(url: str, options: Mapping[str, str]) -> ObjectStore:
     parsed = _split(url)
     scheme = parsed.scheme
     if scheme not in OPTIONS:
-        raise _refused(f"{scheme or 'nothing'}:// is no kind of object store", fix="s3://, gs:// or az://")
+        raise _refused(f"{scheme or 'nothing'}:// is not a supported object store", fix="s3://, gs:// or az://")
     if parsed.query or parsed.fragment or "@" in parsed.netloc:
-        raise _refused("the address of the object store holds more than bucket and prefix", fix=KEYS_COME_FROM[scheme])
+        raise _refused("the URL of the object store must contain only bucket and prefix", fix=KEYS_COME_FROM[scheme])
     _check_options(scheme, options)
     account, bucket, prefix = _places(scheme, parsed)
     return ObjectStore(scheme, account, bucket, prefix, dict(options))
@@ -122,7 +121,7 @@ def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
-        raise _refused("the address of the object store is no address") from None
+        raise _refused("the URL of the object store is invalid") from None
 
 
 def _places(scheme: str, parsed: SplitResult) -> tuple[str, str, str]:
@@ -131,39 +130,39 @@ def _places(scheme: str, parsed: SplitResult) -> tuple[str, str, str]:
     account = parts.pop(0) if scheme == "az" else ""
     if (account and not _ACCOUNT.fullmatch(account)) or not parts or not _BUCKET.fullmatch(parts[0]):
         shape = "az://ACCOUNT/CONTAINER/PREFIX" if scheme == "az" else f"{scheme}://BUCKET/PREFIX"
-        raise _refused("the address names no bucket", fix=shape)
+        raise _refused("the URL of the object store has no bucket", fix=shape)
     if not all(_PART.fullmatch(part) for part in parts[1:]):
-        raise _refused("the prefix holds more than letters, digits, dots, dashes and single slashes")
+        raise _refused("the prefix may contain only letters, digits, dots, dashes and single slashes")
     return account, parts[0], "/".join(parts[1:])
 
 
 def _check_options(scheme: str, options: Mapping[str, str]) -> None:
     for name in sorted(options.keys() - OPTIONS[scheme]):
         if _SECRET.search(name):
-            raise _refused(f"{name} is a secret, and does not belong into endpoint.json", fix=KEYS_COME_FROM[scheme])
-        raise _refused(f"{name} is no option of {scheme}://", fix=", ".join(sorted(OPTIONS[scheme])))
+            raise _refused(f"{name} is a secret and must not be in endpoint.json", fix=KEYS_COME_FROM[scheme])
+        raise _refused(f"{name} is not an option of {scheme}://", fix=", ".join(sorted(OPTIONS[scheme])))
     if "endpoint" in options:
         _check_endpoint(options["endpoint"])
     for name in _FILES:
         if name in options and not Path(options[name]).is_absolute():
             raise _refused(f"{name} is not an absolute path")
     if not _REGION.fullmatch(options.get("region", "any")):
-        raise _refused("that is no region")
+        raise _refused("the region is invalid")
     timeout = options.get("timeout", "60")
     if not timeout.isdecimal() or not 1 <= int(timeout) <= _LONGEST_TIMEOUT:
-        raise _refused(f"timeout is 1 to {_LONGEST_TIMEOUT} seconds")
+        raise _refused(f"timeout must be 1 to {_LONGEST_TIMEOUT} seconds")
 
 
 def _check_endpoint(endpoint: str) -> None:
     parsed = _split(endpoint)
     if parsed.scheme not in ("https", "http") or not parsed.hostname or parsed.query or parsed.fragment:
-        raise _refused("the endpoint of the object store is no HTTPS address", fix="https://HOST:PORT")
+        raise _refused("the endpoint of the object store must be an https:// URL", fix="https://HOST:PORT")
     if "@" in parsed.netloc:
-        raise _refused("the endpoint of the object store holds a password", fix="take it out of endpoint.json")
+        raise _refused("the endpoint of the object store contains a password", fix="remove it from endpoint.json")
     if parsed.scheme == "http" and not _is_loopback(parsed.hostname):
         raise _refused(
-            f"{parsed.hostname} would be spoken to without TLS",
-            fix="https://, or a loopback address behind which a proxy on this machine speaks TLS",
+            f"{parsed.hostname} would be reached without TLS",
+            fix="use https://, or the loopback address of a proxy on this machine that adds TLS",
         )
 
 

@@ -78,23 +78,25 @@ def error_of(answer: ObjectStoreAnswer, store: ObjectStore, doing: str) -> error
     """Return the error for an answer to `doing`."""
     said = f"{store}, {doing}: it {answer.words}"
     if answer.certificate:
-        said = f"{store}, {doing}: whoever answers there cannot prove to be it (its certificate)"
-        return errors.VaultUnusable(said, fix="name the authority of its certificate as root_certificate")
+        said = f"{store}, {doing}: its certificate is not trusted"
+        return errors.VaultUnusable(said, fix="give the authority of its certificate as root_certificate")
     if answer.keyless:
-        said = f"{store}, {doing}: there are no keys for it in the environment, in a file or by this machine's identity"
+        said = (
+            f"{store}, {doing}: no keys for it were found in the environment, in a file or from this machine's identity"
+        )
         kind = errors.VaultUnusable if 400 <= answer.status < 500 else errors.VaultBusy
         return kind(said, fix=KEYS_COME_FROM[store.scheme])
     if answer.code in _FULL or answer.status == 507:
-        return errors.VaultFull(said, fix="make room in the object store, or raise its quota")
+        return errors.VaultFull(said, fix="free space in the object store, or raise its quota")
     if answer.code in _NO_BUCKET:
-        return errors.VaultUnusable(said, fix="make the bucket, or correct `objects` in endpoint.json")
+        return errors.VaultUnusable(said, fix="create the bucket, or correct `objects` in endpoint.json")
     if answer.code in _OTHER_TIME:
         return errors.VaultUnusable(said, fix="set the clock of this machine")
     if answer.code in _LATER or answer.status in (0, 408, 425, 429) or answer.status >= 500:
         return errors.VaultBusy(said)
     if answer.status in (301, 302, 307, 308):
-        return errors.VaultUnusable(said, fix="name the region or the endpoint of the bucket in object_options")
+        return errors.VaultUnusable(said, fix="give the region or the endpoint of the bucket in object_options")
     if answer.status in (401, 403):
-        fix = f"check what these keys may do with {store}; {KEYS_COME_FROM[store.scheme]}"
+        fix = f"check the permissions of these keys for {store}; {KEYS_COME_FROM[store.scheme]}"
         return errors.VaultUnusable(said, fix=fix)
     return errors.VaultUnusable(said, fix="check `objects` and `object_options` in endpoint.json")

@@ -32,7 +32,7 @@ _SAFE_FIX = (
     "sslrootcert=FILE (or sslrootcert=system)"
 )
 _SECRET_FIX = (
-    "put the password into a file that only its user reads (passfile=FILE or ~/.pgpass), or use sslcert and sslkey"
+    "store the password in a file that only its user can read (passfile=FILE or ~/.pgpass), or use sslcert and sslkey"
 )
 
 CONNECT_SECONDS = 5
@@ -88,12 +88,12 @@ def check_database_address(address: str) -> str:
     try:
         said = psycopg.conninfo.conninfo_to_dict(address)
     except psycopg.Error:
-        raise errors.EndpointSettings("the address of the database cannot be read", fix=_SAFE_FIX) from None
+        raise errors.EndpointSettings("the connection string of the database cannot be parsed", fix=_SAFE_FIX) from None
     if any(name in said for name in _SECRETS):
-        raise errors.EndpointSettings("the address of the database holds a password", fix=_SECRET_FIX)
+        raise errors.EndpointSettings("the connection string of the database contains a password", fix=_SECRET_FIX)
     strange = sorted(set(said) - _ALLOWED)
     if strange:
-        raise errors.EndpointSettings(f"the address of the database may not set {', '.join(strange)}")
+        raise errors.EndpointSettings(f"the connection string of the database must not set {', '.join(strange)}")
     if not _is_local(said):
         _check_encrypted(said)
     return address
@@ -115,12 +115,16 @@ def _is_local(said: dict[str, Any]) -> bool:
 def _check_encrypted(said: dict[str, Any]) -> None:
     if said.get("sslmode") != "verify-full":
         raise errors.EndpointSettings(
-            "the database would be reached over a network without TLS that verifies its name", fix=_SAFE_FIX
+            "the database would be reached over a network without TLS with host name verification", fix=_SAFE_FIX
         )
     if not said.get("sslrootcert") and not os.environ.get("PGSSLROOTCERT"):
-        raise errors.EndpointSettings("the address of the database names no authority to trust", fix=_SAFE_FIX)
+        raise errors.EndpointSettings(
+            "the connection string of the database names no trusted certificate authority", fix=_SAFE_FIX
+        )
     if not (said.get("host") or os.environ.get("PGHOST")):
-        raise errors.EndpointSettings("the address of the database names no host that a certificate could name")
+        raise errors.EndpointSettings(
+            "the connection string of the database has no host name that a certificate could contain"
+        )
 
 
 def make_connection_parameters(database: Database, kind: str) -> dict[str, Any]:
@@ -214,7 +218,7 @@ def _configure_pooled(connection: PostgresConnection) -> None:
 def _check_pooled(connection: PostgresConnection) -> None:
     if connection.is_left:
         connection.close()
-        raise psycopg.OperationalError("the server has gone")
+        raise psycopg.OperationalError("the server closed the connection")
     psycopg_pool.ConnectionPool.check_connection(connection)
 
 
@@ -267,7 +271,7 @@ class Pools:
                     connection.close()
         except (psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests):
             open_connection(self.database, self._servers).close()
-            raise errors.VaultBusy("all connections to the database are taken") from None
+            raise errors.VaultBusy("all connections to the database are in use") from None
 
     def counted(self) -> dict[str, ConnectionCounts]:
         """Return how many connections there are of each kind, for metrics."""

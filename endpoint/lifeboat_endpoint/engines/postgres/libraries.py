@@ -14,7 +14,7 @@ try:
     from psycopg.types import numeric
 except ImportError:
     raise errors.ServerMissing(
-        "psycopg and its pool, which speak to PostgreSQL, are not installed",
+        "psycopg and its pool, which PostgreSQL needs, are not installed",
         fix='pipx inject agent-lifeboat "psycopg[binary,pool]" obstore',
     ) from None
 

@@ -43,10 +43,10 @@ _ALL_TAKEN = ("too many clients", "too many connections", "remaining connection 
 """Texts for a full server. The client library has no SQLSTATE (53300) if the connection was not established."""
 _TAKEN_FIX = (
     "as a superuser: psql -c 'select usename, count(*) from pg_stat_activity group by 1', then fewer `connections` in"
-    " endpoint.json, or a `connection limit` for the role that takes them"
+    " endpoint.json, or a `connection limit` for the role that uses them"
 )
 _OF_POOLER = "unsupported startup parameter"
-_ADDRESS_FIX = "look at the address (`store` in endpoint.json), at pg_hba.conf, and at the passwords or certificates"
+_ADDRESS_FIX = "check the connection string (`store` in endpoint.json), pg_hba.conf, and the passwords or certificates"
 _FIXES: dict[type[errors.VaultError], str] = {
     errors.VaultBusy: "try again in a moment",
     errors.VaultFull: "give the database more space",
@@ -88,8 +88,8 @@ def is_of_pooler(error: psycopg.Error) -> bool:
 
 def make_pooler_error() -> errors.EndpointSettings:
     return errors.EndpointSettings(
-        "the address of the database is that of a pooler, which breaks locks and loses what connections set",
-        fix="name the address of PostgreSQL itself in `store` in endpoint.json, and with --database",
+        "the connection string of the database leads to a pooler, which breaks locks and loses settings of connections",
+        fix="give the address of PostgreSQL itself in `store` in endpoint.json, and with --database",
     )
 
 
@@ -97,13 +97,13 @@ def _without_state(error: psycopg.Error) -> errors.VaultError:
     """Return the error for a failure of the client: it has no connection, or got a value that it cannot send."""
     if isinstance(error, psycopg.OperationalError):
         if "connection failed" in str(error) and any(words in str(error) for words in _NOT_LET_IN):
-            return errors.VaultUnusable(f"the database does not let us in: {_first_line(error)}", fix=_ADDRESS_FIX)
+            return errors.VaultUnusable(f"the database denied access: {_first_line(error)}", fix=_ADDRESS_FIX)
         if any(words in str(error) for words in _ALL_TAKEN):
-            told = f"all connections to the database are taken: {_first_line(error)}"
+            told = f"all connections to the database are in use: {_first_line(error)}"
             return errors.VaultBusy(told, fix=_TAKEN_FIX)
-        return errors.VaultBusy(f"the database does not answer: {_first_line(error)}", fix=_FIXES[errors.VaultBusy])
+        return errors.VaultBusy(f"the database does not respond: {_first_line(error)}", fix=_FIXES[errors.VaultBusy])
     if isinstance(error, psycopg.DataError):
-        return errors.DraftInvalid("a value that the database does not take")
+        return errors.DraftInvalid("the database does not accept a value")
     return errors.VaultUnusable(f"the database cannot be used: {type(error).__name__}")
 
 
@@ -117,7 +117,7 @@ def _words(error: psycopg.Error, state: str) -> str:
     where = ".".join(part for part in (diag.schema_name, diag.table_name, diag.constraint_name) if part)
     said = diag.message_primary or type(error).__name__
     if state.startswith("22"):
-        said = "a value does not fit"
+        said = "a value is out of range"
     elif state == _TOO_LONG:
-        said = "a name is too long to be looked up"
-    return f"the database says: {said}{f' ({where})' if where else ''} [{state}]"
+        said = "a name is too long for an index"
+    return f"the database reports: {said}{f' ({where})' if where else ''} [{state}]"

@@ -89,7 +89,7 @@ class PostgresStore:
         """Run a transaction. VaultBusy from a commit that was not answered leaves its outcome open; a retry finds
         out."""
         if self._connection is not None:
-            raise errors.VaultBusy("a change or a snapshot is under way in this very place")
+            raise errors.VaultBusy("this connection already has a transaction or a snapshot open")
         connection = self._begun(_WRITE, self._writer, wait)
         self._connection = connection
         try:
@@ -118,7 +118,7 @@ class PostgresStore:
             _, entered = connection.together([(begin, ()), self._entering(writer, wait)])
             ((place,),) = connection.loaded(entered)
             if place == _OTHER_WRITES:
-                raise errors.VaultBusy("another process is writing there")
+                raise errors.VaultBusy("another process is writing to the same vault")
             self._has_place = place > 0
             return connection
         except psycopg.Error as error:
@@ -232,7 +232,7 @@ class PostgresStore:
     def _failed(self, error: psycopg.Error) -> errors.VaultError:
         # Without a row of the place, policies refuse every write.
         if self._kind == "vault" and not self._has_place and error.sqlstate == postgres_failures.NO_RIGHT:
-            return errors.VaultMissing("the vault was removed meanwhile")
+            return errors.VaultMissing("another process removed the vault")
         return postgres_failures.translate_error(error)
 
     def _streamed(self, statement: str, parameters: Parameters) -> Iterator[Row]:
@@ -314,7 +314,7 @@ def _copy_to_sqlite(metadata: MetadataStore, kind: str, path: Path) -> None:
     """Copy all rows as of one moment. Raises VaultUnusable for tables that have no file of their own."""
     tables = _SQLITE_TABLES.get(kind)
     if tables is None:
-        raise errors.VaultUnusable(f"tables of {kind} have no file of their own")
+        raise errors.VaultUnusable(f"tables of {kind} have no separate file")
     with contextlib.closing(SqliteStore(path, create=True, tables=tables)) as target, metadata.snapshot():
         target.prepare()
         with target.transaction():

@@ -53,7 +53,7 @@ class PostgresBuckets:
                     connection.execute(_SWEEP)
                 return taken
         except (psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests):
-            raise VaultBusy("all connections to the database are taken") from None
+            raise VaultBusy("all connections to the database are in use") from None
         except psycopg.Error as error:
             raise postgres_failures.translate_error(error) from None
 

@@ -139,7 +139,7 @@ class PostgresServers:
             known = said in self._said
             self._said.add(said)
         if not known:
-            _LOG.warning("passed over: %s", said)
+            _LOG.warning("skipped: %s", said)
         return errors.ServerReplaced(said)
 
     def _noted(self, found: IdentifiedServer) -> int:

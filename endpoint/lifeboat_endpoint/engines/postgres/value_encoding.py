@@ -39,11 +39,11 @@ def encode_values(parameters: Parameters) -> tuple[list[bytes | None] | None, li
 
 def _text(value: str) -> bytes:
     if "\0" in value:
-        raise errors.DraftInvalid("a text holds a null character, which the database does not take")
+        raise errors.DraftInvalid("a text contains a null character, which the database does not accept")
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise errors.DraftInvalid("a text is no Unicode, which the database does not take") from None
+        raise errors.DraftInvalid("a text is not valid Unicode, which the database requires") from None
 
 
 class _WholeNumberLoader(numeric.NumericBinaryLoader):

@@ -25,7 +25,9 @@ def share_limits(folder: Path) -> Path | None:
         for name in (TOKENS, FAILURES):
             rates_file.make_rates_file(folder / name)
     except OSError as error:
-        LOGGER.warning("limits are those of each process: %s", error.strerror or type(error).__name__)
+        LOGGER.warning(
+            "rate limits apply per process instead of to all together: %s", error.strerror or type(error).__name__
+        )
         return None
     return folder
 
@@ -39,7 +41,7 @@ def limits_of(server: ServerContext, name: str, rate: float, burst: float) -> Ra
         try:
             return FileRates(server.settings.limits / name, rate, burst)
         except (OSError, ImportError) as error:
-            LOGGER.warning("limits are those of each process: %s", type(error).__name__)
+            LOGGER.warning("rate limits apply per process instead of to all together: %s", type(error).__name__)
     return Buckets(rate, burst)
 
 

@@ -55,7 +55,7 @@ def get_authority(call: Call) -> RouteResponse:
     """Return the certificate of the endpoint's own authority."""
     pem = call.server.settings.ca_pem
     if not pem:
-        raise UnknownAtRemote("this endpoint has no authority of its own")
+        raise UnknownAtRemote("this endpoint has no own certificate authority")
     return RouteResponse(pem, media_type=PEM.media_type)
 
 

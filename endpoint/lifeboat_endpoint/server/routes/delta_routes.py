@@ -112,7 +112,7 @@ def _base(call: Call, number: int) -> int:
         if base is None:
             base = next((each.number for each in reversed(vault.sequences()) if each.number < number), None)
     if base is None:
-        raise UnknownAtRemote("nothing is kept from before this state: it is had as a snapshot")
+        raise UnknownAtRemote("no earlier sequence is kept: fetch this one as a snapshot")
     return base
 
 
@@ -154,7 +154,10 @@ ROUTES = (
         {200: OCTETS},
         query=DeltaQuery,
         problems=(422,),
-        answer_headers={"X-Sequence": "The state it leads to.", "X-Base-Sequence": "The state it begins at."},
+        answer_headers={
+            "X-Sequence": "Number of the resulting sequence.",
+            "X-Base-Sequence": "Number of the base sequence.",
+        },
         audit="read.delta",
     ),
     Route(

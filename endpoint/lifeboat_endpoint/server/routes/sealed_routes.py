@@ -14,7 +14,7 @@ _FILES = "/agents/{agent_id}/sealed/files"
 _FILE = f"{_FILES}/{{name}}"
 _HEAD = "/agents/{agent_id}/sealed/head"
 _CONDITIONS = {
-    "If-Match": "The tag of the head that is replaced.",
+    "If-Match": "Tag of the head to replace.",
     "If-None-Match": "`*` for the first head.",
 }
 
@@ -71,7 +71,7 @@ def _expected(call: Call) -> str | None:
         return None
     tag = call.headers.get("if-match", "").strip().strip('"')
     if not tag:
-        raise HttpRefusal(428, HeadMoved("the head that is to be replaced has to be named (If-Match, If-None-Match)"))
+        raise HttpRefusal(428, HeadMoved("the head to replace must be given (If-Match, If-None-Match)"))
     return tag
 
 

@@ -26,7 +26,7 @@ from lifeboat_vault.remote.remote_contract import RemoteBundle
 SNAPSHOT, RESTORE = "snapshot", "restore"
 """Kinds of signed addresses: `snapshot/<number>`, `restore/<number>`."""
 _FILES = ("application/zip", "application/octet-stream")
-_ACCEPT = {"Accept": f"{' or '.join(_FILES)} for the file itself, JSON for its address."}
+_ACCEPT = {"Accept": f"{' or '.join(_FILES)} for the file itself, JSON for its URL."}
 
 
 def push_snapshot(call: Call) -> RouteResponse:
@@ -104,7 +104,7 @@ def _kept(call: Call, number: int | None) -> int:
     with call.space.vault(call.agent_id) as vault:
         row = vault.head() if number is None else vault.find(number)
     if row is None:
-        raise UnknownAtRemote("there is no such state of this agent")
+        raise UnknownAtRemote("the agent has no such sequence")
     return row.number
 
 

@@ -32,7 +32,7 @@ def begin_parts(call: Call) -> RouteResponse:
     asked: NewUpload = call.body
     kind: BundleKind = "delta" if asked.kind == "delta" else "snapshot"
     if (asked.base_sequence is None) == (kind == "delta"):
-        raise RemoteRefused("a delta has a base_sequence, and a snapshot has none")
+        raise RemoteRefused("a delta must have a base_sequence, and a snapshot must not")
     parts = [service.ExpectedPart(part.sha256, part.size) for part in asked.parts]
     machine = machine_of(call.headers)
     made = call.space.uploads.begin(call.agent_id, kind, asked.base_sequence, parts, machine)
@@ -72,7 +72,7 @@ def begin_delta(call: Call) -> RouteResponse:
     head = call.space.head(call.agent_id)
     number = None if head is None else head.number
     if head is not None and number != asked.base_sequence:
-        raise StaleBase(f"the newest state there is {number}, not {asked.base_sequence}", sequence=number)
+        raise StaleBase(f"the newest sequence at the endpoint is {number}, not {asked.base_sequence}", sequence=number)
     made = call.space.uploads.begin(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
     return RouteResponse(DeltaUpload(_url(call, made.id), upload_uuid(made.id)))
 
@@ -83,7 +83,7 @@ def _upload(call: Call) -> service.UploadState:
     space.check_agent(call.agent_id)
     found = space.uploads.get(upload_id_of(call.path["upload_id"]))
     if found.agent_id != call.agent_id:
-        raise UnknownAtRemote("there is no such upload")
+        raise UnknownAtRemote("unknown upload")
     return found
 
 
@@ -143,7 +143,7 @@ ROUTES = (
         problems=(409, 413, 422, 507),
         audit="write.snapshot",
         pushes=True,
-        summary="Push the snapshot that was sent there.",
+        summary="Push the uploaded snapshot.",
     ),
     Route(
         "POST",
@@ -165,6 +165,6 @@ ROUTES = (
         problems=(409, 413, 422, 507),
         audit="write.delta",
         pushes=True,
-        summary="Push the delta that was sent there.",
+        summary="Push the uploaded delta.",
     ),
 )

@@ -40,4 +40,4 @@ class CryptoShredding(TenantService):
         try:
             vault.reseal(self._keys.sealer(agent_id))
         except OtherDataKey:
-            raise VaultBusy("the data keys changed meanwhile") from None
+            raise VaultBusy("another process changed the data keys") from None

@@ -45,7 +45,9 @@ class PurgedAgents:
         """Raise AgentErased if the agent was purged completely."""
         found = self.find(agent_id)
         if found is not None:
-            raise errors.AgentErased("the whole agent was purged, and is taken no more", redaction=found.document)
+            raise errors.AgentErased(
+                "the whole agent was purged, and the endpoint no longer accepts it", redaction=found.document
+            )
 
     def unfinished(self) -> list[str]:
         """Return ids of agents of which data may be left."""

@@ -68,14 +68,14 @@ class TenantRedactions(TenantService):
         if known is None:
             waiting_redactions.check_signer(vault, redaction, confirmed=confirmed)
         elif known.redaction.digest != redaction.digest:
-            raise RemoteRefused("there is another purge of this id")
+            raise RemoteRefused("another purge has this id")
         else:
             waiting_redactions.sign_again(vault, known.redaction, redaction, confirmed=confirmed)
         if known is not None and known.applied:
             return self._applied_before(row, vault, redaction)
         # Only the owner may apply a redaction that was refused.
         if known is not None and known.refused and not confirmed:
-            raise PurgeRefused("whoever owns the endpoint refused this purge")
+            raise PurgeRefused("the operator of the endpoint refused this purge")
         # Even a confirmed redaction waits if it contradicts another one, because nothing would remain of the bytes.
         if known is None and waiting_redactions.is_contested(vault, redaction):
             confirmed = False
@@ -88,10 +88,10 @@ class TenantRedactions(TenantService):
     def _take_sealed(self, row: AgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
         """Purge a sealed agent completely. Its own machines purge parts of it, because the endpoint cannot read it."""
         if redaction.scope != WHOLE_AGENT:
-            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge some of it")
+            raise RemoteRefused(f"the agent {row.id} is sealed: only the machines of its user can purge parts of it")
         waiting_redactions.signer_of(redaction)
         if not confirmed and row.facts.runtime != TRIAL:
-            raise RemoteDenied("a sealed agent is purged whole with the token of its owner", scope=PURGE)
+            raise RemoteDenied("purging a whole sealed agent needs the token of its owner", scope=PURGE)
         return RemoteRedaction(redaction.id, None, self._whole_agents.purge(row, redaction))
 
     def _purged_again(self, purged: PurgedAgentRow, redaction: Redaction, *, confirmed: bool) -> RemoteRedaction:
@@ -223,9 +223,9 @@ class TenantRedactions(TenantService):
 
     def _vault(self, row: AgentRow) -> Vault:
         if row.vault is None:
-            raise RemoteRefused(f"the agent {row.id} is sealed there: only its own machines can purge it")
+            raise RemoteRefused(f"the agent {row.id} is sealed: only the machines of its user can purge it")
         return self._vaults.get(row.id, row.vault)
 
 
 def _no_such(redaction_id: str) -> UnknownAtRemote:
-    return UnknownAtRemote(f"there is no purge {redaction_id}")
+    return UnknownAtRemote(f"unknown purge {redaction_id}")

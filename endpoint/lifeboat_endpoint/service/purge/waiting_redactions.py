@@ -26,7 +26,7 @@ def redaction_of(document: object, agent_id: str) -> Redaction:
     except RedactionInvalid as error:
         raise RemoteRefused(error.message) from error
     if made.agent_id.lower() != agent_id.lower():
-        raise RemoteRefused("the purge is not of this agent")
+        raise RemoteRefused("the purge belongs to another agent")
     return made
 
 
@@ -48,7 +48,7 @@ def check_signer(vault: Vault, redaction: Redaction, *, confirmed: bool) -> None
         return
     if head.signature is None:
         if not confirmed:
-            raise RemoteRefused("nobody signed what is there: whoever owns the endpoint has to confirm its purge")
+            raise RemoteRefused("the history is not signed: the operator of the endpoint must confirm its purge")
     elif not _is_of_writer(head.signature, redaction) and signer not in _writers(vault):
         raise RemoteRefused("the purge is not signed by the user who writes this agent")
 
@@ -143,7 +143,7 @@ class WaitingRedactions(TenantService):
                 continue
             redaction_of(redaction.to_json(), row.id)
             if redaction.id in there or redaction.scope == WHOLE_AGENT or signer_of(redaction) != writer:
-                raise RemoteRefused("the bundle holds a purge that the user who signed it did not ask for")
+                raise RemoteRefused("the bundle contains a purge without a request by the user who signed it")
             if is_nothing_there(vault, redaction):
                 vault.redact(redaction)
             else:

@@ -55,7 +55,7 @@ class WholeAgentPurge(TenantService):
         """Return the receipt of a purged agent, after destroying what is left of it. Raises UnknownAtRemote."""
         found = self._roster.purged.find(agent_id)
         if found is None:
-            raise UnknownAtRemote(f"there is no agent {agent_id}")
+            raise UnknownAtRemote(f"unknown agent {agent_id}")
         if found.receipt is not None:
             return found.receipt
         objects = self._destroy(agent_id)
