@@ -140,7 +140,7 @@ class Endpoint:
 
     @property
     def id(self) -> str:
-        """Id that was made with the endpoint and never changes, whatever its name or address."""
+        """Id that was created with the endpoint and never changes, even if its name or address does."""
         return self.settings.id
 
     def close_thread(self) -> None:
@@ -167,7 +167,7 @@ class Endpoint:
     # Tenants ----------------------------------------------------------------------------------------------------
 
     def add_tenant(self, name: str, *, key_source: str | None = None, quota: int | None = None) -> Tenant:
-        """Add a tenant with a data key of its own.
+        """Add a tenant with a separate data key.
 
         The keys are written before the row. Keys without a row belong to no tenant and are swept. Raises
         EndpointError.TENANT_EXISTS, KeySourceRefused, KeyRevoked.

@@ -33,7 +33,7 @@ FILE = click.Path(path_type=Path)
 
 @dataclass(frozen=True, slots=True)
 class _JoinToken:
-    """A token whose join line this start prints. `is_repeated`: it is the first token, which nobody has used yet."""
+    """A token whose join line this start prints. `is_repeated`: it is the first token, which is still unused."""
 
     tenant: str
     secret: str
@@ -222,7 +222,7 @@ def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
 
 
 def _say(session: EndpointSession, served: ServedEndpoint, new: _JoinToken | None) -> None:
-    """Print the address, in a thread of its own, once the server answers. If the database is unreachable now, the
+    """Print the address, in a separate thread, once the server answers. If the database is unreachable now, the
     address is stored at the next start."""
     from lifeboat_endpoint.endpoint import Endpoint
     from lifeboat_vault.errors import VaultBusy

@@ -1,6 +1,6 @@
 """Turn what a format of another system reads into a state, in a vault for one conversion.
 
-The rules are those of a first capture: every memory is in the period of its own day, past periods are sealed, ids stay.
+The rules are those of a first capture: every memory is in the period of its day, past periods are sealed, ids stay.
 The data is from another system: what does not fit a state is refused, never guessed.
 """
 

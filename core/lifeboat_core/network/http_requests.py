@@ -1,7 +1,7 @@
 """Requests to addresses that the user named. The only module that imports httpx, and only when a request is made.
 
 `send_request` makes one request: certificates are verified against the system's store, no redirect leads to another
-scheme, and it ends in time, whatever the server does. `http_session` is built on `HttpConnections`.
+scheme, and it ends in time even if the server misbehaves. `http_session` is built on `HttpConnections`.
 
 Addresses may be all that protects a topic: they are in no error and in no log.
 """

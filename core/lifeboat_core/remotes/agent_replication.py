@@ -166,8 +166,10 @@ class _Replication:
         ) as error:  # it said a moment ago that it has this state: one of the two answers was outdated
             return self._waiting(error.message, error.code)
 
-    def _exchange(self, *, anew: bool = False) -> None:
-        purge_exchange.exchange_purges(self._context, self._agent, self._config, self._vault, self._remote, anew=anew)
+    def _exchange(self, *, resigned: bool = False) -> None:
+        purge_exchange.exchange_purges(
+            self._context, self._agent, self._config, self._vault, self._remote, resigned=resigned
+        )
 
     def _brought_up(self) -> ReplicationOutcome:
         target, held = self._target()
@@ -394,7 +396,7 @@ class _Replication:
         rows = ((row.number, row.signature) for row in self._vault.sequences() if row.signature is not None)
         self._remote.put_signatures(self._agent.id, rows)
         if len(self._vault.redactions):
-            self._exchange(anew=True)
+            self._exchange(resigned=True)
         acknowledged_states.note_acknowledged(self._vault, self._config.id, signed_for=user)
 
     def _send_objects(self, target: SequenceRow, known: AcknowledgedState) -> str | None:

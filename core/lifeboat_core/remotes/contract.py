@@ -23,9 +23,9 @@ class RemoteConfig:
     """One remote: `remotes/<name>.toml`, what the user decided.
 
     `id` is the id of the remote itself, by which it is recognised under any name and address. `pin` is the SHA-256
-    (hex) of the public key of its own certificate authority, "" if the authorities of the system count. `optional`: its
-    absence is no problem (a stick). `sealed`: everything is encrypted on this machine. `problem` says why the file on
-    disk cannot be used.
+    (hex) of the public key of the remote's certificate authority, "" if the authorities of the system count.
+    `optional`: its absence is no problem (a stick). `sealed`: everything is encrypted on this machine. `problem` says
+    why the file on disk cannot be used.
     """
 
     name: str

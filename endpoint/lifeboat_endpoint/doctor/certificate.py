@@ -15,7 +15,7 @@ _SOON = timedelta(days=30)
 
 
 def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
-    """Yield nothing if the endpoint has no certificate of its own."""
+    """Yield nothing if the endpoint does not sign its own certificate."""
     ends = tls.find_certificate_end(endpoint.folder / tls.FOLDER)
     if ends is None:
         return

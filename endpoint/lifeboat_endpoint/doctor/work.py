@@ -77,5 +77,5 @@ def _read_back(endpoint: Endpoint, latest: LatestRuns) -> DoctorFinding:
     late = sum(last(each.id, each.created_at) < before for each in tenants)
     if not late:
         return DoctorFinding(DoctorLevel.OK, TITLE, "all data is verified in time")
-    result = f"what is kept of {late} of {len(tenants)} tenants was not verified for {2 * hours} hours"
+    result = f"the data of {late} of {len(tenants)} tenants was not verified for {2 * hours} hours"
     return DoctorFinding(DoctorLevel.WARNING, TITLE, result, "lifeboat endpoint verify --data DIR, and one more worker")

@@ -157,7 +157,7 @@ class SharedEngine:
 
     @contextlib.contextmanager
     def alone(self, what: str, *, seconds: float) -> Iterator[None]:
-        """Take an advisory lock on a connection of its own: it ends with the process or the connection."""
+        """Take an advisory lock on a separate connection: it ends with the process or the connection."""
         deadline = time.monotonic() + seconds
         with self.pools.lone() as connection:
             while connection.execute(sql.TRY_LOCK, (_lock_number(what),)).fetchone() != (True,):

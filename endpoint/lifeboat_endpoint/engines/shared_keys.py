@@ -1,8 +1,8 @@
 """Wrapped data keys of the tenants of a shared endpoint, as objects.
 
-A document names the key source that is asked. Whoever could replace it would receive data keys and the tokens for key
-services. The object store is not trusted with this: the name of a document, which a row holds, includes the digest of
-its content.
+A document names the key source that is asked. An attacker who replaced it would receive data keys and the tokens for
+key services. The object store is not trusted with this: the name of a document, which a row holds, includes the digest
+of its content.
 """
 
 from __future__ import annotations

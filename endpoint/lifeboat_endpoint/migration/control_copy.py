@@ -52,7 +52,7 @@ def finish_control(
 ) -> None:
     """Copy the tables of control twice, then end the old endpoint and allow the new one to be served.
 
-    The second copy is short, and the source is locked during it. Repeating it is not an error. Raises VaultDamaged if
+    The second run is short, and the source is locked during it. Repeating it is not an error. Raises VaultDamaged if
     copies differ.
     """
     with source.snapshot(), target.transaction():

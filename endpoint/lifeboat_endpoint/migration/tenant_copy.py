@@ -138,7 +138,7 @@ def _counted(source: MetadataStore) -> int:
 
 
 def copy_bodies(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> int:
-    """Make the target hold exactly these bodies, whatever an earlier attempt left; return their bytes.
+    """Make the target hold exactly these bodies, regardless of what an earlier attempt left; return their bytes.
 
     At most one body is in memory, as often as the target needs it.
     """

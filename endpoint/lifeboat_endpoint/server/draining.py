@@ -1,6 +1,6 @@
 """Shutdown of a server without losing requests.
 
-First it reports that it is not ready, so that a load balancer sends no more requests. Some seconds later it accepts
+First it reports that it is not ready, so that a load balancer stops sending requests. Some seconds later it accepts
 nothing new, and finishes running requests.
 """
 

@@ -1,6 +1,6 @@
 """The first process: it starts the serving processes, asks each for its own /livez, and replaces one that hangs.
 
-Each is asked over a socket pair of its own, through the same event loop and application as any client. A process that
+Each is asked over a separate socket pair, through the same event loop and application as any client. A process that
 died ends the server, and a service manager starts it again.
 """
 

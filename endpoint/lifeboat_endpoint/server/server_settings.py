@@ -41,8 +41,8 @@ class ServerPace:
 class ServerSettings:
     """How the server is reached.
 
-    `public_url` has no slash at its end. Addresses that are handed out begin with it, whatever host a request names.
-    `ca_pem` and `pin` are those of the endpoint's own authority, empty if there is none.
+    `public_url` has no slash at its end. Addresses that are handed out begin with it, regardless of the host that a
+    request names. `ca_pem` and `pin` are those of the endpoint's own authority, empty if there is none.
     """
 
     public_url: str

@@ -71,7 +71,7 @@ class ServeOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServedEndpoint:
-    """Where an endpoint is reached: `url` for clients, `pin` of its own authority or ""."""
+    """Where an endpoint is reached: `url` for clients, `pin` of the endpoint's authority or ""."""
 
     url: str
     pin: str

@@ -173,8 +173,8 @@ class BundleReceiver(TenantService):
     ) -> PushResult:
         """Repair a kept sequence whose rows are damaged here.
 
-        Its digest shows whether the rows are right, whoever sends them, and no epoch is checked. Redactions are taken
-        only from the signer of the kept sequence, since anyone who knows the rows could add some.
+        Its digest shows whether the rows are right, regardless of who sends them, and no epoch is checked. Redactions
+        are taken only from the signer of the kept sequence, since anyone who knows the rows could add some.
         """
         base = reader.base_sequence if isinstance(reader, DeltaReader) else None
         _check_proof(reader.sequence, base, sent)

@@ -42,8 +42,9 @@ class SpaceExchange(SpaceParts):
     def add_to(self, agent_id: str, size: int, make: Callable[[State], Additions]) -> SequenceRow | None:
         """Append what `make` returns for the newest state, all or nothing; return None if it returns nothing.
 
-        `make` is called again if the vault changed meanwhile. `size` bytes are checked against the quota, and so is
-        what is kept. Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused for an invalid memory, RemoteBusy.
+        `make` is called again if the vault changed meanwhile. `size` bytes are checked against the quota, and so is the
+        present memories. Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused for an invalid memory,
+        RemoteBusy.
         """
         self._quota.check(size)
         for _ in range(_TRIES):

@@ -31,7 +31,7 @@ class TenantKeys(Protocol):
         """Return the key with an id. Raises KeyRevoked."""
 
     def is_own(self, agent_id: str) -> bool:
-        """Whether an agent has keys of its own."""
+        """Whether an agent has separate keys."""
 
     def renew(self, agent_id: str) -> str:
         """Make a new current key for an agent with its own keys; return its id. Raises KeyRevoked, KeySourceAway."""

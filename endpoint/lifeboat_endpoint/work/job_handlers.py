@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.tenancy.tenant_rows import Tenant
 
 _MOST_AGENTS = 50
-"""With more agents than this, each agent of a tenant is maintained and verified in a job of its own."""
+"""With more agents than this, each agent of a tenant is maintained and verified in a separate job."""
 _AT_ONCE = 5_000
 """Jobs in one transaction."""
 

@@ -167,8 +167,8 @@ class Remote(Protocol):
         A delta's `base` must be the head; a snapshot is for an agent without one. The number must be larger, and the
         epoch (signed in the bundle) not lower than the current one. Pushing the head again changes nothing and returns
         the head. An acknowledged push is durable; otherwise it raises and nothing happened. One of the `damaged_states`
-        is restored as it was signed, whatever its number; a delta that leads to it may be based on any kept state. This
-        also returns the head.
+        is restored as it was signed, regardless of its number; a delta that leads to it may be based on any kept state.
+        This also returns the head.
 
         Raises UnknownAtRemote, StaleBase, EpochBehind, RemoteRefused (inconsistent), RemoteTooLarge, RemoteFull,
         RemoteBusy, RemoteUnreachable (it may have arrived).

@@ -152,9 +152,9 @@ class Vault(VaultRepairing):
         becomes the current one. The state may equal the head: sequences between them, in which something changed and
         changed back, may have been skipped.
 
-        `fits` receives the head and the current epoch inside the transaction, whatever other processes did since the
-        draft was made; `has_room` receives the number of added bytes. Both may raise to undo everything. Raises
-        DraftInvalid, and SignatureError when the draft does not lead to the digest; then nothing happened.
+        `fits` receives the head and the current epoch inside the transaction, regardless of what other processes did
+        since the draft was made; `has_room` receives the number of added bytes. Both may raise to undo everything.
+        Raises DraftInvalid, and SignatureError when the draft does not lead to the digest; then nothing happened.
         """
 
         def signed(made: Sequence) -> JsonObject | None:

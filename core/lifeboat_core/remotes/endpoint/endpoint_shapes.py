@@ -124,7 +124,7 @@ def _refuse_other_service(found: Any) -> None:
         return
     if any(isinstance(found.get(name), str) for name in _VERSIONS_OF_OTHERS):
         raise NotAnEndpoint(
-            "another ALF service answers there, which stores archives of its own client and accepts no signed "
+            "another ALF service answers there, which stores archives of another client and accepts no signed "
             "sequences",
             fix="lifeboat setup --from-alf --hosted",
         )

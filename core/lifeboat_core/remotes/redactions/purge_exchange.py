@@ -36,7 +36,7 @@ from lifeboat_vault.vault import Vault
 T = TypeVar("T")
 
 UNTRUSTED = (
-    "it is purged there under a key that counts no more, so other machines are not told, until its owner confirms it: "
+    "the remote purged it under a revoked key, so other machines learn of it only when its owner confirms it: "
     "lifeboat receipts confirm"
 )
 PATIENCE = 30.0
@@ -62,7 +62,7 @@ def exchange_purges(
     remote: Remote,
     *,
     owners: Mapping[str, str] | None = None,
-    anew: bool = False,
+    resigned: bool = False,
 ) -> PurgeExchangeResult:
     """Exchange the purges of an agent with a remote.
 
@@ -70,14 +70,15 @@ def exchange_purges(
     the order of their making, of those that it lacks, and asked about those whose wait is over. A remote that has
     nothing of the agent is told nothing.
 
-    `owners`: the token of the owner of the data there, by the id of the redaction. `anew`: the history there was signed
-    again a moment ago, so purges that it has under the former key are sent again, and every refused one is asked about.
+    `owners`: the token of the owner of the data there, by the id of the redaction. `resigned`: the history there was
+    signed again a moment ago, so purges that it has under the former key are sent again, and every refused one is asked
+    about.
 
     Raises NoKey, Busy (the agent's lock is held for long), AgentErased (see `heed_erasure`), RemoteError.
     """
     found = _listed(context, agent, config, vault, remote)
     learnt, impossible = _learn(context, agent, vault, found)
-    telling = _RedactionTeller(context, agent, config, vault, remote, found, owners or {}, anew=anew)
+    telling = _RedactionTeller(context, agent, config, vault, remote, found, owners or {}, resigned=resigned)
     told = tuple(telling.all())
     doubts = (*found.refused, *impossible, *telling.doubts)
     PurgeNotes(context, config, vault).doubt(doubts)
@@ -199,7 +200,7 @@ class _RedactionTeller:
         found: ListedRedactions,
         owners: Mapping[str, str],
         *,
-        anew: bool = False,
+        resigned: bool = False,
     ) -> None:
         self._context = context
         self._agent = agent
@@ -208,7 +209,7 @@ class _RedactionTeller:
         self._remote = remote
         self._found = found
         self._owners = owners
-        self._anew = anew
+        self._resigned = resigned
         self._notes = PurgeNotes(context, config, vault)
         self.doubts: list[str] = []
 
@@ -285,10 +286,10 @@ class _RedactionTeller:
             return True
         if noted.is_waiting or self._is_signed_anew(redaction):
             return True  # the owner of the data may have confirmed a waiting one at any time
-        return not noted.is_done and (self._anew or not is_listed or noted.is_due(self._context.clock.now()))
+        return not noted.is_done and (self._resigned or not is_listed or noted.is_due(self._context.clock.now()))
 
     def _is_signed_anew(self, redaction: Redaction) -> bool:
-        return self._anew and redaction.id in self._found.stale
+        return self._resigned and redaction.id in self._found.stale
 
     def _unsearched(self, redaction: Redaction, state: RemoteRedaction) -> list[int]:
         """Return the states that are kept there and were not searched when the redaction was made.

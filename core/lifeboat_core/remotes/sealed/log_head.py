@@ -5,7 +5,7 @@
 It is version 2 as soon as something was purged: releases that know of no purges must not write any more.
 
 The signature (see `lifeboat_keys.pairs.device_key`) covers the remote, the agent and the bytes of `head`. So files can
-neither be exchanged nor left out, and a head of one remote or agent cannot stand in for another. An older head that is
+neither be exchanged nor left out, and a head of one remote or agent is invalid for another. An older head that is
 put back is valid: a machine that remembers a newer one notices.
 """
 

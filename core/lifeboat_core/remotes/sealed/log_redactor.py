@@ -99,7 +99,7 @@ class LogRedactor:
                 raise RemoteRefused(f"{error.title}: {error.message}") from error
         raise RemoteBusy("other machines keep writing to the agent", retry_after=5.0)
 
-    # Writing anew -----------------------------------------------------------------------------------------------
+    # Rewriting --------------------------------------------------------------------------------------------------
 
     def _rewritten(self, loaded: LoadedHead) -> LoadedHead:
         """Return the log under a head whose files hold nothing that is named. Raises HeadMoved."""

@@ -87,7 +87,7 @@ def prepare_schema(database: Database, *, api_role: str, worker_role: str) -> li
         raise errors.EndpointSettings(told, fix=_PRINT_ROLES) from None
     except _OF_OTHERS as error:
         told = f"the database holds something else where the tables belong: {error.diag.message_primary}"
-        raise errors.EndpointSettings(told, fix="name a database of its own: createdb --encoding UTF8 NAME") from None
+        raise errors.EndpointSettings(told, fix="give a separate database: createdb --encoding UTF8 NAME") from None
     except psycopg.Error as error:
         raise postgres_failures.translate_error(error) from None
     finally:

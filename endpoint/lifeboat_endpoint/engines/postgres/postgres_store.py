@@ -207,7 +207,7 @@ class PostgresStore:
         return connection.loaded(self._sent(connection, statement, parameters))
 
     def _alone(self, statement: str, parameters: Parameters, writer: int | None = None) -> tuple[int, list[Row]]:
-        """Run one statement in a transaction of its own: statements that are sent together are one transaction."""
+        """Run one statement in a separate transaction: statements that are sent together are one transaction."""
         connection = self._taken()
         try:
             _, found = connection.together([self._entering(writer), (statement, parameters)])

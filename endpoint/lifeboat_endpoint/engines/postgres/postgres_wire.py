@@ -141,7 +141,7 @@ class PostgresConnection(psycopg.Connection[Any]):
         return name
 
     def _results(self, *, count: int | None = None) -> list[Result]:
-        """Return the results: of one statement until there are no more, of a pipeline until its end."""
+        """Return the results: of one statement until the last one, of a pipeline until its end."""
         pgconn = self.pgconn
         found: list[Result] = []
         deadline = time.monotonic() + ANSWER_SECONDS

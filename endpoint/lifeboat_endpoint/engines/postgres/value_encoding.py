@@ -1,7 +1,7 @@
 """Conversion of values between Python and PostgreSQL.
 
-Values are sent without a type, so the server uses that of the column. A statement is then prepared only once, whatever
-the size of a number and whether a value is null. Results are binary.
+Values are sent without a type, so the server uses that of the column. A statement is then prepared only once,
+regardless of the size of a number and whether a value is null. Results are binary.
 """
 
 from __future__ import annotations

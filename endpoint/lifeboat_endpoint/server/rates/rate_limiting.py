@@ -19,7 +19,7 @@ _PERSON = b"lifeboat rates"
 def share_limits(folder: Path) -> Path | None:
     """Make processes that start later share their limits through new files in a folder.
 
-    Return None if the files cannot be made: then each process has limits of its own.
+    Return None if the files cannot be made: then each process has separate limits.
     """
     try:
         for name in (TOKENS, FAILURES):
