@@ -237,7 +237,7 @@ def test_an_answer_that_does_not_say_where_it_ends_is_none(server: TalkingServer
 
 def test_an_answer_that_is_too_long_is_not_read_to_its_end(server: TalkingServer) -> None:
     server.replies = [status(200, b"x" * 5000)]
-    with session(server) as ada, pytest.raises(NetworkUnreachable, match="longer than 4000"):
+    with session(server) as ada, pytest.raises(NetworkUnreachable, match="longer than the limit of 4000"):
         ada.call("GET", "/agents", most=4000)
 
 

@@ -187,7 +187,7 @@ def test_what_the_owner_refused_is_noted_at_the_next_contact_and_asked_about_an_
     ada: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refusing(*given: Any, **owner: Any) -> RemoteRedaction:
-        raise RemoteRefused("whoever owns the endpoint refused this purge")
+        raise RemoteRefused("the operator of the endpoint refused this purge")
 
     machine = ada.machine
     done = purge(machine)
@@ -240,7 +240,7 @@ def test_sequences_that_nobody_looked_through_are_named_in_the_receipt(stick: Ma
         redaction = signed(stick, redaction_of(stick, searched=kept))
         vault.redact(redaction)
     purge_exchange.send_redaction(stick.context, stick.known_agent, stick.remote(), redaction)
-    assert vault_note(stick, redaction.id).message.endswith("not looked through for this purge: 2")
+    assert vault_note(stick, redaction.id).message.endswith("not scanned for this purge: 2")
 
 
 def test_a_purge_that_is_refused_is_said_and_captures_are_sent_all_the_same(

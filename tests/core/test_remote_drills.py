@@ -103,7 +103,7 @@ def test_a_large_file_that_a_remote_lost_is_named_and_sent_again(ada: Machine, t
     (film,) = (path for path in stored(tmp_path, ".age") if path.stat().st_size > LARGE)
     film.unlink()
     found = drill(ada)
-    assert found.drill.mismatches == ["artifacts/film.bin is not there"]
+    assert found.drill.mismatches == ["artifacts/film.bin is missing"]
     assert (ada.acknowledged().state, ada.acknowledged().drilled_at) == ("error", None)
     assert findings(ada) == [(DoctorLevel.ERROR, "lifeboat verify ada --remote home")]
     assert ada.push().code == "remote_damaged"
@@ -190,7 +190,7 @@ def test_sync_says_that_a_copy_does_not_hold_when_it_is_read_back(
     (document,) = run("sync", expect=1)["agents"]
     (remote,) = document["remotes"]
     assert (remote["state"], remote["fix"]) == ("error", "lifeboat verify ada --remote home")
-    assert "film.bin is not there" in remote["message"]
+    assert "film.bin is missing" in remote["message"]
 
 
 def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(
@@ -226,7 +226,7 @@ def test_verify_of_a_remote_says_what_came_back(
     assert "holds: every byte came back" in capsys.readouterr().out
     max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size).unlink()
     assert program.run_command(["verify", "ada", "--remote", "home"]) == 1
-    assert "film.bin is not there" in capsys.readouterr().out
+    assert "film.bin is missing" in capsys.readouterr().out
     assert program.run_command(["verify", "ada", "--remote", "home", "--whole"]) == 2
     with ada.context.vault(ada.agent.id) as vault:
         assert acknowledged_states.load_acknowledged(vault)[ada.remote().id].drill_failed

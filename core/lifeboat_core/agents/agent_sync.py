@@ -100,7 +100,7 @@ def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
     found = remote_drill.verify_or_drill(context, agent, config)
     if not found["ok"]:
         fix = f"lifeboat verify {quote_argument(agent.name)} --remote {quote_argument(config.name)}"
-        raise RemoteDamaged(f"its copy does not hold: {found['findings'][0]}", fix=fix)
+        raise RemoteDamaged(f"the copy is damaged: {found['findings'][0]}", fix=fix)
 
 
 def find_head_number(context: Context, agent: Agent) -> int | None:

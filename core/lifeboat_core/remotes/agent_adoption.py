@@ -277,7 +277,9 @@ def _check_unmoved(context: Context, adoption: Adoption) -> None:
     with contextlib.closing(open_remote(context, adoption.remote)) as remote:
         there = remote.agent(adoption.agent.id)
     if there.head is None or there.head.digest != adoption.head.digest:
-        raise EpochMoved(f"{adoption.remote.name} has a newer sequence now: run the dry run again", epoch=there.epoch)
+        raise EpochMoved(
+            f"{adoption.remote.name} has a newer sequence now: review the changes again", epoch=there.epoch
+        )
 
 
 def _renew_device_of_copy(context: Context, adoption: Adoption) -> None:

@@ -175,7 +175,7 @@ def test_who_serves_leaves_connections_for_the_doctor(shared: Endpoint, database
         found = wrong(shared)["database"]
         assert [result for result in found if result.endswith("connections are in use")]
         (said,) = (result for result in found if result.startswith(f"{API} has"))
-        assert said.endswith("connections that it may take: servers answer that they are busy")
+        assert said.endswith("connections that it may use: servers refuse requests as busy")
     finally:
         for each in taken:
             each.close()
@@ -327,14 +327,14 @@ def test_a_purge_that_waits_is_worse_than_other_work_that_does(
     (found,) = [
         one.finding for one in examined(shared) if one.check == "work" and one.finding.level is not DoctorLevel.OK
     ]
-    assert (found.level, found.result) == (level, f"what is due has waited for 90 minutes ({kind})")
+    assert (found.level, found.result) == (level, f"a due job has waited for 90 minutes ({kind})")
 
 
 def test_what_was_not_read_back_for_long_is_told_of(shared: Endpoint, database: SharedDatabase) -> None:
     home, office = shared.add_tenant("home"), shared.add_tenant("office")
     for kind, tenant, days in (("verify", home.id, 13), ("verify", office.id, 15), ("sweep", "", 0)):
         database.execute(f"{_ENDED} values ('{kind}', '{tenant}', now() - interval '{days} days')")
-    assert only(shared, "work") == "what is kept of 1 of 2 tenants was not read back for 336 hours"
+    assert only(shared, "work") == "the data of 1 of 2 tenants was not verified for 336 hours"
 
 
 def test_the_clock_of_the_database_is_compared(shared: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,7 +117,7 @@ def test_a_former_primary_that_comes_back_gets_nothing(
     with pair.pools() as fresh:
         assert timeline_of(fresh) == 2
     told = [each.getMessage() for each in caplog.records if each.name == "lifeboat.endpoint"]
-    assert told[0].startswith(f"passed over: the database at {pair.first.folder} has timeline 1, and one with 2 ")
+    assert told[0].startswith(f"skipped: the database at {pair.first.folder} has timeline 1, and one with 2 ")
     assert len(told) == 2, "each process says so once"
 
 

@@ -258,7 +258,7 @@ def test_rows_that_name_what_is_not_there_are_found(database: SharedDatabase) ->
             f"""set session_replication_role = replica; insert into lifeboat_vault.entry(
             place, path, first, bucket, object, meta) values ({place[0]}, 'a', 0, 0, 4711, '')"""
         )
-        assert rows.problems() == ["1 rows of entry name a row of object that is not there"]
+        assert rows.problems() == ["rows of entry that refer to a missing row of object: 1"]
         database.execute("delete from lifeboat_vault.entry where object = 4711")
 
 

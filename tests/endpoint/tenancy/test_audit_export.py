@@ -85,18 +85,18 @@ def changed(line: bytes, **members: Any) -> bytes:
         (lambda lines: [*lines[:4], lines[5]], "row 5 is missing"),
         (
             lambda lines: [lines[0], changed(lines[1], subject="somebody"), *lines[2:]],
-            "row 2 is not what its hash says",
+            "row 2 does not match its hash",
         ),
-        (lambda lines: [lines[0], changed(lines[1], tenant="x"), *lines[2:]], "row 2 is not what its hash says"),
+        (lambda lines: [lines[0], changed(lines[1], tenant="x"), *lines[2:]], "row 2 does not match its hash"),
         (lambda lines: [*lines[:3], lines[1], *lines[3:]], "row 2 comes after row 3"),
         (lambda lines: lines[:-1], "the final line is missing: the file was cut off, or is being written"),
         (
             lambda lines: [*lines[:-1], changed(lines[-1], hash="00" * 32)],
-            "the end at 5 is not that of the rows before",
+            "the final line for row 5 does not match the rows before",
         ),
-        (lambda lines: [*lines[:-1], lines[-1][:-1]], "line 6 is no whole line of an export"),
-        (lambda lines: [lines[0], b'"text"\n', *lines[1:]], "line 2 is no whole line of an export"),
-        (lambda lines: [lines[0], b"[" * 5000 + b"\n", *lines[1:]], "line 2 is no whole line of an export"),
+        (lambda lines: [*lines[:-1], lines[-1][:-1]], "line 6 is not a valid line of an export"),
+        (lambda lines: [lines[0], b'"text"\n', *lines[1:]], "line 2 is not a valid line of an export"),
+        (lambda lines: [lines[0], b"[" * 5000 + b"\n", *lines[1:]], "line 2 is not a valid line of an export"),
     ],
 )
 def test_what_was_changed_in_an_export_is_found(busy: Control, spoil: Any, said: str) -> None:
@@ -110,7 +110,7 @@ def test_a_row_that_was_written_anew_with_its_hash_does_not_follow(busy: Control
     forged = AuditRow(3, line.row.time, "tenant.add", "somebody else", {}, b"")
     digest = audit_export.audit_chain.row_hash(line.previous, forged)
     lines[2] = changed(lines[2], subject="somebody else", tenant=None, details={}, hash=digest.hex())
-    assert problems(lines) == ["row 4 does not follow from the one before"]
+    assert problems(lines) == ["row 4 does not continue the hash chain"]
 
 
 def test_of_one_tenant_rows_are_whole_and_none_is_missed(busy: Control) -> None:
@@ -119,7 +119,7 @@ def test_of_one_tenant_rows_are_whole_and_none_is_missed(busy: Control) -> None:
     assert [one["subject"] for one in documents(found)[:-1]] == [tenant]
     assert documents(found)[-1] == {**documents(exported(busy))[-1], "rows": 1, "tenant": tenant}
     assert audit_export.check_audit_export(found).is_whole
-    assert problems([changed(found[0], kind="other"), found[1]]) == ["row 3 is not what its hash says"]
+    assert problems([changed(found[0], kind="other"), found[1]]) == ["row 3 does not match its hash"]
 
 
 def test_of_one_tenant_a_row_that_is_missing_is_found_by_their_number(busy: Control) -> None:
@@ -127,14 +127,14 @@ def test_of_one_tenant_a_row_that_is_missing_is_found_by_their_number(busy: Cont
     found = exported(busy, tenant=busy.tenant("two").id)
     assert len(found) == 3 and audit_export.check_audit_export(found).is_whole
     for left in (found[1:], [found[0], found[2]]):
-        assert problems(left) == ["2 rows were written up to number 6, and 1 are there"]
+        assert problems(left) == ["the final line counts 2 rows up to row 6, but the file has 1"]
 
 
 def test_rows_of_all_are_not_passed_off_as_those_of_one_tenant(busy: Control) -> None:
     lines = exported(busy)
     tenant = busy.tenant("two").id
     left = [*lines[:2], *lines[3:5], changed(lines[5], tenant=tenant, rows=4)]
-    assert problems(left) == [f"before the end at 5 are rows of others than the tenant {tenant}"]
+    assert problems(left) == [f"the part that ends at row 5 has rows of other tenants than {tenant}"]
 
 
 def test_an_export_of_what_was_trimmed_begins_where_the_audit_does(busy: Control, clock: RunningClock) -> None:

@@ -200,7 +200,7 @@ class SqliteStore:
             broken = sum(1 for _ in self.rows("pragma foreign_key_check"))
         except errors.VaultDamaged as error:
             return [error.message]
-        return found + ([f"{broken} rows refer to missing objects"] if broken else [])
+        return found + ([f"rows that refer to missing objects: {broken}"] if broken else [])
 
     def size(self) -> int:
         names = (self._path, self._path.with_name(self._path.name + "-wal"))

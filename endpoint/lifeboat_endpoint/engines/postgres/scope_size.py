@@ -66,5 +66,5 @@ def find_scope_problems(metadata: MetadataStore, kind: str) -> list[str]:
             f" and not exists (select 1 from {other} b where b.{key} = a.{column})"
         )
         if row is not None and row[0]:
-            found.append(f"{row[0]} rows of {table} refer to a missing row of {other}")
+            found.append(f"rows of {table} that refer to a missing row of {other}: {row[0]}")
     return found
