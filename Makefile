@@ -106,6 +106,9 @@ docs: $(VENV)/run.stamp ## write the pages that follow from the code: commands, 
 docs-site: $(VENV)/dev.stamp ## build the documentation as a site, in build/docs/site
 	PYTHONPATH=tests $(BIN)/python -m support.docs.docs_site
 
+casts: $(VENV)/dev.stamp ## record the picture of the README and the cast of the tutorial from real commands
+	PYTHONPATH=tests $(BIN)/python -m support.docs.story_casts
+
 recording: $(VENV)/dev.stamp ## what the demonstration of the dashboard shows, from real commands on an invented home
 	PYTHONPATH=tests $(BIN)/python -m support.tui.recorder
 
@@ -142,4 +145,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pycache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help audit demo test test-tui test-interchange test-fast test-affected test-durations everything check bench test-real test-scale test-soak package test-package formula fuzz docs docs-site recording pictures lock system-packages clean
+.PHONY: help audit demo test test-tui test-interchange test-fast test-affected test-durations everything check bench test-real test-scale test-soak package test-package formula fuzz docs docs-site casts recording pictures lock system-packages clean

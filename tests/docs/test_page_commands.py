@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.docs.page_machine import PageMachine
+from support.docs.page_runner import CommandRun, find_reason, run_commands
 from support.docs.page_stories import STORIES, PageStory
 from support.docs.shown_commands import (
     ShownCommand,
@@ -21,44 +22,23 @@ REFERENCE = "docs/commands.md"
 PAGES = [page for page in list_pages() if page != REFERENCE]
 
 
-def _reason(command: ShownCommand, story: PageStory) -> str | None:
-    """Return why a command is not run, or None."""
-    return next((reason for start, reason in story.not_run.items() if command.text.startswith(start)), None)
-
-
-def _run_page(page: str, story: PageStory, machine: PageMachine) -> None:
-    story.prepare(machine)
-    for command in read_commands(page):
-        if _reason(command, story) is None:
-            _run_command(command, story, machine)
-
-
-def _run_command(command: ShownCommand, story: PageStory, machine: PageMachine) -> None:
-    if command.text in story.before:
-        story.before[command.text](machine)
-    typed = machine.relocate(command.text)
-    for name, find in story.names.items():
-        typed = typed.replace(name, find(machine)) if name in typed else typed
-    status = 0
-    if command.text in story.servers:
-        said = machine.start_in_terminal(typed, story.servers[command.text])
-    elif command.text in story.dialogs:
-        status, said = machine.run_in_terminal(typed, story.dialogs[command.text])
-    else:
-        status, said = machine.run(typed)
-    expected = story.statuses.get(command.text, 0)
-    assert status == expected, f"{command.place}: $ {command.text}\n{said}"
-    if command.output:
-        lines, shown = make_comparable(machine.hide_folders(said)), make_comparable("\n".join(command.output))
-        assert matches_shown(lines, shown), f"{command.place}: $ {command.text}\n" + "\n".join(lines)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_run_in_its_order_and_print_what_it_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with PageMachine(tmp_path, monkeypatch) as machine:
-        _run_page(page, STORIES.get(page, PageStory()), machine)
+        story = STORIES.get(page, PageStory())
+        for done in run_commands(read_commands(page), story, machine):
+            _check(done, story)
+
+
+def _check(done: CommandRun, story: PageStory) -> None:
+    command = done.command
+    expected = story.statuses.get(command.text, 0)
+    assert done.status == expected, f"{command.place}: $ {command.text}\n{done.said}"
+    if command.output:
+        said, shown = make_comparable(done.said), make_comparable("\n".join(command.output))
+        assert matches_shown(said, shown), f"{command.place}: $ {command.text}\n" + "\n".join(said)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +47,11 @@ def test_the_commands_of_a_page_run_in_its_order_and_print_what_it_shows(
         pytest.param(command, id=f"{command.place} {command.text.split()[0]}")
         for page, story in STORIES.items()
         for command in read_commands(page)
-        if _reason(command, story)
+        if find_reason(command, story)
     ],
 )
 def test_a_command_that_is_not_run_has_a_reason(command: ShownCommand) -> None:
-    pytest.skip(f"{command.place}: $ {command.text}: {_reason(command, STORIES[command.page])}")
+    pytest.skip(f"{command.place}: $ {command.text}: {find_reason(command, STORIES[command.page])}")
 
 
 @pytest.mark.parametrize("page", sorted(STORIES))
