@@ -55,7 +55,6 @@ _ROOT = "installs system packages"
 _PACKAGE = "needs a built package; tests/package installs it in a clean root"
 _ELSEWHERE = "needs another program or a service of another machine"
 _SCALE = "needs PostgreSQL and an object store; tests/scale runs such an endpoint"
-_JOIN = "lifeboat+https://..."
 
 
 # Events beside the page -------------------------------------------------------------------------------------------
@@ -69,28 +68,10 @@ def _in_order(*steps: Step) -> Step:
     return run_steps
 
 
-def _protect_and_change(machine: PageMachine) -> None:
-    machine.protect_juniper()
-    with (machine.workspace / "MEMORY.md").open("a") as file:
-        file.write("- The blue folder holds the insurance papers.\n")
-    run("sync")
-
-
-def _begin_again(machine: PageMachine) -> None:
-    """A machine with an agent that is not protected yet."""
-    machine.move_to_new_machine()
-    machine.make_small_workspace()
-
-
 def _lose_machine(machine: PageMachine) -> None:
     """The machine is lost. The words of its key are known, and the endpoint still answers."""
     machine.learn_words()
     machine.move_to_new_machine()
-
-
-def _know_words(machine: PageMachine) -> None:
-    machine.learn_words()
-    machine.write_words()
 
 
 def _export(machine: PageMachine, name: str = "juniper.alf") -> None:
@@ -203,6 +184,12 @@ def _type_join_line(terminal: Terminal, machine: PageMachine) -> None:
     terminal.type(machine.join)
 
 
+def _confirm_kit(terminal: Terminal, machine: PageMachine) -> None:
+    """Type the name of the lost machine, which has the name of the machine that runs the test."""
+    terminal.wait_for(r"Type (\S+) to confirm")
+    terminal.type(platform.node())
+
+
 _PASSPHRASE = "a boat under the bridge"
 _LOCAL = "127.0.0.1:0"
 _SERVE = r"lifeboat\+https://\S+"
@@ -213,22 +200,14 @@ _QUIT = press_keys((r"Juniper", "q"))
 
 STORIES: dict[str, PageStory] = {
     "README.md": PageStory(
-        prepare=lambda machine: None,
-        names={
-            "0.0.0.0:8484": lambda machine: _LOCAL,
-            _JOIN: lambda machine: machine.join,
-            "--take-over laptop": _take_over_this_machine,
-        },
-        before={
-            "rm -r ~/.openclaw/workspace": _protect_and_change,
-            "lifeboat agents add ~/.openclaw/workspace": _begin_again,
-            "lifeboat keys recover": _lose_machine,
-        },
+        prepare=PageMachine.make_small_workspace,
+        before={"lifeboat setup --kit kit.txt": _in_order(PageMachine.move_to_new_machine, PageMachine.bring_files)},
+        names={"0.0.0.0:8484": lambda machine: _LOCAL},
         dialogs={
+            "lifeboat remote add home-server": _type_join_line,
             "lifeboat keys init": write_down_words,
-            "lifeboat keys recover": type_all_words,
+            "lifeboat setup --kit kit.txt": _confirm_kit,
             "lifeboat purge Juniper": purge_text("tulips", endpoints=1),
-            "lifeboat": _QUIT,
         },
         servers={"lifeboat endpoint serve --data ~/lifeboat-endpoint --listen 0.0.0.0:8484": _SERVE},
         not_run={"pipx install .": _PACKAGE},
@@ -299,10 +278,14 @@ STORIES: dict[str, PageStory] = {
     ),
     "docs/guides/lost-laptop.md": PageStory(
         prepare=_in_order(PageMachine.protect_juniper, _add_home_server),
-        before={"lifeboat keys recover": PageMachine.move_to_new_machine},
+        before={
+            "lifeboat setup --kit kit.txt": _in_order(PageMachine.move_to_new_machine, PageMachine.bring_files),
+            "lifeboat keys recover": PageMachine.move_to_new_machine,
+        },
         names={"--take-over laptop": _take_over_this_machine},
         dialogs={
             "lifeboat keys init": write_down_words,
+            "lifeboat setup --kit kit.txt": _confirm_kit,
             "lifeboat keys recover": type_all_words,
             "lifeboat remote add home-server": _type_join_line,
         },
