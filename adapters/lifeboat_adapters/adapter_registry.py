@@ -14,6 +14,7 @@ from lifeboat_adapters.errors import AdapterError, AdapterOutdated, NotAWorkspac
 from lifeboat_adapters.folder import shipped_profiles
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
+from lifeboat_keys.installers import upgrade_command
 
 GROUP = "lifeboat.adapters"
 LIKELY, CERTAIN = 1, 2
@@ -50,7 +51,7 @@ def _loaded(runtime: str) -> Adapter:
         package = point.dist.name if point.dist is not None else ""
         raise AdapterOutdated(
             f"the adapter for {runtime} ({package or point.value}) does not fit this version of Lifeboat: {problem}",
-            fix=f"pip install --upgrade {package}" if package else None,
+            fix=upgrade_command(package) if package else None,
         )
     adapter: Adapter = found
     return adapter

@@ -18,6 +18,7 @@ from lifeboat_adapters.zeroclaw import server_memories
 from lifeboat_adapters.zeroclaw.credentials import secret_encryption
 from lifeboat_adapters.zeroclaw.server_memories import postgres_memories
 from lifeboat_alf.memory.embeddings import encode_float32
+from lifeboat_keys.installers import extra_command
 from support.postgres_server import PASSWORD, PostgresServer, running
 
 psycopg = pytest.importorskip("psycopg")
@@ -303,4 +304,4 @@ def test_a_missing_driver_is_named_with_what_installs_it(tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(RuntimeDatabaseError, match="is not installed") as caught:
         server_memories.open_server_memories(installed(tmp_path, "postgresql://db.example.com/zeroclaw"))
-    assert caught.value.fix == "pip install 'agent-lifeboat[postgres]'"
+    assert caught.value.fix == extra_command("postgres")

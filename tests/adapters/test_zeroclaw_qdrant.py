@@ -22,6 +22,7 @@ from lifeboat_adapters.zeroclaw.memories import brain_records
 from lifeboat_adapters.zeroclaw.server_memories import qdrant_memories
 from lifeboat_adapters.zeroclaw.server_memories.memory_servers import MemoryServer
 from lifeboat_alf.memory.embeddings import encode_float32, numbers_of
+from lifeboat_keys.installers import extra_command
 
 ID = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0001"
 OTHER = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0002"
@@ -217,4 +218,4 @@ def test_a_missing_client_is_named_with_what_installs_it(tmp_path: Path, monkeyp
     monkeypatch.setitem(sys.modules, "qdrant_client.http.exceptions", None)
     with pytest.raises(RuntimeDatabaseError, match="is not installed") as caught:
         server_memories.open_server_memories(installed(tmp_path))
-    assert caught.value.fix == "pip install 'agent-lifeboat[qdrant]'"
+    assert caught.value.fix == extra_command("qdrant")

@@ -27,6 +27,7 @@ from lifeboat_core.machine import clock_trust
 from lifeboat_core.migrations import HomeMigration, home_backups
 from lifeboat_core.migrations.home_backups import BackupArea
 from lifeboat_core.processes.installed_release import read_release
+from lifeboat_keys.installers import upgrade_command
 from lifeboat_vault.vault import Vault
 from support.alf.raising import raises_code
 from support.cli.cli_client import run
@@ -175,7 +176,7 @@ def test_a_newer_home_is_refused_with_the_release_that_made_it(old: Path) -> Non
     before = files_of(old)
     with raises_code(HomeError.NEWER, match=r"layout 7 of release 3\.1\.4") as caught:
         opened(old)
-    assert caught.value.fix == "pipx upgrade agent-lifeboat"
+    assert caught.value.fix == upgrade_command()
     assert files_of(old) == before
 
 

@@ -22,6 +22,7 @@ from lifeboat_formats.aimem.wire.bundle_reading import canonical_bundle_pieces
 from lifeboat_formats.aimem.wire.bundle_signatures import SignatureRefused
 from lifeboat_formats.interchange.contract import WriterIdentity
 from lifeboat_formats.interchange.errors import ExtraMissing
+from lifeboat_keys.installers import extra_command
 from lifeboat_keys.pairs.endpoint_key import EndpointKey
 from support.formats.aimem_bundles import bundle, chunk, document, sample, stream
 from support.formats.aimem_states import open_bundle_bytes
@@ -265,7 +266,7 @@ def test_without_the_library_the_error_says_how_it_is_installed(monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "cwt", None)
     with pytest.raises(ExtraMissing) as caught:
         signed()
-    assert caught.value.fix == "pip install 'agent-lifeboat[attest]'"
+    assert caught.value.fix == extra_command("attest")
 
 
 def test_an_identity_without_a_key_signs_nothing() -> None:

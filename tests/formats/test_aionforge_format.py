@@ -20,6 +20,7 @@ from lifeboat_formats.aionforge.aionforge_format import FORMAT
 from lifeboat_formats.aionforge.mcp_client import InstanceLimits
 from lifeboat_formats.interchange import format_registry
 from lifeboat_formats.interchange.errors import ExtraMissing, InstanceFailed, SecretsFound, SourceRefused
+from lifeboat_keys.installers import extra_command
 from support.formats import aionforge_import_program
 from support.formats.aionforge_instances import (
     AGENT,
@@ -234,7 +235,7 @@ def test_without_the_extra_the_command_that_brings_it_is_named(tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(ExtraMissing) as caught:
         read("http://127.0.0.1:9/mcp")
-    assert caught.value.fix == "pip install 'agent-lifeboat[aionforge]'"
+    assert caught.value.fix == extra_command("aionforge")
 
 
 def test_a_check_says_what_an_instance_cannot_do(tmp_path: Path) -> None:

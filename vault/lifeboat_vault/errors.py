@@ -53,6 +53,7 @@ from __future__ import annotations
 
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import ErrorCode, LifeboatError
+from lifeboat_keys.installers import extra_command, upgrade_command
 
 PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
 """Fix for a shared endpoint without tables, or with those of another release."""
@@ -86,6 +87,9 @@ class VaultNewer(VaultError):
     title = "The vault was written by a newer version of Agent Lifeboat"
     fix = "pipx upgrade agent-lifeboat"
     exit_status = 3
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, fix=upgrade_command())
 
 
 class VaultDamaged(VaultError):
@@ -421,6 +425,9 @@ class EndpointNewer(EndpointError):
     fix = "pipx upgrade agent-lifeboat"
     exit_status = 3
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, fix=upgrade_command())
+
 
 class EndpointBusy(EndpointError):
     """Another process compacts, verifies or removes the same tenant."""
@@ -485,6 +492,9 @@ class ServerMissing(EndpointError):
     code = "server_missing"
     title = "The server is not installed"
     fix = "pipx inject agent-lifeboat httptools prometheus-client starlette uvicorn uvloop"
+
+    def __init__(self, message: str, *, fix: str | None = None) -> None:
+        super().__init__(message, fix=fix or extra_command("server"))
 
 
 class CannotServe(EndpointError):

@@ -15,6 +15,7 @@ from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import AGENT
 from lifeboat_core.errors import UnexpectedError
 from lifeboat_core.home.context import Context
+from lifeboat_keys.installers import reinstall_command
 
 TWINS = {
     "dashboard": ("status",),
@@ -144,4 +145,4 @@ def _opener() -> Callable[..., Any]:
     for found in metadata.entry_points(group=GROUP):
         opener: Callable[..., Any] = found.load()
         return opener
-    raise UnexpectedError("the dashboard is not installed", fix="pip install agent-lifeboat")
+    raise UnexpectedError("the dashboard is not installed", fix=reinstall_command())

@@ -12,11 +12,11 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.installed_release import read_release
 from lifeboat_daemon.service import daemon_lifecycle
+from lifeboat_keys.installers import reinstall_command
 
 TITLE = "Versions"
 _DISTRIBUTION = "agent-lifeboat"
 _OLDEST_PYTHON = (3, 11)
-_INSTALL_AGAIN = "pipx install --force agent-lifeboat"
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*(?:\[[^\]]*\])?\s*([^;]*)(?:;(.*))?")
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|~=|>|<)\s*([0-9][0-9A-Za-z.]*)\s*")
 
@@ -48,7 +48,7 @@ def _python() -> DoctorFinding:
     if sys.version_info >= _OLDEST_PYTHON:
         return DoctorFinding(DoctorLevel.OK, "Python", found)
     return DoctorFinding(
-        DoctorLevel.ERROR, "Python", f"{found} is installed, but at least 3.11 is required", _INSTALL_AGAIN
+        DoctorLevel.ERROR, "Python", f"{found} is installed, but at least 3.11 is required", reinstall_command()
     )
 
 
@@ -57,11 +57,11 @@ def _libraries() -> Iterator[DoctorFinding]:
         try:
             found = version(name)
         except PackageNotFoundError:
-            yield DoctorFinding(DoctorLevel.ERROR, name, "is missing", _INSTALL_AGAIN)
+            yield DoctorFinding(DoctorLevel.ERROR, name, "is missing", reinstall_command())
             continue
         if not is_version_in_range(found, wanted):
             result = f"{found} is installed, but this release needs {wanted}"
-            yield DoctorFinding(DoctorLevel.WARNING, name, result, _INSTALL_AGAIN)
+            yield DoctorFinding(DoctorLevel.WARNING, name, result, reinstall_command())
 
 
 def read_required_libraries() -> Iterator[tuple[str, str]]:

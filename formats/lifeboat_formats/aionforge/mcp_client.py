@@ -21,12 +21,12 @@ from lifeboat_alf.common.json_shapes import as_object
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_formats.aionforge.instance_address import InstanceAddress
 from lifeboat_formats.interchange.errors import ExtraMissing, InstanceFailed
+from lifeboat_keys.installers import extra_command
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from mcp import ClientSession
 
-INSTALL = "pip install 'agent-lifeboat[aionforge]'"
 STATUS_FIX = "aionforge doctor"
 
 _LARGEST_ANSWER = 256 << 20
@@ -200,7 +200,7 @@ def _import() -> None:
     try:
         import mcp  # noqa: F401
     except ImportError:
-        raise ExtraMissing("what speaks with Aionforge is not installed", fix=INSTALL) from None
+        raise ExtraMissing("the library for Aionforge is not installed", fix=extra_command("aionforge")) from None
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.propagate = False

@@ -30,6 +30,7 @@ from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server.serving import ServedEndpoint, ServeOptions, _CertificateWatcher
 from lifeboat_endpoint.server.tls import CertificateAuthority
+from lifeboat_keys.installers import extra_command
 from lifeboat_keys.pairs.device_key import DeviceKey
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_vault.errors import ServerMissing
@@ -349,7 +350,7 @@ def test_without_its_libraries_the_server_says_what_to_install(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "uvicorn.config", None)
     with pytest.raises(ServerMissing) as caught, endpoint_serve._server_required():
         importlib.import_module("uvicorn.config")
-    assert caught.value.fix == "pipx inject agent-lifeboat httptools prometheus-client starlette uvicorn uvloop"
+    assert caught.value.fix == extra_command("server")
 
 
 def test_a_token_of_a_server_that_runs_comes_with_its_line(

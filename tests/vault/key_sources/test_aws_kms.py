@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_keys.installers import install_command
 from lifeboat_vault.at_rest.key_sources import key_service, key_source_registry
 from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
@@ -186,4 +187,4 @@ def test_without_its_library_the_command_is_named_that_brings_it(monkeypatch: py
     monkeypatch.setattr(key_service, "_OPEN", {})
     with pytest.raises(KeySourceRefused, match="need boto3") as caught:
         source(f"aws-kms:{arn()}").wrap(SECRET)
-    assert caught.value.fix == "pipx inject agent-lifeboat boto3"
+    assert caught.value.fix == install_command("boto3")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from lifeboat_keys.installers import install_command
 from lifeboat_vault.at_rest.key_sources import key_service, key_source_registry
 from lifeboat_vault.at_rest.key_sources.key_source_contract import KeySource
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
@@ -351,4 +352,4 @@ def test_without_its_library_the_command_is_named_that_brings_it(monkeypatch: py
     monkeypatch.setenv("VAULT_TOKEN", TOKEN)
     with pytest.raises(KeySourceRefused, match="need hvac") as caught:
         source("transit:https://vault.example.com/transit/keys/without-library").wrap(SECRET)
-    assert caught.value.fix == "pipx inject agent-lifeboat hvac"
+    assert caught.value.fix == install_command("hvac")

@@ -26,6 +26,7 @@ from lifeboat_adapters.zeroclaw.server_memories.server_values import encode_floa
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import embeddings
+from lifeboat_keys.installers import extra_command
 
 if TYPE_CHECKING:
     import psycopg
@@ -35,7 +36,6 @@ _REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
 _OWNER = "agent_id"
 _AS_IS = {"smallint", "integer", "bigint", "real", "double precision", "boolean"}
 _PAGE = 500
-_INSTALL = "pip install 'agent-lifeboat[postgres]'"
 _REFUSED = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
 
 
@@ -176,7 +176,8 @@ def _connected(server: MemoryServer) -> Iterator[psycopg.Connection[Any]]:
         import psycopg
     except ImportError:
         raise RuntimeDatabaseError(
-            f"its memories are in PostgreSQL; what reads it is not installed ({_INSTALL})", fix=_INSTALL
+            "its memories are in PostgreSQL, whose library is not installed",
+            fix=extra_command("postgres"),
         ) from None
     try:
         opened = psycopg.connect(

@@ -26,6 +26,7 @@ from lifeboat_adapters.zeroclaw.server_memories.server_values import encode_floa
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import embeddings
+from lifeboat_keys.installers import extra_command
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -36,7 +37,6 @@ _PLAIN = ("key", "content", "category", "session_id", "namespace", "importance",
 _COLUMNS = ("id", *_PLAIN, "tenant_id", _CREATED, "updated_at", "payload")
 """The columns of a point. `payload` holds its other fields as JSON."""
 _PAGE, _BATCH = 500, 100
-_INSTALL = "pip install 'agent-lifeboat[qdrant]'"
 
 
 def open_qdrant_memories(server: MemoryServer, alias: str) -> MemoryRows:
@@ -130,7 +130,7 @@ def _connected(server: MemoryServer) -> Iterator[QdrantClient]:
         from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
     except ImportError:
         raise RuntimeDatabaseError(
-            f"its memories are in Qdrant; what reads it is not installed ({_INSTALL})", fix=_INSTALL
+            "its memories are in Qdrant, whose library is not installed", fix=extra_command("qdrant")
         ) from None
     try:
         client = _client(server)

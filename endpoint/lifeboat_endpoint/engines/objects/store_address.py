@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
+from lifeboat_keys.installers import extra_command
 from lifeboat_vault import errors
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def open_store(store: ObjectStore, waits: RequestTimeouts | None = None) -> Obst
     except ImportError:
         raise errors.ServerMissing(
             "the library for object stores is not installed",
-            fix="pipx inject agent-lifeboat obstore 'psycopg[binary,pool]'",
+            fix=extra_command("scale"),
         ) from None
     return obstore_bucket.open_bucket(store, waits or _waits(store.options.get("timeout")))
 

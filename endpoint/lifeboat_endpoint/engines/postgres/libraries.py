@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from lifeboat_keys.installers import extra_command
 from lifeboat_vault import errors
 
 try:
@@ -15,7 +16,7 @@ try:
 except ImportError:
     raise errors.ServerMissing(
         "psycopg and its pool, which PostgreSQL needs, are not installed",
-        fix='pipx inject agent-lifeboat "psycopg[binary,pool]" obstore',
+        fix=extra_command("scale"),
     ) from None
 
 # The pool logs each failed connection. The caller gets the reason as an error, so the log is not needed.

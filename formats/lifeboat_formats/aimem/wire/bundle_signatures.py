@@ -18,6 +18,7 @@ from typing import Any, TypeGuard
 
 from lifeboat_formats.interchange.contract import WriterIdentity
 from lifeboat_formats.interchange.errors import ExtraMissing, SourceRefused
+from lifeboat_keys.installers import extra_command
 
 HEADER = "AIMEM-Signature"
 SUFFIX = ".sig"
@@ -293,7 +294,5 @@ def _libraries() -> tuple[Any, Any]:
         import cbor2
         import cwt
     except ImportError:
-        raise ExtraMissing(
-            "signatures of AIMEM bundles need the library cwt", fix="pip install 'agent-lifeboat[attest]'"
-        ) from None
+        raise ExtraMissing("signatures of AIMEM bundles need the library cwt", fix=extra_command("attest")) from None
     return cwt, cbor2

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_keys.installers import install_command
 from lifeboat_vault.at_rest.key_sources import key_service
 from lifeboat_vault.at_rest.key_sources.key_service import ServiceKey
 from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
@@ -187,7 +188,7 @@ def _library(name: str) -> Any:
     except ImportError:
         raise KeySourceRefused(
             f"key sources of the kind {SCHEME} need boto3, which is not installed",
-            fix="pipx inject agent-lifeboat boto3",
+            fix=install_command("boto3"),
         ) from None
     key_service.silence_loggers("botocore")
     return found

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_keys.installers import install_command
 from lifeboat_vault.at_rest.key_sources import key_service
 from lifeboat_vault.at_rest.key_sources.file_source import place_outside
 from lifeboat_vault.at_rest.key_sources.key_service import ServiceKey
@@ -251,7 +252,7 @@ def _library(name: str) -> Any:
     except ImportError:
         raise KeySourceRefused(
             f"key sources of the kind {SCHEME} need hvac, which is not installed",
-            fix="pipx inject agent-lifeboat hvac",
+            fix=install_command("hvac"),
         ) from None
 
 
