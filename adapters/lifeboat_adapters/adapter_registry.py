@@ -64,14 +64,14 @@ def find_contract_problem(adapter: object) -> str:
     credentials in plain text.
     """
     if not isinstance(adapter, Adapter):
-        return "it is no lifeboat_adapters.contract.Adapter"
+        return "it is not a lifeboat_adapters.contract.Adapter"
     for name, group in _CAPABILITIES.items():
         if not isinstance(getattr(adapter, name), group | None):
-            return f"its {name} are no lifeboat_adapters.contract.{group.__name__}"
+            return f"its {name} is not a lifeboat_adapters.contract.{group.__name__}"
     for name, methods in _MOVED.items():
         moved = [method for method in methods.split() if hasattr(adapter, method)]
         if moved:
-            return f"{', '.join(moved)} belong to its {name} now, a contract.{_CAPABILITIES[name].__name__}"
+            return f"{', '.join(moved)} must be in its {name} now, a contract.{_CAPABILITIES[name].__name__}"
     return ""
 
 

@@ -5,7 +5,7 @@ a change means: capture does, and asks again only about files that changed. Ever
 `/`, as text. Names that are not UTF-8 are percent-encoded before the adapter sees them.
 
 Every adapter finds agents, classifies files and reads memories from files. What not every runtime has is in the groups
-`credentials`, `databases`, `hook` and `placement`: each is an object with methods of its own, or None.
+`credentials`, `databases`, `hook` and `placement`: each is an object with more methods, or None.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class MergedHomeFile:
     """A file of the runtime's own folder after values that only the archive had were added to it.
 
     `decided` says why the values at paths of the archive's file were left out, None for values that were added or
-    already there. A decision about a path applies to everything below it that has no decision of its own. `rewritten`
+    already there. A decision about a path applies to everything below it that has no separate decision. `rewritten`
     says that comments and layout are lost.
     """
 
@@ -389,12 +389,12 @@ class DatabaseSupport(ABC):
         `fields.temporal.created_at` is the time of the row. `fields.raw_source_format` holds, under the runtime's name,
         all columns except the content.
         """
-        raise RuntimeDatabaseError(f"{installation.runtime} keeps no memories as rows")
+        raise RuntimeDatabaseError(f"{installation.runtime} does not store memories as rows")
 
     def row_of(self, record: JsonObject, root_id: str) -> JsonObject:
         """Return the row that a restore writes for a record: every column that `memory_of` reads, and those that a new
         row needs. `root_id` is the first id of the record's chain: the id of a row without another one."""
-        raise RuntimeDatabaseError("this runtime keeps no memories as rows")
+        raise RuntimeDatabaseError("this runtime does not store memories as rows")
 
     def offers(self, installation: Installation) -> Iterator[UnusedDataOffer]:
         """Yield data of the agent that the runtime does not read any more. Raises what `rows` raises."""

@@ -39,36 +39,39 @@ class FileSecret:
 class CredentialRefusal(ReasonCode):
     """Why a credential, or a setting beside it, is not put into a runtime's files and stores.
 
-    An adapter of another distribution may define codes of its own. Lifeboat acts on EXPIRED, LOCKED and NO_PROGRAM.
+    An adapter of another distribution may define more codes. Lifeboat acts on EXPIRED, LOCKED and NO_PROGRAM.
     """
 
-    KEPT = "kept", "it is there already and stays"
+    KEPT = "kept", "it exists already and is not replaced"
     EXPIRED = "expired", "it has expired"
-    EMPTY = "empty", "there is nothing in it"
-    TAKEN = "taken", "another credential for the same has this place"
-    LOCKED = "locked", "{runtime} sealed it with a {key} that is not here, and it can only be used beside that"
-    NO_PROGRAM = "no_program", "{runtime} is not on PATH, and only it writes into its store"
-    NOT_TAKEN = "not_taken", "{runtime} did not take it"
+    EMPTY = "empty", "it is empty"
+    TAKEN = "taken", "another credential for the same purpose is already stored there"
+    LOCKED = (
+        "locked",
+        "{runtime} encrypted it with a {key} that is not on this machine, and it can only be used with that key",
+    )
+    NO_PROGRAM = "no_program", "{runtime} is not on PATH, and only {runtime} can write its store"
+    NOT_TAKEN = "not_taken", "{runtime} did not accept it"
     NOT_REFRESHED = "not_refreshed", "{runtime} could not refresh it: sign in again"
     STORE_UNREADABLE = "store_unreadable", "{runtime}'s store cannot be read now"
     RUNTIME_PROBLEM = "runtime_problem", "{message}"
-    ONE_IDENTITY = "one_identity", "no command of {runtime} stores what belongs to one identity"
-    NOT_SPELLED = "not_spelled", "it cannot be spelled for the command that imports it"
-    OLD_RELEASE = "old_release", "this release of {runtime} has no command that takes sessions over"
-    NEW_GATEWAY = "new_gateway", "what opens {runtime}'s gateway is made by itself: pair your devices again"
+    ONE_IDENTITY = "one_identity", "{runtime} has no command that stores a credential for one identity"
+    NOT_SPELLED = "not_spelled", "it cannot be written in the form that the import command needs"
+    OLD_RELEASE = "old_release", "this release of {runtime} has no command that imports sessions"
+    NEW_GATEWAY = "new_gateway", "{runtime} makes a new gateway token: pair your devices again"
     NO_CHANNEL = "no_channel", "{runtime} has no channel of this kind"
-    LINK_AGAIN = "link_again", "the login of a channel is for one installation: link the channel again"
+    LINK_AGAIN = "link_again", "a channel login is bound to one installation: link the channel again"
     NO_PLACE = "no_place", "{runtime} has no place for it"
     NO_VARIABLES = (
         "no_variables",
-        "{runtime} has no place for the variables of other programs: give it to the skill that needs it",
+        "{runtime} does not store variables of other programs: set it for the skill that needs it",
     )
-    NOT_A_LINE = "not_a_line", "it does not fit on a line of a .env file"
-    SET_BY_ANOTHER = "set_by_another", "what it turns into is set by something else in the same file"
-    RETIRED = "retired", "the release of {runtime} that this installation is for does not know it"
+    NOT_A_LINE = "not_a_line", "it cannot be written as one line of a .env file"
+    SET_BY_ANOTHER = "set_by_another", "the setting it would become already has another value in the same file"
+    RETIRED = "retired", "the {runtime} release of this installation does not support it"
     OF_INSTALLATION = "of_installation", "it belongs to the installation that wrote it"
     ANOTHER_FOLDER = "another_folder", "it names a folder of the original installation"
-    OF_MACHINE = "of_machine", "each machine gets a hook of its own from Lifeboat: lifeboat agents hook"
+    OF_MACHINE = "of_machine", "Lifeboat installs a separate hook on each machine: lifeboat agents hook"
     OF_ANOTHER_AGENT = "of_another_agent", "another agent here has this name"
     IN_COMMON = "in_common", "other agents here use what it would change"
 
@@ -164,7 +167,7 @@ class TranslatedCredentials:
     """Credentials of another runtime under the names of this one.
 
     `files` holds files by archive path, as if they had been captured from this runtime, for `merge_home` and
-    `deliveries`. By credential id, `places` says where each one stands in them and `reasons` why others have no place.
+    `deliveries`. By credential id, `places` says where each one is in them and `reasons` why others have no place.
     """
 
     files: Mapping[str, bytes]

@@ -52,12 +52,12 @@ def find_damage(connection: sqlite3.Connection, size: int, pragma: str = "quick_
         row = connection.execute(f"pragma {pragma}(1)").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            return f"it could not be checked within {seconds:.0f} s"
+            return f"it was not checked within {seconds:.0f} seconds"
         raise
     finally:
         connection.set_progress_handler(None, 0)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
-    found = "nothing can be read" if row is None else str(row[0])
+    found = "SQLite cannot read it" if row is None else str(row[0])
     return None if found == "ok" else " ".join(found.removeprefix(_MAIN).split())
 
 
@@ -84,7 +84,9 @@ def ending_statements(connection: sqlite3.Connection, path: object, size: int) -
         yield
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            said = f"{path}: a row could not be written within {seconds:.0f} s; look at the triggers of this database"
+            said = (
+                f"{path}: a row could not be written within {seconds:.0f} seconds; check the triggers of this database"
+            )
             raise RuntimeDatabaseError(said) from error
         raise
     finally:
@@ -108,7 +110,7 @@ def _bounded(own: _OwnFunctions, query: str) -> Callable[..., _SqlValue]:
     def call(*values: _SqlValue) -> _SqlValue:
         first, second = (len(value) if isinstance(value, str | bytes) else 1 for value in values[:2])
         if first * second > _LARGEST_PRODUCT:
-            raise OverflowError(f"{first} by {second} bytes are too many for one function")
+            raise OverflowError(f"{first} by {second} bytes are too much for one function")
         return own.call(query, values)
 
     return call

@@ -49,7 +49,7 @@ def _copy(held: GuardedFile, copy: Path, fix: str | None) -> bool:
     """Copy a database and then its log, which holds everything written into the database since the log was begun.
     Return False when the database was written or its log restarted meanwhile."""
     if is_half_written(held):
-        raise RuntimeDatabaseError(f"{held.place} is being written, or a write of it was broken off", fix=fix)
+        raise RuntimeDatabaseError(f"{held.place} is being written, or a write was interrupted", fix=fix)
     before = _state(held)
     _copy_file(held, "", copy)
     log = copy.with_name(f"{copy.name}-wal")

@@ -57,7 +57,7 @@ def read_database(
             connection.execute("BEGIN")
             yield from read(connection)
     except LinkInPath as error:
-        raise RuntimeDatabaseError(f"{path}: a link stands in its path, and is not followed") from error
+        raise RuntimeDatabaseError(f"{path}: its path contains a symbolic link, which is not followed") from error
     except (sqlite3.Error, OSError, UnicodeError) as error:
         raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 
@@ -66,13 +66,13 @@ def problem_of_table(path: Path, table: str | None, workspace: Guarded = None) -
     """Return why a database has no information about the rows of a table (None: of any table), "" when it has. Raises
     RuntimeDatabaseError when it cannot be read now."""
     if not path.is_file():
-        return f"{path} is not there"
+        return f"{path} does not exist"
     if path.stat().st_size == 0:
         return f"{path} is empty (0 bytes)"
     tables = lambda opened: iter([{str(name) for (name,) in opened.execute(_TABLES)}])  # noqa: E731
     (names,) = read_database(path, tables, workspace=workspace)
     if not names:
-        return f"{path} is empty: it has no tables"
+        return f"{path} is empty (no tables)"
     return "" if table is None or table in names else f"{path} has no table {table}"
 
 
@@ -99,7 +99,7 @@ def _opened(held: GuardedFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     before = _stamp(held)
     in_use = before.log is not None
     if is_half_written(held):
-        raise RuntimeDatabaseError(f"{held.place} is being written, or a write of it was broken off", fix=fix)
+        raise RuntimeDatabaseError(f"{held.place} is being written, or a write was interrupted", fix=fix)
     if in_use and held.find(_SHARED_MEMORY) is None:
         raise RuntimeDatabaseError(f"{held.place} was not closed properly", fix=fix)
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
@@ -121,7 +121,7 @@ def _connected(held: GuardedFile, uri: str, *, in_use: bool) -> sqlite3.Connecti
         if known is None or _has_opened(held, known, in_use=in_use):
             return connection
         connection.close()
-    raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
+    raise RuntimeDatabaseError(f"{held.place} was replaced while it was opened")
 
 
 def _connect(held: GuardedFile, uri: str) -> sqlite3.Connection:
@@ -148,7 +148,7 @@ def _connect(held: GuardedFile, uri: str) -> sqlite3.Connection:
     done, _ = wait([opening], timeout=OPEN_SECONDS)
     if not done:
         opening.add_done_callback(_close_late)
-        raise RuntimeDatabaseError(f"{held.place} could not be opened within {OPEN_SECONDS:.0f} s")
+        raise RuntimeDatabaseError(f"{held.place} was not opened within {OPEN_SECONDS:.0f} seconds")
     return opening.result()
 
 
@@ -211,4 +211,4 @@ def decode_column_value(value: Any) -> Any:
             return base64.b64decode(text, validate=True)
         if kind == "real" and isinstance(text, str):
             return float(text)
-    raise ValueError("neither a number, nor text, nor bytes")
+    raise ValueError("neither a number, text nor bytes")

@@ -22,7 +22,7 @@ from lifeboat_alf.errors import ErrorCode, LifeboatError
 
 class AdapterError(LifeboatError):
     code = "adapter"
-    title = "The agent's runtime could not be understood"
+    title = "The agent's runtime could not be read"
 
 
 class NotAWorkspace(AdapterError):
@@ -79,12 +79,12 @@ class RuntimeDatabaseError(AdapterError):
 
 class DatabaseAbsent(RuntimeDatabaseError):
     code = "database_absent"
-    title = "A database of the agent's runtime is not there"
+    title = "A database of the agent's runtime does not exist"
 
 
 class HookUnavailable(AdapterError):
     code = "no_hook"
-    title = "The end of a session cannot be told by this runtime"
+    title = "This runtime cannot report the end of a session"
     exit_status = 3
 
 
@@ -92,7 +92,7 @@ class SecretsError(AdapterError):
     """A file cannot be restored completely: the secrets that were cut out do not fit back."""
 
     code = "secrets"
-    title = "The secrets of a file cannot be put back"
+    title = "The secrets of a file cannot be restored"
     exit_status = 3
 
     WHOLE_FILE_MISMATCH = ErrorCode("whole_file_mismatch", meaning="the restored file is not the captured one")

@@ -26,9 +26,9 @@ VERSION_CONTROL = "version control data"
 _VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj", "git~1"})
 """Names of version control data. `git~1` is the short name of `.git` on Windows."""
 _FOLDERS = {
-    "node_modules": "packages, installed again from their list",
+    "node_modules": "packages, reinstalled from their list",
     "__pycache__": "cache",
-    ".venv": "packages, installed again from their list",
+    ".venv": "packages, reinstalled from their list",
     ".tox": "cache",
     ".nox": "cache",
     ".cache": "cache",
@@ -37,20 +37,20 @@ _FOLDERS = {
     ".ruff_cache": "cache",
 }
 _DATABASES = ("sqlite", "sqlite3", "db", "db3")
-_OF_A_RESTORE = (".*.lifeboat-*", "left by a restore, removed by it")
+_OF_A_RESTORE = (".*.lifeboat-*", "temporary folder of a restore")
 _FILES: tuple[Pattern, ...] = (
     _OF_A_RESTORE,
     (".DS_Store", "written by the desktop"),
     ("._*", "written by the desktop"),
     ("Thumbs.db", "written by the desktop"),
     ("desktop.ini", "written by the desktop"),
-    *((f"*.{kind}-{end}", "side file of a database") for kind in _DATABASES for end in ("wal", "shm", "journal")),
+    *((f"*.{kind}-{end}", "journal file of a database") for kind in _DATABASES for end in ("wal", "shm", "journal")),
     ("*.md.lock", "lock"),
     ("*.json.lock", "lock"),
     ("*.jsonl.lock", "lock"),
     (".~lock.*", "lock"),
-    ("*.md.*.tmp", "half-written file of the runtime"),
-    (".*.sw[op]", "half-written file of an editor"),
+    ("*.md.*.tmp", "incomplete file of the runtime"),
+    (".*.sw[op]", "incomplete file of an editor"),
     ("*.sock", "socket"),
 )
 

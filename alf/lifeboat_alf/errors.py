@@ -28,7 +28,7 @@ class LifeboatError(Exception):
     """
 
     code = "failed"
-    title = "That did not work"
+    title = "The command failed"
     fix: str | None = None
     retryable = False
     exit_status = 1
@@ -55,10 +55,9 @@ class LifeboatError(Exception):
 
 
 class ErrorCode:
-    """One code of an error class: what an error has of its own that no handler needs to tell from its siblings by
-    class.
+    """One code of an error class, for errors that no handler needs to tell apart by class.
 
-    A class attribute. Calling it makes an error of that class. What it does not say is as the class says it.
+    A class attribute. Calling it makes an error of that class. Attributes that are not given are those of the class.
     """
 
     def __init__(
@@ -106,7 +105,7 @@ class AlfError(LifeboatError):
     """Anything wrong with ALF data."""
 
     code = "alf"
-    title = "This is not usable Agent Life Format data"
+    title = "The data is not valid Agent Life Format"
 
 
 class ArchiveError(AlfError):
@@ -123,13 +122,13 @@ class ArchiveError(AlfError):
     TOO_LARGE = ErrorCode(
         "too_large",
         "The archive is larger than its limits allow",
-        meaning="a bomb: too many entries, ratio, size, line over the limit",
+        meaning="too many entries, or a compression ratio, size or line over the limit",
     )
     MISSING_ENTRY = ErrorCode(
-        "missing_entry", "The archive lacks an entry", meaning="an entry that the manifest names is not there"
+        "missing_entry", "The archive lacks an entry", meaning="an entry of the manifest is missing"
     )
     CHECKSUM = ErrorCode(
-        "checksum", "The archive is not what its manifest lists", meaning="bytes differ from what the manifest lists"
+        "checksum", "The archive differs from its manifest", meaning="bytes differ from what the manifest lists"
     )
     UNSUPPORTED_VERSION = ErrorCode(
         "unsupported_version",
@@ -149,12 +148,12 @@ class ArchiveError(AlfError):
 
 class UnsafeEntry(ArchiveError):
     code = "unsafe_entry"
-    title = "The archive holds an entry that is not safe to read"
+    title = "The archive contains an entry that is not safe to read"
 
 
 class BadJson(ArchiveError):
     code = "bad_json"
-    title = "The archive holds text that is not strict JSON"
+    title = "The archive contains text that is not strict JSON"
 
 
 class BadDocument(ArchiveError):
@@ -183,7 +182,7 @@ class RedactionInvalid(PurgeError):
     """A redaction that is malformed, belongs to another agent, or does not fit the bytes that it names."""
 
     code = "redaction_invalid"
-    title = "The record of a purge is not what it has to be"
+    title = "The record of a purge is not valid"
     fix = "lifeboat receipts list"
     exit_status = 3
 
@@ -192,6 +191,6 @@ class SignatureError(AlfError):
     """A state that differs from what its signature covers, or that another key signed."""
 
     code = "signature"
-    title = "This state is not what was signed"
+    title = "The state differs from what was signed"
     fix = "lifeboat verify AGENT"
     exit_status = 3

@@ -156,7 +156,7 @@ def test_hooks_that_the_user_switched_off_are_not_switched_on(tmp_path: Path) ->
 
 def test_a_release_that_would_start_all_its_hooks_is_asked_for_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path, {"agents": {"list": []}}, layout="2026.2")
-    with pytest.raises(HookUnavailable, match="OpenClaw's own ones too"):
+    with pytest.raises(HookUnavailable, match="OpenClaw's own hooks"):
         place.install()
     place.configure({"hooks": {"internal": {"enabled": True, "entries": {"boot-md": {"enabled": False}}}}})
     assert not place.install().steps
@@ -191,7 +191,7 @@ def test_a_second_agent_joins_the_hook_and_the_first_may_leave_it(tmp_path: Path
     place.carry_out(second)
     place.carry_out(hook_planning.plan_hook_removal(place.installation, place.order))
     assert hook_planning.find_hook_problem(rover, order) == ""
-    assert hook_planning.find_hook_problem(place.installation, place.order) == "no hook tells when a session ends"
+    assert hook_planning.find_hook_problem(place.installation, place.order) == "no hook reports the end of a session"
     place.carry_out(hook_planning.plan_hook_removal(rover, order))
     assert "hooks" not in json.loads(place.config.read_text())
 
@@ -203,7 +203,7 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
     assert "another agent" in hook_planning.find_hook_problem(place.installation, replace(place.order, agent=OTHER))
     assert "another home" in hook_planning.find_hook_problem(place.installation, replace(place.order, home=tmp_path))
     place.configure({})
-    assert "not switched on" in hook_planning.find_hook_problem(place.installation, place.order)
+    assert "not enabled" in hook_planning.find_hook_problem(place.installation, place.order)
     (folder / "handler.js").write_text("// mine\n")
     assert "another release" in hook_planning.find_hook_problem(place.installation, place.order)
     place.program.unlink()
@@ -211,7 +211,7 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_hook_is_captured(tmp_path: Path) -> None:
-    reason = "Lifeboat's hook, put in on each machine: lifeboat agents hook"
+    reason = "Lifeboat's hook, installed on each machine: lifeboat agents hook"
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat/lifeboat.json", is_folder=False) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat", is_folder=True) == reason
     assert openclaw_exclusion_reason("raw/openclaw-home/hooks/lifeboat-of-mine/HOOK.md", is_folder=False) is None

@@ -86,7 +86,7 @@ def test_what_the_installation_has_is_not_listed_again(tmp_path: Path) -> None:
     assert [step.title for step in steps] == [
         "Rebuild the search index",
         "Schedule New",
-        "Bring back the intention: Ask",
+        "Restore the intent: Ask",
     ]
 
 

@@ -68,9 +68,9 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (f"{_EARLIER}:WITHOUT_BASE", "no lifeboat_adapters.contract.Adapter"),
-        (f"{_EARLIER}:HALF_MOVED", "secrets belong to its credentials now"),
-        (f"{_EARLIER}:WITHOUT_GROUP", "its databases are no lifeboat_adapters.contract.DatabaseSupport"),
+        (f"{_EARLIER}:WITHOUT_BASE", "not a lifeboat_adapters.contract.Adapter"),
+        (f"{_EARLIER}:HALF_MOVED", "secrets must be in its credentials now"),
+        (f"{_EARLIER}:WITHOUT_GROUP", "its databases is not a lifeboat_adapters.contract.DatabaseSupport"),
         (f"{_EARLIER}:ABSENT", "cannot be loaded"),
         ("lifeboat_adapters.base:ADAPTER", "cannot be loaded"),
     ],

@@ -219,19 +219,19 @@ def test_whatever_the_standard_reader_takes_is_taken(text: str) -> None:
     [
         (b"a = sk-hunter2", "line 1, column 5: a value"),
         (b"ok = 1\nhunter2 'x'", "line 2, column 9: = was expected"),
-        (b"a = 'hunter2", "line 1, column 5: a quote has no end"),
-        (b"a = '''hunter2''", "line 1, column 5: a quote has no end"),
+        (b"a = 'hunter2", "line 1, column 5: a quote is not closed"),
+        (b"a = '''hunter2''", "line 1, column 5: a quote is not closed"),
         (b'a = "\\hunter2"', "line 1, column 5: an escape"),
         (b'a = "\\ud800"', "line 1, column 5: an escape"),
         (b'a = "\\uD83D\\uDE00"', "line 1, column 5: an escape"),
-        (b"a = 'x' hunter2", "line 1, column 8: something stands after"),
+        (b"a = 'x' hunter2", "line 1, column 8: unexpected text after"),
         (b"a = [1 2]", "line 1, column 8: a comma or ]"),
         (b"[a\nb = 1", "line 1, column 3: the end of a table's name"),
         (b"[[a]\n", "line 1, column 4: the end of a table's name"),
         (b"a = 012", "line 1, column 5: a value"),
         (b"a = \nb = 1", "line 1, column 5: a value"),
         (b"a = 'b\xff'", "line 1, column 7: not UTF-8"),
-        (b"a = 1\rb = 2", "line 1, column 6: something stands after"),
+        (b"a = 1\rb = 2", "line 1, column 6: unexpected text after"),
     ],
 )
 def test_what_does_not_parse_is_named_with_its_place_and_without_its_content(data: bytes, place: str) -> None:

@@ -193,7 +193,7 @@ def test_columns_without_a_place_are_named(tmp_path: Path, database: PostgresSer
     (fate,) = server_memories.write_server_memories(
         installed(tmp_path, database.address()), [row(pinned=1, kind='"episodic"', importance=0.5)]
     )
-    assert (fate.outcome, fate.reason) == (ItemOutcome.TRANSFORMED, "there is no column for its pinned, kind")
+    assert (fate.outcome, fate.reason) == (ItemOutcome.TRANSFORMED, "the table has no column for its pinned, kind")
 
 
 def test_vectors_are_written_and_read_where_they_fit(tmp_path: Path, database: PostgresServer) -> None:

@@ -111,7 +111,7 @@ def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
 def test_a_memory_without_a_vector_of_the_model_stays_in_the_archive(local: Installation) -> None:
     fates = server_memories.write_server_memories(local, [row(None), row(encode_float32([1.0]), id=OTHER, key="long")])
     assert [fate.outcome for fate in fates] == [ItemOutcome.OMITTED] * 2
-    assert fates[0].reason == "Qdrant keeps no memory without a vector of openai/example with 2 numbers"
+    assert fates[0].reason == "Qdrant stores no memory without a vector of openai/example with 2 numbers"
     assert read(local) == []
 
 
@@ -156,7 +156,7 @@ def test_many_points_are_read_page_by_page(local: Installation) -> None:
 
 
 def test_a_collection_that_is_not_there_is_no_deletion(local: Installation) -> None:
-    with pytest.raises(RuntimeDatabaseError, match="zeroclaw_memories in Qdrant is not there"):
+    with pytest.raises(RuntimeDatabaseError, match="zeroclaw_memories in Qdrant does not exist"):
         server_memories.open_server_memories(local)
 
 
@@ -164,7 +164,7 @@ def test_a_collection_of_another_shape_is_refused(local: Installation, qdrant_cl
     with qdrant_memories._connected(MemoryServer("qdrant", "", ("zeroclaw_memories",))) as client:
         named = qdrant_client.models.VectorParams(size=2, distance=qdrant_client.models.Distance.DOT)
         client.create_collection("zeroclaw_memories", {"text": named})
-    with pytest.raises(RuntimeDatabaseError, match="none of ZeroClaw's"):
+    with pytest.raises(RuntimeDatabaseError, match="not made by ZeroClaw"):
         server_memories.open_server_memories(local)
 
 
@@ -194,7 +194,7 @@ def test_a_server_that_refuses_is_an_error_without_its_address_and_key(
     tmp_path: Path, refusing: tuple[int, str]
 ) -> None:
     status, url = refusing
-    with pytest.raises(RuntimeDatabaseError, match="refuses the key" if status == 401 else "HTTP 500") as caught:
+    with pytest.raises(RuntimeDatabaseError, match="refused the API key" if status == 401 else "HTTP 500") as caught:
         server_memories.open_server_memories(installed(tmp_path, url=url))
     assert KEY not in repr(caught.value) and url not in str(caught.value)
 

@@ -285,7 +285,7 @@ def test_a_trigger_that_never_ends_does_not_stop_a_restore_for_ever(
     write = restores.planned(restores.located(install), state_of(TEA))
     monkeypatch.setattr(database_checks, "SECONDS", 0.0)
     monkeypatch.setattr(database_checks, "BYTES_PER_SECOND", 1 << 40)
-    with pytest.raises(RuntimeDatabaseError, match="look at the triggers"):
+    with pytest.raises(RuntimeDatabaseError, match="check the triggers"):
         write.write(tmp_path / "staged.db")
     assert not (tmp_path / "staged.db").exists()
 

@@ -59,7 +59,7 @@ def test_random_bytes_that_begin_like_zlib_are_not_named_as_damaged(sign: bytes,
 
 
 TEXT = b"".join(b"line %d of the text about boats\n" % number for number in range(5000))
-CUT_OFF = "a compressed part that is damaged or cut off"
+CUT_OFF = "a damaged or incomplete compressed part"
 
 
 @pytest.mark.parametrize("length", [90, 300, 6000])
@@ -101,7 +101,7 @@ def test_a_damaged_archive_is_named_and_read_up_to_the_damage() -> None:
     work = DecodingBudget.for_size(len(data))
     (reading, *_) = decode_layers(data[:6000], work)
     assert reading.data.startswith(b"line 0 of the text")
-    assert work.unread == {"a compressed part that is damaged or cut off"}
+    assert work.unread == {"a damaged or incomplete compressed part"}
 
 
 def test_what_is_compressed_three_times_is_named() -> None:
@@ -114,13 +114,13 @@ def test_what_is_compressed_three_times_is_named() -> None:
 def test_a_bomb_is_stopped_and_named() -> None:
     work = DecodingBudget(bytes_left=1 << 20)
     assert sum(len(reading.data) for reading in decode_layers(gzip.compress(bytes(64 << 20)), work)) <= 1 << 20
-    assert work.unread == {"a compressed part that is damaged or cut off", "more than is decoded"}
+    assert work.unread == {"a damaged or incomplete compressed part", "more than the limit of what is decoded"}
 
 
 def test_many_streams_are_too_many() -> None:
     work = DecodingBudget(streams_left=3)
     list(decode_layers(gzip.compress(b"text" * 9) * 5, work))
-    assert work.unread == {"more than is decoded"}
+    assert work.unread == {"more than the limit of what is decoded"}
 
 
 def test_the_work_grows_with_the_input_alone() -> None:

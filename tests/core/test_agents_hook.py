@@ -138,7 +138,7 @@ def test_an_installation_that_took_no_notice_is_no_success(agent: Agent) -> None
     program = agent.fake.folder / "openclaw"
     program.write_text("#!/bin/sh\nexit 0\n")
     context = Context.open()
-    with pytest.raises(HookFailed, match="not switched on"):
+    with pytest.raises(HookFailed, match="not enabled"):
         session_hook_setup.install_hook(context, find_agent(context, "Juniper"))
 
 

@@ -88,7 +88,7 @@ def test_a_log_that_is_written_back_is_no_change(ada: Protected, database: Path)
     assert kept(ada) == first == database.read_bytes()
 
 
-@pytest.mark.parametrize("is_crashed", [False, True], ids=["open", "broken off"])
+@pytest.mark.parametrize("is_crashed", [False, True], ids=["open", "interrupted"])
 def test_a_transaction_that_was_written_in_part_is_not_captured(
     ada: Protected, database: Path, tmp_path: Path, *, is_crashed: bool
 ) -> None:
@@ -138,7 +138,7 @@ def test_a_database_is_known_by_its_header_and_its_log_is_no_file_of_its_own(
     assert "artifacts/memory.dat-wal" not in report.left_out
     names = {"memory.dat", "notes-wal", "tides", "tides-wal"}
     assert {name for name in ada.kept() if not name.endswith(".md")} == names
-    assert report.skipped["raw/openclaw/memory.dat-wal"] == "side file of a database"
+    assert report.skipped["raw/openclaw/memory.dat-wal"] == "journal file of a database"
     assert rows_in(restored(ada, tmp_path, "memory.dat")) == 7
 
 

@@ -111,7 +111,7 @@ def test_a_state_folder_that_is_not_there_is_no_deletion(juniper: Juniper) -> No
     write_soul(juniper)
     report = juniper.capture()
     assert report.changed and juniper.home() == before
-    assert "is not there" in report.unread[HOME] and "lifeboat agents accept Juniper" in report.unread[HOME]
+    assert "does not exist" in report.unread[HOME] and "lifeboat agents accept Juniper" in report.unread[HOME]
     assert report.unread_files == len(before) - len(list(rows(before)))
     assert juniper.document("identity.json")["structured"]["names"] == identity["structured"]["names"]
 

@@ -41,7 +41,7 @@ def test_a_table_that_is_gone_is_no_deletion(ada: ProtectedClaw, server: Postgre
     ada.capture()
     execute(server, "ALTER TABLE memories RENAME TO others")
     report = ada.capture()
-    assert "is not there" in " ".join(report.unread.values())
+    assert "does not exist" in " ".join(report.unread.values())
     assert set(ada.memories()) == {"Likes green tea", "The red boat"}
 
 

@@ -260,7 +260,7 @@ def test_archives_of_others_may_hold_anything():
     assert contents(bundle) == ["Odd.", "More."] and len(bundle.edges) == 2
     _, produced = exported(state, preserve_ids=True)
     omitted = [reason for outcome, reason in fates(produced, "memory") if outcome is ItemOutcome.OMITTED]
-    assert omitted == ["it says nothing", "it has no time that a bundle can hold"]
+    assert omitted == ["its text is empty", "its time cannot be written in a bundle"]
 
 
 def test_two_memories_of_one_foreign_name_keep_apart():

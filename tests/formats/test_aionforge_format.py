@@ -210,7 +210,7 @@ def test_a_token_opens_and_the_wrong_one_does_not(tmp_path: Path) -> None:
         with pytest.raises(InstanceFailed, match="refuses the token") as caught:
             read(found.address)
         token.chmod(0o644)
-        with pytest.raises(InstanceFailed, match="others may read") as open_to_all:
+        with pytest.raises(InstanceFailed, match="other users may read") as open_to_all:
             read(found.address, **{"token-file": str(token)})
     assert "a-token-of" not in f"{caught.value}{open_to_all.value}"
 
@@ -403,7 +403,7 @@ def test_an_import_that_ends_in_the_middle_goes_on_where_it_ended(tmp_path: Path
     faults = [f"{fault}:batch_capture:{nth}" for nth in (3, 4)]
     with (
         running(tmp_path / "store.json", "head", "stdio", *faults) as found,
-        pytest.raises(InstanceFailed, match="goes on where this one ended"),
+        pytest.raises(InstanceFailed, match="run the same command again"),
     ):
         FORMAT.send(state, found.address, {}, around(notes))
     noted = sum(len(batch) for batch in notes.values())
@@ -551,7 +551,7 @@ def test_an_instance_that_takes_no_captures_is_told_so(tmp_path: Path, monkeypat
     assert whole is not None
     without = property(lambda self: {name: each for name, each in whole(self).items() if name != "batch_capture"})
     monkeypatch.setattr(fake_aionforge.Fake, "tools", without)
-    with running(tmp_path / "store.json") as found, pytest.raises(InstanceFailed, match="takes no captures"):
+    with running(tmp_path / "store.json") as found, pytest.raises(InstanceFailed, match="accepts no captures"):
         FORMAT.send(memories("x"), found.address, {}, around())
 
 

@@ -99,5 +99,5 @@ def test_a_restore_as_bundles_tells_what_of_the_agent_stands_in_none(isolated_ho
     restored = run("restore", "Juniper", "--runtime", "aimem", *there)
     omitted = [each for each in restored["fates"] if each["outcome"] == "omitted"]
     told = {(each["kind"], name): each["reason"] for each in omitted for name in each["names"]}
-    assert "no more of an agent than its name" in told["setting", "identity: its texts"]
-    assert any(kind == "principal" and "a bundle knows nobody" in reason for (kind, _), reason in told.items())
+    assert "only the name of an agent" in told["setting", "identity: its texts"]
+    assert any(kind == "principal" and "memories only, no principals" in reason for (kind, _), reason in told.items())

@@ -105,7 +105,7 @@ def test_a_passphrase_file_opens_it_as_well_and_has_to_be_private(
     with raises_code(KeysError.NO_PASSPHRASE, match="is empty"):
         keys.user_key()
     file.unlink()
-    with raises_code(KeysError.NO_PASSPHRASE, match="is not there"):
+    with raises_code(KeysError.NO_PASSPHRASE, match="does not exist"):
         keys.user_key()
 
 

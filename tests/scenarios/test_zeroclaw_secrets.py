@@ -38,7 +38,7 @@ PLACES = (
     "variables of the home",
     "variables of the workspace",
     "settings of a skill",
-    "copy of the configuration",
+    "backup of the configuration",
     "backup",
 )
 
@@ -99,10 +99,10 @@ db_url = "{encrypted("config: address of a database")}"
     skill = workspace / "skills" / "tides"
     skill.mkdir(parents=True)
     (skill / "config.toml").write_text(f'api_key = "{canary("settings of a skill")}"\n')
-    (home / "config.toml.backup").write_text(f'api_key = "{canary("copy of the configuration")}"\n')
+    (home / "config.toml.backup").write_text(f'api_key = "{canary("backup of the configuration")}"\n')
     (home / "backup-20260601").mkdir()
     (home / "backup-20260601" / "config.toml").write_text(f'api_key = "{canary("backup")}"\n')
-    told = [canary(PLACES[0]), canary("copy of the configuration"), canary("backup"), KEY.hex()]
+    told = [canary(PLACES[0]), canary("backup of the configuration"), canary("backup"), KEY.hex()]
     (workspace / "MEMORY.md").write_text("# Memory\n\n" + "".join(f"- It is {value} now.\n" for value in told))
     ada.install.remember("key", f"The key is {canary(PLACES[0])}, and {canary('profile: refresh')} too.")
     ada.age(home)

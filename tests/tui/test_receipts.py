@@ -32,7 +32,7 @@ def two() -> RecordedLink:
     """Return a link with two purges, the older one complete, and an unreadable receipt."""
     made = link()
     old = listed(OTHER, vaults=[], done=True, requested_at="2026-11-18T14:00:00Z", scope="full_agent")
-    damaged = [{"id": "0198c0de", "message": "it is no JSON"}]
+    damaged = [{"id": "0198c0de", "message": "it is not a JSON"}]
     made.answers(("receipts", "list"), {"receipts": [old, listed()], "damaged": damaged})
     made.answers(("receipts", "show", OTHER), shown(office="done"))
     made.answers(("receipts", "show", RECEIPT, "--audit"), AUDIT)

@@ -42,7 +42,7 @@ _OF_THE_RUNTIME = frozenset((
 """Folders of the state directory that cannot hold a part of the configuration."""
 
 _AUTH_PROFILES = re.compile(r"agents/[^/]+/agent/auth-profiles\.json")
-_RATCHET = "state of a running channel, stale as soon as it was used"
+_RATCHET = "state of a running channel, outdated after its first use"
 _LEFT_OUT_OF_LOGINS = (
     ("session-*", _RATCHET),
     ("pre-key-*", _RATCHET),
@@ -53,7 +53,7 @@ _LEFT_OUT_OF_LOGINS = (
     ("tctoken-*", _RATCHET),
     *((f"*.{kind}", _RATCHET) for kind in ("sqlite", "sqlite3", "db", "db3")),
     ("*.bak*", "copy of a login"),
-    ("*.tmp*", "half-written file of the runtime"),
+    ("*.tmp*", "incomplete file of the runtime"),
     ("*.lock", "lock"),
 )
 
@@ -97,17 +97,17 @@ _REASONS = (
     ("state", "databases of the runtime, read row by row"),
     ("agents", "databases and files of the runtime; sessions are captured with the setting `transcripts`"),
     ("workspace*", "an agent's workspace, captured with its agent"),
-    ("identity", "it names this machine to others"),
-    ("devices", "it names this machine to others"),
+    ("identity", "identifies this machine to others"),
+    ("devices", "identifies this machine to others"),
     ("matrix", _RATCHET),
-    ("*.bak*", "copy of the configuration that the runtime makes"),
-    ("backups", "copies that the runtime made"),
-    ("hooks", "Lifeboat's hook, put in on each machine: lifeboat agents hook"),
-    ("media", "made again by the runtime"),
+    ("*.bak*", "backup of the configuration made by the runtime"),
+    ("backups", "backups made by the runtime"),
+    ("hooks", "Lifeboat's hook, installed on each machine: lifeboat agents hook"),
+    ("media", "rebuilt by the runtime"),
     ("memory", "search index, rebuilt by the runtime"),
     ("logs", "log"),
-    *((name, "made again by the runtime") for name in ("cache", "completions", "models", "plugin-skills", "tmp")),
-    *((name, "installed again by the runtime") for name in ("browser", "dev", "git", "npm", "npm-runtime", "tools")),
+    *((name, "rebuilt by the runtime") for name in ("cache", "completions", "models", "plugin-skills", "tmp")),
+    *((name, "reinstalled by the runtime") for name in ("browser", "dev", "git", "npm", "npm-runtime", "tools")),
 )
 """Why a path of the state directory is excluded, by its first part."""
 

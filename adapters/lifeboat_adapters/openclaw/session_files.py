@@ -69,7 +69,7 @@ def read_session_rows(state_dir: Path, agent: str, grounds: GuardedFolders) -> I
 def find_session_folder_problem(state_dir: Path, agent: str) -> str:
     """Return why a missing transcript does not count as deleted, "" when the folder is there."""
     folder = session_folder_of(state_dir, agent)
-    return "" if folder.is_dir() else f"{folder} is not there"
+    return "" if folder.is_dir() else f"{folder} does not exist"
 
 
 def _of_transcript(data: bytes) -> Iterator[JsonObject]:
@@ -84,7 +84,7 @@ def _of_index(data: bytes) -> list[JsonObject]:
     """Yield the entry of each session by its key. Raises ValueError for a half-written index."""
     index = json.loads(data)
     if not isinstance(index, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not a JSON object")
     return [{"session_key": key, "entry": entry} for key, entry in sorted(index.items())]
 
 

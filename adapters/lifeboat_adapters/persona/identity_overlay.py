@@ -23,7 +23,7 @@ NAMED_LISTS: Mapping[Path, frozenset[str]] = {
 """Lists whose items are the same when their names are, and which of an item's fields the files can say."""
 
 OPAQUE = "aieos_extensions"
-"""A field that is taken as it stands, whatever is in it: what another format's document holds beside ALF's fields."""
+"""A field that is kept unchanged with any content: another format's data beside ALF's fields."""
 
 _INNER = "capabilities"
 _READ, _ELSEWHERE = "read", "read_elsewhere"

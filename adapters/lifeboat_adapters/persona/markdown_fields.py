@@ -91,7 +91,7 @@ def strip_emphasis(text: str) -> str:
 
 
 def split_listed_value(text: str) -> list[str]:
-    """Return the parts of a value like `noted; tide waits for nobody` or `harbour chart, tile server`."""
+    """Return the parts of a value like `noted; the tide does not wait` or `harbour chart, tile server`."""
     parts = text.split(";") if ";" in text else text.split(",")
     return [part.strip() for part in parts if part.strip()]
 

@@ -41,7 +41,7 @@ def make_persona_files(
 ) -> dict[str, str]:
     """Return the texts of persona files by name, "" for empty ones.
 
-    A block that is part of one of the texts in `held` gets no file of its own. Prose in `made` that the agent lacks is
+    A block that is part of one of the texts in `held` gets no separate file. Prose in `made` that the agent lacks is
     made from its structured fields.
     """
     return {**_identity_files(persona, identity, raw, held, made), USER: _user_file(primary)}

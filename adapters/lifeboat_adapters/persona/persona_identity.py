@@ -56,7 +56,7 @@ class PersonaLayout:
                 yield name, read_file_text(files, path)
 
     def own(self, files: AgentFiles) -> set[str]:
-        """Return which prose files Lifeboat wrote and nobody has edited since."""
+        """Return the prose files that Lifeboat wrote and that were not edited since."""
         return {
             name
             for name, file in self.prose.items()

@@ -58,13 +58,13 @@ def _identity_fields(state: State, *, holds_numbers: bool) -> Iterator[ItemFate]
     has_prose = any(isinstance(text, str) and text.strip() for text in prose.values())
     for name in () if holds_numbers or not has_prose else ("psychology", "linguistics", "aieos_extensions"):
         if structured.get(name):
-            yield _setting(f"identity: {name}", f"the agent lives by its prose here; {KEPT}")
+            yield _setting(f"identity: {name}", f"the runtime uses the agent's prose instead; {KEPT}")
     helpers = structured.get("sub_agents")
     known = [each for each in helpers if isinstance(each, dict)] if isinstance(helpers, list) else []
     if any(each.get(name) for each in known for name in _OF_HELPERS):
-        yield _setting("identity: records of sub-agents", f"the runtime keeps their names and tasks only; {KEPT}")
+        yield _setting("identity: records of sub-agents", f"the runtime keeps only their names and tasks; {KEPT}")
     if next(state.entries(f"{archive_layout.HISTORY}identity/"), None) is not None:
-        yield _setting("identity: earlier versions", f"a runtime has the latest one only; {KEPT}")
+        yield _setting("identity: earlier versions", f"the runtime keeps only the latest version; {KEPT}")
 
 
 def _principals(state: State) -> Iterator[ItemFate]:
@@ -73,7 +73,7 @@ def _principals(state: State) -> Iterator[ItemFate]:
     listed = persona_files.decode_document(state, archive_layout.PRINCIPALS).get("principals")
     for each in listed if isinstance(listed, list) else []:
         if isinstance(each, dict) and each != primary and isinstance(each.get("id"), str):
-            what = "agents" if each.get("principal_type") == "agent" else "a second person"
+            what = "agents" if each.get("principal_type") == "agent" else "a second user"
             yield ItemFate(
                 PRINCIPAL, each["id"], ItemOutcome.OMITTED, f"the runtime has no file for {what}; {KEPT}", CODE
             )

@@ -16,7 +16,7 @@ from lifeboat_adapters.secrets.entropy import is_plain_word, is_random
 from lifeboat_adapters.secrets.secret_finder import add_secret_matches, replace_surrogates
 
 LARGEST = 16 << 20
-"""Bytes. Larger files are treated as data, whatever their name."""
+"""Bytes. Larger files are treated as data, regardless of their name."""
 
 _SECRET_NAME = (
     rb"(?:password|passwd|passphrase|pwd|secret|token|private[._-]?key|access[._-]?key(?:[._-]?id)?|api[._-]?key|authorization"

@@ -61,7 +61,7 @@ def decode_payload(data: bytes) -> CredentialPayload:
             raise ValueError("unknown version")
         files = {path: _spelling_from_json(spelling) for path, spelling in document["files"].items()}
     except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError):
-        raise BadPayload("what lies in the seal is not a payload of version 1") from None
+        raise BadPayload("the sealed data is not a payload of version 1") from None
     return CredentialPayload(document["value"], files)
 
 
@@ -94,7 +94,7 @@ def restore_whole_file(
         spelling = payloads[credential_id].files.get(path)
         if spelling is None or nth >= len(spelling.literals):
             raise SecretsError.WHOLE_FILE_MISMATCH(
-                f"{path}: the credential {credential_id} does not say how it is spelled there"
+                f"{path}: the credential {credential_id} does not record how it is written there"
             )
         return spelling.literals[nth]
 

@@ -69,7 +69,7 @@ def _assignment(data: bytes, at: int, leaves: list[ParsedLeaf]) -> int:
     leaves.append(ParsedLeaf((name[1].decode("ascii"),), value, start, end))
     rest = _NOTHING.match(data, end)
     if rest is None:
-        raise_unparsable(data, end, "something stands after a value")
+        raise_unparsable(data, end, "unexpected text after a value")
     return _after_line(data, rest.end())
 
 
@@ -90,7 +90,7 @@ def _quoted(data: bytes, start: int) -> tuple[int, str] | None:
             text = _text(found[1])
             return found.end(), _ESCAPE.sub(_meant, text) if quote == b'"' else text
     if quote in _QUOTED and quote not in data[start + 1 : _line_end(data, start)]:
-        raise_unparsable(data, start, "a quote has no end")
+        raise_unparsable(data, start, "a quote is not closed")
     return None
 
 

@@ -108,7 +108,7 @@ class _Json5Scanner(LeafScanner):
             self._step(self._levels[-1])
         self._skip()
         if self._at < len(self._text):
-            self._fail("something stands after the end of the document")
+            self._fail("unexpected text after the end of the document")
 
     def _step(self, level: _Json5Level) -> None:
         """Read one thing in the innermost container: its end, a comma, or a member."""
@@ -180,7 +180,7 @@ class _Json5Scanner(LeafScanner):
         found = _STRING_BODY[quote].match(self._text, body)
         end = body if found is None else found.end()
         if self._text[end : end + 1] != quote:
-            self._fail("a string has no end")
+            self._fail("a string is not closed")
         self._at = end + 1
         return self._unescaped(self._text[body:end], body)
 
@@ -201,7 +201,7 @@ class _Json5Scanner(LeafScanner):
             return ""
         if escape in "ux123456789":
             self._at = start
-            self._fail("an escape that means nothing")
+            self._fail("an unknown escape sequence")
         return _SIMPLE.get(escape, escape)
 
     def _bare(self) -> Scalar:
@@ -221,7 +221,7 @@ class _Json5Scanner(LeafScanner):
         """Skip white space and comments, and return the first character of the next token."""
         self._skip()
         if self._at >= len(self._text):
-            self._fail("the document ends too early")
+            self._fail("the document is incomplete")
         return self._text[self._at]
 
     def _skip(self) -> None:

@@ -62,7 +62,7 @@ def span_of_known(known: KnownSecretMatch, credential_id: str) -> CutSpan:
 
 
 def span_of_gap(data: bytes, gap: JsonObject) -> CutSpan:
-    """Return the span of a placeholder that stands in a file instead of its credential, as `find_placeholders` found
+    """Return the span of the placeholder of a credential in a file, as `find_placeholders` found
     it."""
     start, credential_id = gap[OFFSET], gap[CREDENTIAL]
     end = _end_of_mark(data, start, credential_id)

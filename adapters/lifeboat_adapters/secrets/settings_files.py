@@ -24,7 +24,7 @@ from lifeboat_adapters.secrets.parsed_leaves import ParsedLeaf
 from lifeboat_adapters.secrets.secret_finder import secrets_of
 
 LARGEST = 1 << 20
-"""Bytes. Larger files are treated as data, whatever their name."""
+"""Bytes. Larger files are treated as data, regardless of their name."""
 
 _NAME = re.compile(
     r"(?!.*(?:example|sample|template))"

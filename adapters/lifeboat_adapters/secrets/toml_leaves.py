@@ -188,7 +188,7 @@ class _TomlScanner(LeafScanner):
     def _quoted(self, patterns: dict[str, re.Pattern[str]], quote: str) -> str:
         found = patterns[quote].match(self._text, self._at)
         if found is None:
-            self._fail("a quote has no end on its line, or holds what must be escaped")
+            self._fail("a quote is not closed on its line, or contains a character that must be escaped")
         spelled = found[1]
         if patterns is _OVER_LINES:
             spelled = (spelled + found[2][3:]).replace("\r\n", "\n")
@@ -206,7 +206,7 @@ class _TomlScanner(LeafScanner):
                 return chr(code)
         elif spelled.isspace() and "\n" in spelled:
             return ""
-        self._fail("an escape that means nothing")
+        self._fail("an unknown escape sequence")
 
     def _bare(self) -> Scalar:
         """Read a date, a number, true or false."""
@@ -227,7 +227,7 @@ class _TomlScanner(LeafScanner):
     def _line_end(self) -> None:
         found = _LINE_END.match(self._text, self._at)
         if found is None:
-            self._fail("something stands after the end of a value or a name")
+            self._fail("unexpected text after a value or a name")
         self._at = found.end()
 
 

@@ -295,7 +295,7 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
 
 def _without_super_journal(files: FileOperations, journal: bytes) -> bytes:
     """Return a journal without the name of its super-journal, whose removal commits a transaction of several databases;
-    nothing when that file is gone. SQLite would read and remove that file at whatever path the journal names."""
+    nothing when that file is gone. SQLite would read and remove that file at any path that the journal names."""
     names = []
     while journal.endswith(_JOURNAL_MAGIC) and len(journal) >= _SUPER_SIZE:
         size = int.from_bytes(journal[-16:-12], "big")

@@ -268,7 +268,7 @@ class AdapterConformance(ABC):
             section = databases.memory_of(installation, row.values)
             made = databases.row_of(record_of(section), "root")
             differing = {name for name, value in row.values.items() if made.get(name) != value}
-            assert not differing, f"a row that nobody touched comes back with other {sorted(differing)}"
+            assert not differing, f"an unchanged row is captured with other {sorted(differing)}"
 
     def test_an_edited_memory_keeps_the_columns_of_its_row(self, tmp_path: Path) -> None:
         installation = self._located(self.make(tmp_path))
@@ -303,7 +303,7 @@ class AdapterConformance(ABC):
 
     def test_nothing_runs_that_nobody_started(self, tmp_path: Path) -> None:
         installation, placement = self._located(self.make(tmp_path)), self.adapter().placement
-        assert placement is None or placement.running(installation) == "", "a runtime is said to run"
+        assert placement is None or placement.running(installation) == "", "a runtime is reported as running"
 
     def _read(self, installation: Installation) -> None:
         rows_of(self.adapter(), installation)

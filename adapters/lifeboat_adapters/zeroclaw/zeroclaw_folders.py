@@ -67,7 +67,7 @@ def list_homes(environment: Mapping[str, str], user_home: Path) -> list[ZeroClaw
 
 def homes_around(workspace: Path) -> Iterator[ZeroClawHome]:
     """Yield homes that a workspace may belong to, by its place: as in the current layout, as in the early one, beside
-    it. A home with a `workspace` of its own has no other one in the early layout."""
+    it. A home with its own `workspace` has no other one in the early layout."""
     above = workspace.parent.parent
     if above.name == AGENTS and any(
         os.path.isfile(above.parent / sign) for sign in (zeroclaw_paths.CONFIG, _CURRENT_BRAIN)

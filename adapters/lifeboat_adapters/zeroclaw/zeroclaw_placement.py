@@ -20,11 +20,11 @@ SHARED_FOLDERS = ("shared/skills/", "playbooks/")
 """Further captured folders of a home of the current layout. The early layout keeps them in the workspace."""
 
 _BY_ROWS = "database of the runtime, read row by row"
-_HERE = "record of what happened on this machine"
-_TRANSCRIPT = "transcript, captured as rows where it is asked for"
+_HERE = "log of this machine"
+_TRANSCRIPT = "transcript, captured as rows if the setting `transcripts` is on"
 _COPY = "copy made by the runtime"
 
-_LITTER = ExclusionRules(((zeroclaw_paths.SECRET_KEY, "key of this machine: credentials are sealed without it"),))
+_LITTER = ExclusionRules(((zeroclaw_paths.SECRET_KEY, "key of this machine; credentials are sealed without it"),))
 
 _LEFT_OUT = (
     ("memory/audit.db", _HERE),

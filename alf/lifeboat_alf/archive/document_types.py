@@ -480,7 +480,7 @@ class SealedPartition(DocumentView, frozen=True):
 
 
 class MemoryChange(DocumentView, frozen=True):
-    """Changed records, the files they stand in, and what is sealed, removed and appended where."""
+    """Changed records, the files they are in, and what is sealed, removed and appended where."""
 
     file: Text = UNSET
     record_count: Count | UnsetType = UNSET

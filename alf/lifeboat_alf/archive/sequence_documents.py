@@ -37,10 +37,10 @@ def decode_sequence(document: JsonObject, *, entry: str = archive_layout.SIGNATU
     """Decode a document made by `encode_sequence`. Raises BadDocument."""
     named, signature = document.get("sequence"), document.get("signature")
     if not isinstance(named, dict) or not isinstance(signature, dict | None):
-        raise BadDocument("names no sequence", entry=entry)
+        raise BadDocument("has no sequence", entry=entry)
     for key, kind in _FIELDS.items():
         if key not in named or not isinstance(named[key], kind) or isinstance(named[key], bool):
-            raise BadDocument(f"the sequence's {key} is not there", entry=entry)
+            raise BadDocument(f"the sequence has no {key}", entry=entry)
     if not all(0 <= (named[key] or 0) < NUMBER_LIMIT for key in ("sequence", "base", "epoch")):
         raise BadDocument("a sequence number is out of range", entry=entry)
     digest = _digest(named["digest"], entry)
@@ -66,7 +66,7 @@ def read_sequence(manifest: JsonObject, document: JsonObject | None, warnings: l
     sequence = decode_sequence(document)
     stated = (agent_id, number, manifest.get("created_at"))
     if (sequence.agent_id, sequence.number, sequence.time) != stated:
-        raise BadDocument("speaks of another state than the manifest", entry=archive_layout.SIGNATURE)
+        raise BadDocument("describes another state than the manifest", entry=archive_layout.SIGNATURE)
     return sequence
 
 

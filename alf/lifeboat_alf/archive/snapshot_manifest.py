@@ -213,12 +213,12 @@ def _without(value: Any, keys: Iterable[str]) -> Any:
 
 
 def check_version(version: object) -> list[str]:
-    """Return warnings about `alf_version`, without the place. 1.x.y is read whatever x is (ALF §8.2). Raises
+    """Return warnings about `alf_version`, without the place. 1.x.y is read for every x (ALF §8.2). Raises
     ArchiveError.UNSUPPORTED_VERSION."""
     match = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
         raise ArchiveError.UNSUPPORTED_VERSION(
-            f"{version!r} is no version of the format", entry=archive_layout.MANIFEST
+            f"{version!r} is not a version of the format", entry=archive_layout.MANIFEST
         )
     if match[1] != "1":
         raise ArchiveError.UNSUPPORTED_VERSION(
@@ -250,7 +250,7 @@ def check_manifest(document: JsonObject) -> list[str]:
     if not isinstance(document.get("created_at"), str):
         warnings.append(f"{archive_layout.MANIFEST}: created_at is missing")
     if "checksum" in document and "entries" not in document:
-        warnings.append(f"{archive_layout.MANIFEST}: the checksum does not say what it covers and is not checked")
+        warnings.append(f"{archive_layout.MANIFEST}: the checksum does not state what it covers, so it is not checked")
     return warnings
 
 
@@ -332,7 +332,7 @@ def check_entries(
         raise ArchiveError.CHECKSUM("the checksum does not cover the listed entries", entry=manifest)
     present = set(names) - ({archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST} - set(entries))
     for name in sorted(set(entries) - present):
-        raise ArchiveError.MISSING_ENTRY("the manifest lists it, the file does not hold it", entry=name)
+        raise ArchiveError.MISSING_ENTRY("the manifest lists it, but the file does not contain it", entry=name)
     for name in sorted(present - set(entries)):
         raise ArchiveError.CHECKSUM("the manifest does not list it", entry=name)
     return entries

@@ -64,13 +64,13 @@ def check_name(name: str) -> None:
     decides whether it can hold them.
     """
     if not name or "\0" in name:
-        raise UnsafeEntry("the name is empty or holds a zero byte", entry=name.replace("\0", "\\0"))
+        raise UnsafeEntry("the name is empty or contains a zero byte", entry=name.replace("\0", "\\0"))
     if "\\" in name or name.startswith("/"):
-        raise UnsafeEntry("the name is absolute or holds a backslash", entry=name)
+        raise UnsafeEntry("the name is absolute or contains a backslash", entry=name)
     if any(part in ("", ".", "..") for part in name.removesuffix("/").split("/")):
-        raise UnsafeEntry("the name climbs or has an empty part", entry=name)
+        raise UnsafeEntry("the name contains `..` or an empty part", entry=name)
     if len(name.encode("utf-8", "surrogatepass")) > _NAME_LIMIT:
-        raise UnsafeEntry("the name is longer than a ZIP can hold", entry=name[:80] + "...")
+        raise UnsafeEntry("the name is too long for a ZIP", entry=name[:80] + "...")
 
 
 class ArchiveReader:
@@ -127,7 +127,7 @@ class ArchiveReader:
     def read(self, name: str, max_bytes: int | None = None) -> bytes:
         """Return the whole entry. Raises ArchiveError.TOO_LARGE before unpacking when it is larger than `max_bytes`."""
         if max_bytes is not None and self.size(name) > max_bytes:
-            raise ArchiveError.TOO_LARGE(f"{self.size(name)} bytes, at most {max_bytes} are read", entry=name)
+            raise ArchiveError.TOO_LARGE(f"{self.size(name)} bytes, more than the limit of {max_bytes}", entry=name)
         with self.open(name) as stream:
             return stream.read()
 
@@ -166,16 +166,16 @@ def _table_of_contents(file: BinaryIO, limits: ContainerLimits) -> dict[str, zip
             infos = archive.infolist()
         declared = _declared_entries(file)
     except _UNREADABLE as error:
-        raise ArchiveError.NOT_AN_ARCHIVE(f"not a whole ZIP file ({error})") from None
+        raise ArchiveError.NOT_AN_ARCHIVE(f"not a complete ZIP file ({error})") from None
     if len(infos) != declared:
         raise ArchiveError.NOT_AN_ARCHIVE(f"the table of contents has {len(infos)} entries instead of {declared}")
     if len(infos) > limits.entries:
-        raise ArchiveError.TOO_LARGE(f"{len(infos)} entries, at most {limits.entries} are read")
+        raise ArchiveError.TOO_LARGE(f"{len(infos)} entries, more than the limit of {limits.entries}")
     table: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
         _check_entry(info, limits)
         if info.filename in table:
-            raise UnsafeEntry("the name stands twice in the archive", entry=info.filename)
+            raise UnsafeEntry("the name is in the archive twice", entry=info.filename)
         table[info.filename] = info
     _check_together(list(table.values()), limits)
     return {name: info for name, info in table.items() if not info.is_dir()}
@@ -208,9 +208,9 @@ def _check_entry(info: zipfile.ZipInfo, limits: ContainerLimits) -> None:
     if info.flag_bits & _ENCRYPTED:
         raise ArchiveError.NOT_AN_ARCHIVE("the entry is encrypted", entry=name)
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ArchiveError.NOT_AN_ARCHIVE(f"compression method {info.compress_type} is not read", entry=name)
+        raise ArchiveError.NOT_AN_ARCHIVE(f"compression method {info.compress_type} is not supported", entry=name)
     if info.file_size > limits.entry_size:
-        raise ArchiveError.TOO_LARGE(f"{info.file_size} bytes, at most {limits.entry_size} are read", entry=name)
+        raise ArchiveError.TOO_LARGE(f"{info.file_size} bytes, more than the limit of {limits.entry_size}", entry=name)
     if info.file_size > limits.ratio_from and info.file_size > info.compress_size * limits.ratio:
         raise ArchiveError.TOO_LARGE(f"unpacks to more than {limits.ratio} times its size", entry=name)
 
@@ -220,11 +220,11 @@ def _check_together(infos: list[zipfile.ZipInfo], limits: ContainerLimits) -> No
     to)."""
     total = sum(info.file_size for info in infos)
     if total > limits.total_size:
-        raise ArchiveError.TOO_LARGE(f"{total} bytes in all, at most {limits.total_size} are read")
+        raise ArchiveError.TOO_LARGE(f"{total} bytes in total, more than the limit of {limits.total_size}")
     end = 0
     for info in sorted(infos, key=lambda info: info.header_offset):
         if info.header_offset < end:
-            raise UnsafeEntry("the entry lies over another one", entry=info.filename)
+            raise UnsafeEntry("the entry overlaps another one", entry=info.filename)
         end = info.header_offset + _LOCAL_HEADER.size + info.compress_size
 
 
@@ -251,7 +251,7 @@ class _EntryStream(io.RawIOBase):
             return 0
         data = self._next(len(buffer))
         if len(data) > self._left:
-            raise self._damaged("holds more bytes than it declares")
+            raise self._damaged("contains more bytes than it declares")
         self._left -= len(data)
         self._crc = deflate.compute_crc32(data, self._crc)
         if self._hash is not None:
@@ -278,7 +278,7 @@ class _EntryStream(io.RawIOBase):
             try:
                 data: bytes = self._inflate.decompress(packed, size)
             except deflate.ERRORS as error:
-                raise self._damaged(f"does not unpack ({error})") from None
+                raise self._damaged(f"cannot be decompressed ({error})") from None
             self._pending = self._inflate.unconsumed_tail
             if data:
                 return data
@@ -297,13 +297,13 @@ class _EntryStream(io.RawIOBase):
         if self._proven:
             return
         if self._inflate is not None and (self._unpack(1) or not self._inflate.eof):
-            raise self._damaged("holds more bytes than it declares")
+            raise self._damaged("contains more bytes than it declares")
         if self._packed_left or self._pending or (self._inflate is not None and self._inflate.unused_data):
             raise self._damaged("is followed by bytes that belong to no entry")
         if self._crc != self._info.CRC:
             raise self._damaged("is damaged (CRC)")
         if self._hash is not None and self._hash.hexdigest() != self._expected:
-            raise ArchiveError.CHECKSUM("is not what the manifest lists", entry=self._info.filename)
+            raise ArchiveError.CHECKSUM("differs from what the manifest lists", entry=self._info.filename)
         self._proven = True
 
     def _body_offset(self) -> int:
@@ -394,14 +394,14 @@ class ArchiveWriter:
     def _check_new(self, name: str) -> None:
         check_name(name)
         if name.endswith("/"):
-            raise UnsafeEntry("a folder is no entry", entry=name)
+            raise UnsafeEntry("a folder cannot be an entry", entry=name)
         if name in self.digests:
-            raise UnsafeEntry("the name stands twice in the archive", entry=name)
+            raise UnsafeEntry("the name is in the archive twice", entry=name)
         if len(self.digests) >= self._limits.entries:
             raise ArchiveError.TOO_LARGE(f"more than {self._limits.entries} entries")
 
     def _count(self, name: str, entry: EntryWriter) -> None:
         self._total += entry.size
         if self._total > self._limits.total_size:
-            raise ArchiveError.TOO_LARGE(f"more than {self._limits.total_size} bytes in all", entry=name)
+            raise ArchiveError.TOO_LARGE(f"more than {self._limits.total_size} bytes in total", entry=name)
         self.digests[name] = entry.digest()

@@ -17,11 +17,11 @@ MOST_TIMES = 16
 MOST_STREAMS = 4096
 """Compressed streams that one call may open."""
 
-TOO_LARGE = "more than is decoded"
+TOO_LARGE = "more than the limit of what is decoded"
 TOO_DEEP = "encoded or compressed more than twice"
-INCOMPLETE = "a compressed part that is damaged or cut off"
+INCOMPLETE = "a damaged or incomplete compressed part"
 ENCRYPTED = "an encrypted part"
-UNKNOWN_COMPRESSION = "a compression that is not decoded"
+UNKNOWN_COMPRESSION = "an unsupported compression"
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ from lifeboat_alf.decoding.decoder import decode_layers
 from lifeboat_alf.decoding.decoding_budget import DecodingBudget
 
 NOT_READ = (
-    "encrypted files, pictures, sound, films, PDF, archives other than gzip, bzip2, xz, tar and zip, "
-    "and what is encoded or compressed more than twice"
+    "encrypted files, images, audio, video, PDF, archives other than gzip, bzip2, xz, tar and zip, "
+    "and data that is encoded or compressed more than twice"
 )
 """Formats that no search looks into."""
 

@@ -139,7 +139,7 @@ class AppliedState:
         if item.size not in (None, len(data)):
             raise ArchiveError.CHECKSUM(f"{len(data)} bytes, the delta lists {item.size}", entry=item.path)
         if item.sha256 is not None and hashlib.sha256(data).hexdigest() != item.sha256:
-            raise ArchiveError.CHECKSUM("the bytes are not what the delta lists", entry=item.path)
+            raise ArchiveError.CHECKSUM("the bytes differ from what the delta lists", entry=item.path)
         if len(data) <= self._room:
             self._room -= len(data)
             self._made[item.path] = data
@@ -161,7 +161,7 @@ class AppliedState:
             body = self._base.body(item.path)
         except BodyAbsent:
             raise ApplyError.BASE_MISMATCH(
-                f"the patch for {item.path} was made against bytes that the base has not"
+                f"the patch for {item.path} was made against bytes that the base does not have"
             ) from None
         if not base.leaf.salt and hashlib.sha256(body).hexdigest() != item.base_sha256:
             raise ApplyError.BASE_MISMATCH(
@@ -191,7 +191,7 @@ class AppliedState:
         base = self._base.entry(item.path)
         if item.keeps_leaf:
             if base is None:
-                raise ApplyError.BASE_MISMATCH(f"{item.path} is to keep a leaf that the base does not have")
+                raise ApplyError.BASE_MISMATCH(f"{item.path} keeps a leaf that the base does not have")
             leaf = base.leaf
         else:
             leaf = rows.take(lambda: self._body_of(item), absent=item.entry is None)
@@ -248,7 +248,7 @@ class AppliedState:
         for gone in self._delta.gone:
             known = self._base.record(gone.id) if gone.id not in self._removed else None
             if known is not None and record_place(known) != record_place(gone):
-                raise ApplyError(f"{gone.id} is gone from another place than the base has it in")
+                raise ApplyError(f"{gone.id} was removed from another place than the base has it in")
             self._gone[gone.id] = gone
 
     @cached_property
@@ -263,7 +263,7 @@ class AppliedState:
             )
             place = places.of(line)
             if line.id in self._gone:
-                raise BadDocument(f"the record {line.id} is here, and gone", entry=archive_layout.REDACTIONS)
+                raise BadDocument(f"the record {line.id} is both present and removed", entry=archive_layout.REDACTIONS)
             known = self.record(line.id)
             if known is not None:
                 self._replace(known, line, rows)
@@ -272,7 +272,7 @@ class AppliedState:
             elif line.operation == "create" or (line.operation == "delete" and _supersedes(line)):
                 self._append(line, place(), rows)
             elif not self._delta.foreign:
-                raise ApplyError(f"{line.id} is to {line.operation}, but the base lacks it")
+                raise ApplyError(f"{line.operation} of {line.id}, which the base does not have")
         self._lay_partitions(places.opened)
 
     def _lines(self) -> Iterator[RecordLine]:
@@ -339,7 +339,7 @@ class AppliedState:
 
 def _check_fit(base: Sequence, delta: DeltaReader) -> None:
     if delta.agent_id.lower() != base.agent_id.lower():
-        raise ApplyError.WRONG_AGENT(f"the delta is of the agent {delta.agent_id}, the base of {base.agent_id}")
+        raise ApplyError.WRONG_AGENT(f"the delta belongs to the agent {delta.agent_id}, the base to {base.agent_id}")
     if delta.base_sequence != base.number:
         raise ApplyError.BASE_MISMATCH(f"the delta begins at sequence {delta.base_sequence}, the base is {base.number}")
 
@@ -396,7 +396,7 @@ class _DeltaLeaves:
         salt, digest = self._rows[self._next]
         self._next += 1
         if absent and not digest:
-            raise BadDocument("a leaf is missing of bytes that are not here", entry=archive_layout.LEAVES)
+            raise BadDocument("the leaf of absent bytes is missing", entry=archive_layout.LEAVES)
         return Leaf(digest or hashlib.sha256(salt + body()).digest(), salt)
 
     def finish(self) -> None:

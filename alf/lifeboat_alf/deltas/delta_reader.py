@@ -151,7 +151,7 @@ class DeltaReader:
         places."""
         for run in self._list(self.memory, "places", list):
             if not (len(run) == 3 and isinstance(run[0], str) and all(type(part) is int for part in run[1:])):
-                raise self._bad("memory.places", "no run of places")
+                raise self._bad("memory.places", "not a range of places")
             yield from ((run[0], run[1] + step) for step in range(run[2]))
 
     def records(self, *, skip_unknown: bool = False) -> Iterator[RecordLine]:
@@ -209,7 +209,7 @@ class DeltaReader:
         if document is not None:
             signed = sequence_documents.decode_sequence(document)
             if (signed.agent_id, signed.number) != (self.agent_id, number):
-                raise BadDocument("the signature is of another sequence", entry=archive_layout.SIGNATURE)
+                raise BadDocument("the signature belongs to another sequence", entry=archive_layout.SIGNATURE)
             return signed
         time = self._sync.get("new_timestamp") or self.manifest.get("created_at") or ""
         return Sequence(self.agent_id, number, self.base_sequence, 0, str(time), b"")
@@ -237,13 +237,13 @@ class DeltaReader:
     def _item(self, raw: JsonObject) -> DeltaItem:
         path, operation = self._text(raw, "path"), self._text(raw, "operation")
         if operation not in ("put", "patch", "remove"):
-            raise UnknownOperation(f"{self._name}: {operation!r} for {path} is no operation on a file")
+            raise UnknownOperation(f"{self._name}: {operation!r} for {path} is not an operation on a file")
         entry = raw.get("entry")
         if entry is not None and (not isinstance(entry, str) or (entry and entry not in self._archive)):
             raise ArchiveError.MISSING_ENTRY(f"the bytes of {path} are not in the bundle", entry=str(entry))
         size = self._count(raw, "size") if "size" in raw else None
         if operation == "patch" and (not entry or size is None or not raw.get("sha256")):
-            raise self._bad(path, "a patch names its bytes, its size and its digest")
+            raise self._bad(path, "a patch needs its bytes, size and digest")
         digests = [self._text(raw, name) if name in raw else None for name in ("sha256", "base_sha256")]
         meta = self._object(raw, "meta", optional=True)
         return DeltaItem(path, operation, meta, digests[0], digests[1], size, entry, raw.get("leaf") == "base")
@@ -317,7 +317,7 @@ def _record_line(line: bytes, entry: str, number: int) -> RecordLine:
     else:
         record = json_codec.decode_object(own, entry=entry, line=number)
     if not isinstance(operation, str) or operation not in memory_records.ENUMS["operation"].values:
-        raise UnknownOperation(f"{entry}, line {number}: {operation!r} is no operation")
+        raise UnknownOperation(f"{entry}, line {number}: {operation!r} is not an operation")
     if not isinstance(record.get("id"), str):
         raise BadDocument("a record without an id", entry=entry, line=number)
     return RecordLine(cast(Operation, operation), record["id"], own, number)

@@ -290,7 +290,7 @@ class StateVectors:
         try:
             return self._state.body(file)
         except KeyError:
-            raise BadDocument("vectors are said to lie in it, and it is not there", entry=file) from None
+            raise BadDocument("it is listed as a file of vectors and is missing", entry=file) from None
 
     def _held(self, path: str) -> bytes | None:
         try:
@@ -324,7 +324,7 @@ def _group(index: str, item: JsonObject) -> EmbeddingGroup:
     except msgspec.ValidationError as error:
         raise BadDocument(f"a group of vectors has the wrong shape ({error})", entry=index) from None
     if group.dimensions < 0 or group.offset < 0 or len(group.records) != len(group.computed_at):
-        raise BadDocument("a group of vectors does not say whose they are", entry=index)
+        raise BadDocument("a group of vectors does not name its records", entry=index)
     if not group.file.startswith(archive_layout.EMBEDDINGS) or is_index(group.file):
-        raise BadDocument("a group of vectors lies where no vectors lie", entry=index)
+        raise BadDocument("a group of vectors is at a path that is not for vectors", entry=index)
     return group

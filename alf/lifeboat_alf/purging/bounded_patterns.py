@@ -33,7 +33,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     try:
         return check_pattern(re.compile(text))
     except (re.error, RecursionError, OverflowError):
-        raise PurgeError("the pattern is no regular expression") from None
+        raise PurgeError("the pattern is not a regular expression") from None
 
 
 def check_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
@@ -42,9 +42,9 @@ def check_pattern(pattern: re.Pattern[str]) -> re.Pattern[str]:
     if len(pattern.pattern) > LONGEST_PATTERN:
         raise PurgeError(f"the pattern has more than {LONGEST_PATTERN} characters")
     if pattern.search("") is not None:
-        raise PurgeError("the pattern finds the empty text, so it would find everything")
+        raise PurgeError("the pattern matches the empty text, so it would match everything")
     if not _ends(_parser.parse(pattern.pattern, pattern.flags)):
-        raise PurgeError("the pattern repeats what can be read in several ways, as (a+)+ does; that may take for ever")
+        raise PurgeError("the pattern has nested repetition such as (a+)+, which may never end")
     return pattern
 
 
@@ -118,4 +118,4 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def _impatient() -> PurgeError:
-    return PurgeError("the pattern takes too long on this history; look for a text, or for a simpler pattern")
+    return PurgeError("the pattern takes too long on this history; use a text, or a simpler pattern")

@@ -13,7 +13,7 @@ from lifeboat_alf.purging.purge_terms import PurgeTerms
 from lifeboat_alf.redaction.redactions import LeafReplacement
 
 BLACK = "█████"
-"""Replaces each match, whatever its length."""
+"""Replaces each match of any length."""
 
 
 def find_collateral_losses(items: Items, plan: CutPlan, wanted: PurgeTerms) -> dict[str, list[str]]:

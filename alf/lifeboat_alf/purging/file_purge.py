@@ -99,7 +99,7 @@ def purge_file(
 
 def _check_found(cuts: CutPlan) -> None:
     if not cuts.leaves:
-        raise PurgeError("nothing of it was found in this file; nothing was written")
+        raise PurgeError("the file has no match; nothing was written")
 
 
 def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
@@ -117,16 +117,16 @@ def _write(state: State, out: Path | BinaryIO, keys: JsonObject | None) -> None:
 
 def _check(source: Path | BinaryIO, out: Path | BinaryIO | None, reason: str) -> None:
     if reason not in REASONS:
-        raise PurgeError(f"{reason!r} is no reason; one of {', '.join(REASONS)}")
+        raise PurgeError(f"{reason!r} is not a reason; use one of {', '.join(REASONS)}")
     with ArchiveReader(source) as archive:
         if archive_layout.DELTA_MANIFEST in archive or archive_layout.DELTA_RECORDS in archive:
             raise PurgeError(
-                "the file is a delta: a record that is taken out of it would come back from its base. "
-                "Apply it first, then purge the snapshot.",
+                "the file is a delta, and its base would bring a purged record back; "
+                "apply the delta first, then purge the snapshot",
                 fix="lifeboat alf apply BASE DELTA -o WHOLE",
             )
     if isinstance(out, Path) and out.exists():
-        raise PurgeError(f"{out} is there already; a purge never overwrites")
+        raise PurgeError(f"{out} exists; a purge never overwrites a file")
 
 
 # Planning -------------------------------------------------------------------------------------------------------
@@ -349,8 +349,8 @@ def _counts(plan: _FilePurgePlan) -> dict[str, int]:
 
 def _warnings(cuts: CutPlan) -> list[str]:
     return [
-        *(f"the name of {path}, or what is said about it, holds a match and stays as it is" for path in cuts.names),
-        *(f"{path} cannot be read without the match, so all of its content goes" for path in cuts.dropped),
+        *(f"the name of {path}, or a fact about it, contains a match and is not changed" for path in cuts.names),
+        *(f"{path} cannot be read without the match, so all of its content is removed" for path in cuts.dropped),
         *(
             f"the record {record_id} was derived from a purged one and from others; it stays"
             for record_id in cuts.spared

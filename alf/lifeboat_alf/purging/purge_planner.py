@@ -153,7 +153,7 @@ class _PurgePlanner:
         ):
             if not self._wanted.spans(partition, made):
                 return replacement_of(line, (ByteEdit(0, len(line), made),))
-        raise PurgeError("a match stands in what is left of a purged record; look for something longer")
+        raise PurgeError("the rest of a purged record contains a match; use a longer text")
 
     # Entries ----------------------------------------------------------------------------------------------------
 
@@ -229,7 +229,9 @@ class _PurgePlanner:
                 continue
             after = apply_edits(_held(item), replacement.edits)
             if not merkle.leaf_holds(replacement.leaf, after) or self._found_in(item, after):
-                raise PurgeError(f"something of it would be left in {item.path or item.record_id}; nothing was changed")
+                raise PurgeError(
+                    f"a part of the match would be left in {item.path or item.record_id}; nothing was changed"
+                )
 
     def _found_in(self, item: PurgeItem, after: bytes) -> list[Span]:
         if item.partition is not None:
@@ -270,7 +272,7 @@ def _same_head(before: bytes, after: bytes) -> bool:
 
 
 def _with_mark(body: bytes, made: BodyCut) -> list[ByteEdit]:
-    """Return the edits of a file, including the one of its own digest."""
+    """Return the edits of a file, including the edit of its digest."""
     mark = digest_marks.update_digest_mark(body, made.body)
     if mark is None or made.is_dropped:
         return list(made.edits)

@@ -58,7 +58,7 @@ def survey_purge(items: Items, record_ids: Iterable[str], wanted: PurgeTerms, op
 def _check_number(number: int, options: PurgeOptions) -> None:
     if number > options.most_records:
         raise PurgeError(
-            f"{number} records would go, and {options.most_records} are the most at once; look for something longer, "
+            f"{number} records would be purged, more than the limit of {options.most_records}; use a longer text, "
             "or name the records"
         )
 

@@ -57,7 +57,7 @@ class PurgeTerms:
 
     def __post_init__(self) -> None:
         if any(not text.strip() for text in self.texts):
-            raise PurgeError("the text to look for is empty")
+            raise PurgeError("the text to purge is empty")
         for pattern in self.patterns:
             expressions.check_pattern(pattern)
 

@@ -119,7 +119,7 @@ def replace_body(body: bytes, replacement: LeafReplacement) -> bytes:
         return body
     made = apply_edits(body, replacement.edits)
     if not merkle.leaf_holds(replacement.leaf, made):
-        raise RedactionInvalid("the edits do not lead to the bytes that the redaction names")
+        raise RedactionInvalid("the edits do not give the bytes that the redaction names")
     return made
 
 
@@ -241,7 +241,7 @@ class Redactions:
         if not self.all_naming(leaf.digest):
             if merkle.leaf_holds(leaf, body):
                 return body
-            raise RedactionInvalid("no known purge put these bytes where they are")
+            raise RedactionInvalid("no known purge explains these bytes")
         standing = self._standing(leaf.digest)
         if not standing:
             return None
@@ -266,7 +266,7 @@ class Redactions:
                     raise
         if leaf.salt or self.hold(leaf, body):
             return leaf, body
-        raise RedactionInvalid("no known purge put these bytes where they are")
+        raise RedactionInvalid("no known purge explains these bytes")
 
     def on_top(self, leaf: bytes, replacement: LeafReplacement) -> LeafReplacement:
         """Convert a replacement of the current bytes into one of the bytes that the leaf commits to. A new redaction of
@@ -345,7 +345,7 @@ def apply_edits(body: bytes, edits: Iterable[ByteEdit]) -> bytes:
     pieces, position = [], 0
     for edit in edits:
         if edit.offset < position or edit.length < 0 or edit.offset + edit.length > len(body):
-            raise RedactionInvalid("an edit is not of these bytes")
+            raise RedactionInvalid("an edit does not match these bytes")
         pieces += [body[position : edit.offset], edit.insert]
         position = edit.offset + edit.length
     return b"".join([*pieces, body[position:]])
@@ -464,10 +464,10 @@ def _from_json(document: JsonObject) -> Redaction:
         raise ValueError("unknown version or scope")
     signature = document.get("signature")
     if signature is not None and not isinstance(signature, dict):
-        raise TypeError("the signature is no object")
+        raise TypeError("the signature is not an object")
     leaves = document["leaves"]
     if not isinstance(leaves, dict):
-        raise TypeError("the leaves are no object")
+        raise TypeError("the leaves are not an object")
     return Redaction(
         id=_id(document["id"]),
         agent_id=_text(document["agent_id"]),
@@ -537,5 +537,5 @@ def _count(value: Any) -> int:
 def _bytes(value: Any, length: int) -> bytes:
     data = bytes.fromhex(_text(value))
     if len(data) != length or data.hex() != value:
-        raise ValueError("not so many bytes in hexadecimal")
+        raise ValueError("not the expected number of bytes in hexadecimal")
     return data

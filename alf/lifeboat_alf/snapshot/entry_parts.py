@@ -102,6 +102,6 @@ def _artifacts(document: JsonObject, present: Container[str]) -> dict[str, artif
         artifact = artifact_index.decode_artifact(item, present, number=number)
         check_name(artifact.path)
         if artifact.path in found:
-            raise BadDocument(f"two attachments speak of {artifact.path}", entry=archive_layout.ATTACHMENTS)
+            raise BadDocument(f"two attachments describe {artifact.path}", entry=archive_layout.ATTACHMENTS)
         found[artifact.path] = artifact
     return found

@@ -92,7 +92,7 @@ class SnapshotLines:
         position = number if skipped is None else number + bisect_right(skipped, number)
         leaf = self._salts.leaf(self._salts.record_number(self._starts[file] + number), line)
         if not leaf.salt and not self._purged.redactions.hold(leaf, line):
-            raise SignatureError(f"nothing covers the record {record_id} in {file}")
+            raise SignatureError(f"no leaf covers the record {record_id} in {file}")
         return Record(record_id, file, position, leaf, line)
 
     def _records_of(self, file: str) -> Iterator[Record]:
@@ -104,11 +104,11 @@ class SnapshotLines:
                 line = self._without_mark(line, file)
             record_id = _strict_id(line, file, number) if strict else _ids.decode(line).id
             if count == self._counts[file]:
-                raise BadDocument(f"holds more than the {count} records it declares", entry=file, line=number)
+                raise BadDocument(f"contains more than the {count} records it declares", entry=file, line=number)
             yield self._record(record_id, file, count, line)
             count += 1
         if count != self._counts[file]:
-            raise BadDocument(f"holds {count} records, {self._counts[file]} are declared", entry=file)
+            raise BadDocument(f"contains {count} records, but declares {self._counts[file]}", entry=file)
         self._proven.add(file)
 
     def _without_mark(self, line: bytes, file: str) -> bytes:
@@ -125,7 +125,7 @@ def _skipped(purged: BundleRedactions, counts: dict[str, int]) -> dict[str, list
         before = skipped.setdefault(gone.partition, [])
         before.append(gone.position - len(before))
         if before[-1] > counts.get(gone.partition, 0):
-            message = f"{gone.id} is gone from {gone.partition}, which has no place {gone.position}"
+            message = f"{gone.id} was removed from {gone.partition}, which has no place {gone.position}"
             raise BadDocument(message, entry=archive_layout.REDACTIONS)
     return skipped
 
@@ -185,4 +185,4 @@ def _unnamed_file() -> IO[bytes]:
 
 
 def _twice(record: Record) -> BadDocument:
-    return BadDocument(f"the id {record.id} stands twice", entry=record.partition, line=record.position + 1)
+    return BadDocument(f"the id {record.id} is used twice", entry=record.partition, line=record.position + 1)

@@ -109,7 +109,7 @@ class SnapshotReader:
         """Remove the outer object from a document of another writer. A signed one stays as its digest covers it."""
         if not self.sequence.digest and is_wrapped(path, document):
             self._respelled[path] = json_codec.encode_pretty(unwrap_document(path, document))
-            self.warnings.append(f"{self._content[path]}: is written with an outer object, as in the text of ALF")
+            self.warnings.append(f"{self._content[path]}: has an outer object, as in the text of the ALF specification")
 
     def _required(self, name: str) -> JsonObject:
         data = self._archive.read(name, DOCUMENT_LIMIT)
@@ -148,7 +148,7 @@ class SnapshotReader:
         if path in self._archive:
             raise BadDocument(f"both {name} and {path} claim to be the same document", entry=archive_layout.MANIFEST)
         if name in (archive_layout.MANIFEST, *archive_layout.DERIVED):
-            raise BadDocument(f"{name} cannot be {path}", entry=archive_layout.MANIFEST)
+            raise BadDocument(f"{name} must not be named {path}", entry=archive_layout.MANIFEST)
 
     def _partition_counts(self) -> dict[str, int]:
         """Return {partition file: number of records} in the order of the state. Empty partitions are not in the
@@ -158,7 +158,7 @@ class SnapshotReader:
         for item in self.manifest["layers"].get("memory", {}).get("partitions", []):
             file = item["file"]
             if file in taken:
-                raise BadDocument(f"{file} is no partition", entry=archive_layout.MANIFEST)
+                raise BadDocument(f"{file} is not a partition", entry=archive_layout.MANIFEST)
             if file in self._archive:
                 counts[file] = item.get("record_count", 0)
                 self._expect_partition(file, item.get("checksum"))
@@ -174,7 +174,7 @@ class SnapshotReader:
         for path, part in self._parts.items():
             if entry_metas.ATTACHMENT in part.meta and not part.absent:
                 if part.size != self._archive.size(self._content[path]):
-                    raise ArchiveError.CHECKSUM("has another size than its attachment says", entry=path)
+                    raise ArchiveError.CHECKSUM("has another size than its attachment states", entry=path)
                 if part.sha256:
                     self._expect(self._content[path], part.sha256)
 
@@ -223,7 +223,7 @@ class SnapshotReader:
         rows = LeafRows(self._archive.read(archive_layout.LEAVES))
         expected = len(self._paths) + sum(partitions.values())
         if len(rows) != expected:
-            raise BadDocument(f"{len(rows)} leaves for {expected} entries and records", entry=archive_layout.LEAVES)
+            raise BadDocument(f"{len(rows)} leaves, expected {expected}", entry=archive_layout.LEAVES)
         return rows
 
     def _check_presence(self) -> None:
@@ -232,9 +232,9 @@ class SnapshotReader:
             part = self._parts.get(path, _PART_OF_NOTHING)
             here = path in self._content or path == archive_layout.MANIFEST or not entry_metas.is_file(part.meta)
             if not here and not part.absent:
-                raise ArchiveError.MISSING_ENTRY("a document lists it, the file does not hold it", entry=path)
+                raise ArchiveError.MISSING_ENTRY("a document lists it, but the file does not contain it", entry=path)
             if here and not self._is_covered(self._numbers[path]):
-                raise BadDocument(f"the bytes of {path} are here, but not its salt", entry=archive_layout.LEAVES)
+                raise BadDocument(f"the bytes of {path} have no salt", entry=archive_layout.LEAVES)
 
     def _is_covered(self, number: int) -> bool:
         """Return whether bytes can be checked: by a salt, or by a redaction that names the leaf."""
@@ -256,7 +256,7 @@ class SnapshotReader:
             leaf = b"" if self._salts.salt(number) else self._salts.stored_leaf(number)
             if _without_empty(self.redactions.meta(original, leaf)) != part.meta:
                 raise BadDocument(
-                    f"what {path} said before does not lead to what it says now", entry=archive_layout.REDACTIONS
+                    f"the earlier facts of {path} do not give its present facts", entry=archive_layout.REDACTIONS
                 )
             self._parts[path] = replace(part, meta=original)
 
@@ -330,7 +330,7 @@ class SnapshotReader:
                 self._required(self._content[entry.path])
         self._lines.check()
         if self.sequence.digest and merkle.state_digest(self, check_bodies=False) != self.sequence.digest:
-            raise SignatureError("the archive is not the state that its digest names")
+            raise SignatureError("the archive differs from the state of its digest")
 
     def _entry(self, path: str) -> Entry:
         if path not in self._known:
@@ -355,7 +355,7 @@ class SnapshotReader:
         """Return an entry whose bytes come from a redaction. Raises SignatureError for any other bytes."""
         body = self.body(path)
         if not self.redactions.hold(leaf, body):
-            raise SignatureError(f"{path} was changed since it was purged")
+            raise SignatureError(f"{path} was changed after it was purged")
         return Entry(path, part.meta, leaf, len(body), None)
 
     def _measured(self, path: str, part: EntryParts, number: int) -> Entry:

@@ -165,7 +165,7 @@ class _SnapshotWriting:
         """Check that bytes without a salt come from a redaction."""
         self.unsalted.append(entry.leaf.digest)
         if self.signed and written and not self.redactions.hold(entry.leaf, self.state.body(entry.path)):
-            raise BadDocument("its bytes are held without the salt that proves them", entry=entry.path)
+            raise BadDocument("its bytes have no salt", entry=entry.path)
 
     def _body(self, entry: Entry) -> bool:
         """Write the bytes of an entry; return False when no archive holds them or they are missing."""
@@ -200,7 +200,7 @@ class _SnapshotWriting:
 
     def _partition(self, file: str, records: Iterator[Record]) -> None:
         if all(item["file"] != file for item in self.head.get("partitions", [])):
-            raise BadDocument(f"records lie in {file}, which the head does not list", entry=archive_layout.MANIFEST)
+            raise BadDocument(f"the head does not list {file}, which has records", entry=archive_layout.MANIFEST)
         with self.archive.stream(file) as entry:
             self.contents.record_counts[file] = self._lines(entry, file, records)
 
@@ -227,7 +227,7 @@ class _SnapshotWriting:
     def _check_line(self, record: Record) -> None:
         self.unsalted.append(record.leaf.digest)
         if self.signed and not self.redactions.hold(record.leaf, record.line):
-            raise BadDocument(f"the record {record.id} has no salt that proves it", entry=record.partition)
+            raise BadDocument(f"the record {record.id} has no salt", entry=record.partition)
 
     # Derived ----------------------------------------------------------------------------------------------------
 

@@ -63,7 +63,9 @@ def _check_layer(delta: DeltaReader, found: Validation, name: str, path: str) ->
     layer_checks.check_owners(found, name, document, delta.agent_id, path)
     if stated not in (None, document.get("version")):
         found.error(
-            "wrong_fact", f"new_version is {stated}, the identity says {document['version']}", archive_layout.MANIFEST
+            "wrong_fact",
+            f"new_version is {stated}, but the identity has {document['version']}",
+            archive_layout.MANIFEST,
         )
 
 

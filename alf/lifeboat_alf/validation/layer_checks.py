@@ -23,7 +23,9 @@ KINDS: dict[str, tuple[str, type[msgspec.Struct]]] = {
 def without_outer_object(found: Validation, path: str, document: JsonObject, entry: str) -> JsonObject:
     """Return the document in the shape of the schemas, with a warning for an outer object as in ALF §3.2.2."""
     if is_wrapped(path, document):
-        found.warn("wrapped", "is written with an outer object, as in the text of ALF and not in its schemas", entry)
+        found.warn(
+            "wrapped", "has an outer object, as in the text of the ALF specification and not in its schemas", entry
+        )
     return unwrap_document(path, document)
 
 
@@ -33,7 +35,7 @@ def check_layer(found: Validation, name: str, document: JsonObject, entry: str) 
         return False
     listed = [item["id"] for item in document.get(name, [])] if name != "identity" else []
     for twice in sorted({item for item in listed if listed.count(item) > 1}):
-        found.error("duplicate_id", f"the id {twice} stands twice", entry)
+        found.error("duplicate_id", f"the id {twice} is used twice", entry)
     if name == "credentials":
         check_payloads(found, document, entry)
     return True
@@ -51,7 +53,7 @@ def check_owners(found: Validation, name: str, document: JsonObject, agent_id: s
         for item in document["principals"]:
             owner = item["profile"]["principal_id"]
             if owner.lower() != item["id"].lower():
-                message = f"the profile {item['profile']['id']} is of the principal {owner}, not of {item['id']}"
+                message = f"the profile {item['profile']['id']} belongs to the principal {owner}, not to {item['id']}"
                 found.warn("other_principal", message, entry)
     for what, part in parts:
         if part["agent_id"].lower() != agent_id.lower():
@@ -80,12 +82,12 @@ def check_attachment(found: Validation, item: JsonObject, digests: dict[str, str
     if path is None:
         return
     if path not in digests:
-        found.error("missing_entry", f"{path} is listed as included and is not there", entry)
+        found.error("missing_entry", f"{path} is listed as included and is missing", entry)
         return
     if sizes[path] != item["size_bytes"]:
-        found.error("wrong_fact", f"{path} has {sizes[path]} bytes, {item['size_bytes']} are listed", entry)
+        found.error("wrong_fact", f"{path} has {sizes[path]} bytes, but {item['size_bytes']} are listed", entry)
     if item["hash"]["algorithm"] == "sha256" and digests[path] != item["hash"]["value"].lower():
-        found.error("checksum", f"{path} is not what its hash says", entry)
+        found.error("checksum", f"{path} does not match its hash", entry)
 
 
 def check_references(found: Validation, document: JsonObject, known: set[str]) -> None:

@@ -55,7 +55,7 @@ class RecordChecks:
         confidence = record.get("confidence")
         if type(confidence) not in (int, float) or 0 <= float(confidence or 0) <= 1:
             return record
-        self.found.warn("confidence_range", f"the confidence {confidence} lies outside 0..1", *place)
+        self.found.warn("confidence_range", f"the confidence {confidence} is outside 0..1", *place)
         return {name: value for name, value in record.items() if name != "confidence"}
 
     def take_purged(self, purged: BundleRedactions) -> None:
@@ -67,15 +67,15 @@ class RecordChecks:
         """Report links to missing records as warnings (ALF §3.1.12)."""
         for field_name, target, place in self._links:
             if target not in self.known and target not in self.purged:
-                self.found.warn("dangling", f"{field_name} names {target}, which is not here", *place)
+                self.found.warn("dangling", f"{field_name} names {target}, which is missing", *place)
 
     def _remember(self, record_id: Any, place: DocumentPlace) -> None:
         if not isinstance(record_id, str):
             return
         if record_id in self.known:
-            self.found.error("duplicate_id", f"the id {record_id} stands twice", *place)
+            self.found.error("duplicate_id", f"the id {record_id} is used twice", *place)
         if record_id in self.gone:
-            self.found.error("not_gone", f"the record {record_id} is said to be gone, and is here", *place)
+            self.found.error("not_gone", f"the record {record_id} is listed as removed and is present", *place)
         self.known.add(record_id)
 
     def _follow(self, record: JsonObject, place: DocumentPlace) -> None:
@@ -93,5 +93,5 @@ class RecordChecks:
     def _check_day(self, record: JsonObject, partition: Partition, place: DocumentPlace) -> None:
         day = partitions.day_of(memory_records.created_at(record))
         if not partitions.covers_day(partition, day):
-            message = f"created_at {day} lies outside {partition.first}..{partitions.end_of(partition)}"
+            message = f"created_at {day} is outside {partition.first}..{partitions.end_of(partition)}"
             self.found.report(self.ours, "outside_partition", message, *place)

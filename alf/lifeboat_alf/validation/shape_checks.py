@@ -35,9 +35,9 @@ def check_shape(found: Validation, document: Any, kind: type[msgspec.Struct], pl
             found.warn("unknown_enum", f"{enum} {value!r} is not known; it is kept and read as {reads!r}", *place)
     for text in formatted_texts(document, kind):
         if text.format == "uuid" and not ids.is_uuid(text.value):
-            found.warn("not_a_uuid", f"{text.name} {text.value!r} is no UUID", *place)
+            found.warn("not_a_uuid", f"{text.name} {text.value!r} is not a UUID", *place)
         elif text.format == "uri" and not is_uri(text.value):
-            found.warn("not_a_uri", f"{text.name} {text.value!r} is no URI", *place)
+            found.warn("not_a_uri", f"{text.name} {text.value!r} is not a URI", *place)
     return True
 
 

@@ -48,7 +48,7 @@ class _SnapshotCheck:
 
 
 def check_snapshot(archive: ArchiveReader, manifest: JsonObject, found: Validation) -> None:
-    """Check an open snapshot. Everything readable is checked, whatever else is wrong."""
+    """Check an open snapshot. Everything readable is checked, regardless of other errors."""
     if not check_head(found, manifest, document_types.Manifest):
         return
     ours = (
@@ -105,12 +105,12 @@ def check_entry_map(found: Validation, manifest: JsonObject, digests: dict[str, 
         found.error("checksum", "the checksum does not cover the listed entries", archive_layout.MANIFEST)
     present = digests.keys() - {archive_layout.MANIFEST, archive_layout.DELTA_MANIFEST}
     for name in sorted(entries.keys() - digests.keys()):
-        found.error("missing_entry", "the manifest lists it, the file does not hold it", name)
+        found.error("missing_entry", "the manifest lists it, but the file does not contain it", name)
     for name in sorted(present - entries.keys()):
         found.error("checksum", "the manifest does not list it", name)
     for name in sorted(present & entries.keys()):
         if entries[name] != digests[name]:
-            found.error("checksum", "is not what the manifest lists", name)
+            found.error("checksum", "differs from what the manifest lists", name)
 
 
 def _check_redactions(run: _SnapshotCheck) -> None:
@@ -157,7 +157,7 @@ def _is_emptied(run: _SnapshotCheck, document: JsonObject | None, entry: str) ->
     """Return whether a purge left an empty document, because it could not be cut and still be read."""
     emptied = document == {} and archive_layout.REDACTIONS in run.digests
     if emptied:
-        run.found.warn("purged", "a purge left nothing of it", entry)
+        run.found.warn("purged", "a purge removed all of it", entry)
     return emptied
 
 
@@ -199,7 +199,7 @@ def _check_memory(run: _SnapshotCheck) -> None:
     listed = memory.get("partitions", [])
     ordered = partitions.from_head({"partitions": listed})
     if [item["file"] for item in listed] != [partition.file for partition in ordered]:
-        message = "the partitions are not listed in the order of their days"
+        message = "the partitions are not listed in order of their dates"
         run.found.report(run.records.ours, "order", message, archive_layout.MANIFEST)
     _check_ranges(run, ordered)
     counts = [_check_partition(run, item) for item in listed]
@@ -220,10 +220,10 @@ def _check_ranges(run: _SnapshotCheck, listed: list[Partition]) -> None:
     for partition in listed:
         if partition.sealed and partition.last is None:
             run.found.report(
-                ours, "sealed_without_end", f"{partition.file} is sealed and has no end", archive_layout.MANIFEST
+                ours, "sealed_without_end", f"{partition.file} is sealed and has no end date", archive_layout.MANIFEST
             )
         if not partition.sealed and partition.last is not None:
-            run.found.warn("open_with_end", f"{partition.file} is open and has an end", archive_layout.MANIFEST)
+            run.found.warn("open_with_end", f"{partition.file} is open and has an end date", archive_layout.MANIFEST)
         if partitions.end_of(partition).isoformat() < partition.first:
             run.found.error("range", f"{partition.file} ends before it begins", archive_layout.MANIFEST)
     for earlier, later in itertools.pairwise(listed):
@@ -249,7 +249,7 @@ def _check_partition(run: _SnapshotCheck, item: JsonObject) -> int:
             check_line(run.records, line, DocumentPlace(file, number), partition)
     run.fact("record_count", item["record_count"], count, file)
     if item.get("checksum", f"sha256:{run.digests[file]}") != f"sha256:{run.digests[file]}":
-        run.found.error("checksum", "is not what the partition's checksum says", file)
+        run.found.error("checksum", "does not match the checksum of the partition", file)
     return count
 
 
@@ -266,7 +266,7 @@ def _check_index(run: _SnapshotCheck, memory: JsonObject) -> None:
     index = _document(run, entry)
     if index is None:
         if memory:
-            run.found.warn("no_index", "the memory index is not there", entry)
+            run.found.warn("no_index", "the memory index is missing", entry)
         return
     files = index.get("files", {})
     if not isinstance(files, dict) or not all(isinstance(listed, list) for listed in files.values()):
@@ -274,9 +274,9 @@ def _check_index(run: _SnapshotCheck, memory: JsonObject) -> None:
         return
     for path, listed in files.items():
         if path not in run.digests:
-            run.found.error("missing_entry", f"{path} is listed with its records and is not there", entry)
+            run.found.error("missing_entry", f"{path} is listed with its records and is missing", entry)
         for missing in sorted({str(item) for item in listed} - run.records.known):
-            run.found.error("unknown_record", f"{path} lists the record {missing}, which is not there", entry)
+            run.found.error("unknown_record", f"{path} lists the record {missing}, which is missing", entry)
 
 
 def _check_raw(run: _SnapshotCheck) -> None:

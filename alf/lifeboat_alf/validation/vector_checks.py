@@ -28,8 +28,8 @@ def _check_group(
 ) -> None:
     end = group.offset + group.dimensions * FLOAT_BYTES * len(group.records)
     if group.file not in sizes:
-        found.warn("missing_entry", f"{group.file} is said to hold vectors and is not there", index)
+        found.warn("missing_entry", f"{group.file} is listed as a file of vectors and is missing", index)
     elif sizes[group.file] < end:
         found.warn("vectors", f"{group.file} ends before the last vector of {group.model}", index)
     for missing in sorted(set(group.records) - known):
-        found.warn("dangling", f"a vector is said to be that of {missing}", index)
+        found.warn("dangling", f"a vector names the missing record {missing}", index)

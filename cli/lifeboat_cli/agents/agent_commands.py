@@ -49,7 +49,7 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.group(cls=DefaultCommandGroup, default="list")
 def agents() -> None:
-    """Agents: find, protect, look into, move, copy, pause."""
+    """Find, protect, inspect, move, copy and pause agents."""
 
 
 agents.add_command(hook)
@@ -63,19 +63,23 @@ def _document(agent: Agent) -> JsonObject:
 
 
 @agents.command(
-    short_help="Agents on this machine, protected or not.",
+    short_help="List the agents on this machine, protected or not.",
     epilog=format_examples("lifeboat agents discover", "lifeboat agents discover --dismiss ~/.openclaw/workspace-old"),
 )
 @click.option(
-    "--dismiss", type=click.Path(path_type=Path), multiple=True, metavar="FOLDER", help="Do not offer this one again."
+    "--dismiss",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FOLDER",
+    help="Do not offer the agent in this folder again.",
 )
-@click.option("--all", "everything", is_flag=True, help="Also those that were dismissed.")
+@click.option("--all", "everything", is_flag=True, help="Include dismissed agents.")
 @session_command
 def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: bool) -> None:
-    """Agents on this machine, protected or not. Nothing of theirs is written.
+    """List the agents on this machine, protected or not. Their files are not changed.
 
-    Those that are not protected are offered by `lifeboat status`, until they are protected or dismissed. Like every
-    command it makes the home of Lifeboat when there is none.
+    `lifeboat status` offers unprotected agents until they are protected or dismissed. Like every
+    command it creates the home of Lifeboat if there is none.
     """
     from lifeboat_daemon.work.operations import discover as looking
 
@@ -89,7 +93,7 @@ def discover(session: CommandSession, dismiss: tuple[Path, ...], everything: boo
         session.output.warn(problem)
     unknown = {os.path.realpath(one) for one in dismiss} - {one["workspace"] for one in looked["found"]}
     for folder in sorted(unknown):
-        session.output.warn(f"no agent was found in {folder}; one that comes there is not offered")
+        session.output.warn(f"no agent was found in {folder}; an agent that appears there will not be offered")
     dismissed = offers.load_dismissed_folders(session.context)
     documents = [
         Found(**one, protected_as=protected.get(one["workspace"]), dismissed=one["workspace"] in dismissed)
@@ -122,7 +126,7 @@ def _protected(found: Found) -> str:
 
 
 @agents.command(
-    short_help="Protect the agent in FOLDER and capture it at once.",
+    short_help="Protect the agent in FOLDER and capture it.",
     epilog=format_examples(
         "lifeboat agents add ~/.openclaw/workspace",
         "lifeboat agents add ~/agents/ada --name ada",
@@ -130,17 +134,17 @@ def _protected(found: Found) -> str:
     ),
 )
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--runtime", type=RUNTIME, help="The runtime, where it is not recognised.")
-@click.option("--name", help="What to call the agent; its own name when this is not given.")
+@click.option("--runtime", type=RUNTIME, help="Runtime, if it is not recognised.")
+@click.option("--name", help="Name of the agent (default: its own).")
 @click.option(
     "--new",
     is_flag=True,
-    help="A new agent, also for a folder that an import or a restore wrote, or that was protected before.",
+    help="Protect as a new agent, even if the folder was imported, restored or protected before.",
 )
-@click.option("--as", "known_as", metavar="AGENT", help="With --from: it is this agent of a second copy.")
-@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="The second copy that has the agent.")
-@click.option("--take-over", metavar="MACHINE", help="With --as: from this machine, which wrote lately.")
-@click.option("--accept-unsigned", is_flag=True, help="With --as: also a history that nobody signed.")
+@click.option("--as", "known_as", metavar="AGENT", help="With --from: continue as this agent of a remote.")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="The remote that has the agent.")
+@click.option("--take-over", metavar="MACHINE", help="With --as: take over from this machine, which wrote recently.")
+@click.option("--accept-unsigned", is_flag=True, help="With --as: accept an unsigned history.")
 @session_command
 def add(
     session: CommandSession,
@@ -153,14 +157,14 @@ def add(
     take_over: str | None,
     accept_unsigned: bool,
 ) -> int:
-    """Protect the agent in FOLDER, its own workspace, and capture it at once.
+    """Protect the agent in FOLDER, which is its workspace, and capture it.
 
-    A folder that looks like an agent of a second copy is not protected as a new one unasked: --as goes on with that
-    agent's id and history, --new begins anew. Exit 1 when it is protected and something of it could not be captured.
+    A folder that resembles an agent of a remote is refused. Use --as to continue with that agent's id and history, or
+    --new to protect it as a new agent. Exit 1 if it is protected and a part of it could not be captured.
     """
     if known_as is not None or remote is not None:
         if known_as is None or remote is None or new:
-            raise click.UsageError("--as and --from go together, and not with --new")
+            raise click.UsageError("--as and --from must be used together, without --new")
         return add_as(session, folder, remote, known_as, take_over, accept_unsigned=accept_unsigned)
     if not new:
         refuse_lookalike(session, folder, runtime)
@@ -198,9 +202,9 @@ def _copy(session: CommandSession, origin: JsonObject, folder: Path) -> str:
     """Describe for people that a folder was restored from another agent, which is not affected."""
     known = next((one for one in registry.list_agents(session.context) if one.id == origin["agent"]), None)
     if known is None:
-        return f"It is a copy of {origin['name']}, with an id and a history of its own."
+        return f"It is a copy of {origin['name']}, with its own id and history."
     moving = f"lifeboat restore {quote_argument(known.name)} --to {quote_argument(str(folder))} --adopt"
-    return f"It is a copy of {known.name}, with an id and a history of its own; {moving} would have moved {known.name}."
+    return f"It is a copy of {known.name}, with its own id and history. To move {known.name} instead: {moving}"
 
 
 def _missing(session: CommandSession, first: bool) -> list[str]:
@@ -224,8 +228,8 @@ def _elsewhere(session: CommandSession) -> str:
 
     names = [remote.name for remote in remotes.list_usable_remotes(session.context)]
     if not names:
-        return "The copy is on this disk only; a second one: lifeboat remote add NAME URL"
-    return f"What is captured goes to {join_names(names)} too; now: lifeboat sync"
+        return "The copy is on this disk only. To add a remote: lifeboat remote add NAME URL"
+    return f"Remotes: {join_names(names)}. To push now: lifeboat sync"
 
 
 def _copies(session: CommandSession) -> str:
@@ -234,8 +238,8 @@ def _copies(session: CommandSession) -> str:
 
     names = [one.name for one in remote_registry.list_usable_remotes(session.context)]
     if names:
-        return f"It goes to {' and '.join(names)} with the next sync."
-    return "The copy is on this disk only; one elsewhere: lifeboat remote add NAME URL"
+        return f"The next sync pushes to {' and '.join(names)}."
+    return "The copy is on this disk only. To add a remote: lifeboat remote add NAME URL"
 
 
 def _captured_how(session: CommandSession) -> str:
@@ -245,16 +249,16 @@ def _captured_how(session: CommandSession) -> str:
     with contextlib.suppress(ServiceError):
         client = connect_if_running(session.context.home, session.context.files)
         if client is None:
-            return "Capture again at any time: lifeboat sync; by itself: lifeboat service install"
+            return "To capture again: lifeboat sync. To capture automatically: lifeboat service install"
         client.close()
-    return "The service captures its changes from now on."
+    return "The daemon captures its changes from now on."
 
 
 @agents.command("list", epilog=format_examples("lifeboat agents list", "lifeboat agents list --remote home-server"))
-@click.option("--remote", type=REMOTE, help="Those that a second copy has.")
+@click.option("--remote", type=REMOTE, help="List the agents of this remote.")
 @session_command
 def list_agents(session: CommandSession, remote: str | None) -> None:
-    """The agents of this home, or those that a second copy has."""
+    """The agents of this home, or those of a remote."""
     if remote is not None:
         print_remote_agents(session, remote)
         return
@@ -306,7 +310,9 @@ def _until(timestamp: str) -> str:
 
 @agents.command(epilog=format_examples("lifeboat agents show Juniper --left-out"))
 @click.argument("agent", type=AGENT)
-@click.option("--left-out", is_flag=True, help="Only what is not kept, or not as it is now.")
+@click.option(
+    "--left-out", is_flag=True, help="Show only files that are not captured, or not in their present version."
+)
 @pager_option
 @session_command
 def show(session: CommandSession, agent: str, left_out: bool) -> None:
@@ -339,24 +345,24 @@ def _size(one: PathCoverage) -> str:
     return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 
-@agents.command(short_help="What was removed may go: it was no accident.")
+@agents.command(short_help="Accept held removals.")
 @click.argument("agent", type=AGENT)
 @session_command
 def accept(session: CommandSession, agent: str) -> None:
-    """What was removed may go: a held removal is no accident, and workspace and databases count as they stand."""
+    """Accept held removals, and the workspace and databases as they are."""
     found = registry.find_agent(session.context, agent)
     was_held = registry.accept_removals(session.context, found)
     wake_daemon(session.context, found)
     said = (
-        f"What was removed may go; {found.name} is not held any more."
+        f"The removals were accepted; {found.name} is no longer held."
         if was_held
-        else "Nothing was held; the workspace counts as it stands."
+        else "No removal was held. The workspace is accepted as it is."
     )
     session.output.document({**_document(found), "was_held": was_held}, lambda: session.output.line(said))
 
 
 @agents.command(
-    short_help="The agent lives in FOLDER from now on.",
+    short_help="Use FOLDER as the agent's workspace from now on.",
     epilog=format_examples("mv ~/.openclaw/workspace ~/juniper", "lifeboat agents move Juniper ~/juniper"),
 )
 @click.argument("agent", type=AGENT)
@@ -377,10 +383,10 @@ def move(session: CommandSession, agent: str, folder: Path) -> int:
 )
 @click.argument("agent", type=AGENT)
 @click.argument("folder", type=FOLDER)
-@click.option("--name", help="What to call the new agent.")
+@click.option("--name", help="Name of the new agent.")
 @session_command
 def clone(session: CommandSession, agent: str, folder: Path, name: str | None) -> int:
-    """Protect a copy of an agent's workspace as a new agent with an id of its own.
+    """Protect a copy of an agent's workspace as a new agent with a new id.
 
     FOLDER is the copy; make it first, with cp -a or lifeboat restore --to. Exit 1 when something could not be captured.
     """
@@ -405,13 +411,13 @@ def rename(session: CommandSession, agent: str, name: str) -> None:
     found = registry.find_agent(session.context, agent)
     renamed = registry.rename_agent(session.context, found, name)
     wake_daemon(session.context)
-    said = f"{found.name} is called {renamed.name} now."
+    said = f"{found.name} is now called {renamed.name}."
     session.output.document(_document(renamed), lambda: session.output.line(said))
 
 
 @agents.command()
 @click.argument("agent", type=AGENT)
-@click.option("--yes", is_flag=True, help="Without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def remove(session: CommandSession, agent: str, yes: bool) -> None:
     """Stop protecting an agent. Its workspace is not touched; its history is kept for 30 days.
@@ -421,7 +427,7 @@ def remove(session: CommandSession, agent: str, yes: bool) -> None:
     found = registry.find_agent(session.context, agent)
     if not yes:
         ask_confirmation(
-            session, f"Stop protecting {found.name}?", otherwise=f"{found.name} would not be protected any more"
+            session, f"Stop protecting {found.name}?", otherwise=f"{found.name} would no longer be protected"
         )
     _take_hook_away(session, found)
     kept = registry.remove_agent(session.context, found)
@@ -429,7 +435,7 @@ def remove(session: CommandSession, agent: str, yes: bool) -> None:
     wake_daemon(session.context)
 
     def text() -> None:
-        session.output.line(f"{found.name} is no longer protected. Its history is kept for 30 days, in")
+        session.output.line(f"{found.name} is no longer protected. Its history is kept for 30 days in")
         session.output.verbatim(f"  {kept}")
 
     session.output.document({**_document(found), "vault": str(kept)}, text)
@@ -442,7 +448,7 @@ def _take_hook_away(session: CommandSession, agent: Agent) -> None:
     try:
         session_hook_setup.remove_hook(session.context, agent)
     except LifeboatError as error:
-        session.output.warn(f"its hook was not taken away: {error.message}")
+        session.output.warn(f"its hook was not removed: {error.message}")
 
 
 @agents.command(
@@ -454,9 +460,9 @@ def _take_hook_away(session: CommandSession, agent: Agent) -> None:
     "seconds",
     type=DURATION,
     metavar="TIME",
-    help="For so long (30m, 2h, 7d); else until it is resumed.",
+    help="Pause for this long (30m, 2h, 7d). Without it: until `agents resume`.",
 )
-@click.option("--hours", type=click.FloatRange(min=0, min_open=True), hidden=True, help="The same in hours.")
+@click.option("--hours", type=click.FloatRange(min=0, min_open=True), hidden=True, help="Pause for this many hours.")
 @session_command
 def pause(session: CommandSession, agent: str, seconds: int | None, hours: float | None) -> None:
     """Rest an agent's captures. After the time it is captured again by itself."""
@@ -465,16 +471,16 @@ def pause(session: CommandSession, agent: str, seconds: int | None, hours: float
     paused = registry.pause_agent(session.context, registry.find_agent(session.context, agent), hours=hours)
     wake_daemon(session.context)
     until = f" until {time_text(paused.paused_until)}" if paused.paused_until else ""
-    said = f"{paused.name} rests{until}. Go on: lifeboat agents resume {quote_argument(paused.name)}"
+    said = f"{paused.name} is paused{until}. To resume: lifeboat agents resume {quote_argument(paused.name)}"
     document = {**_document(paused), "paused_until": paused.paused_until}
     session.output.document(document, lambda: session.output.line(said))
 
 
-@agents.command(short_help="Go on capturing an agent.")
+@agents.command(short_help="Resume captures of an agent.")
 @click.argument("agent", type=AGENT)
 @session_command
 def resume(session: CommandSession, agent: str) -> None:
     """Go on capturing an agent that was paused, or begin with one that was imported."""
     resumed = registry.resume_agent(session.context, registry.find_agent(session.context, agent))
     wake_daemon(session.context)
-    session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured again."))
+    session.output.document(_document(resumed), lambda: session.output.line(f"{resumed.name} is captured from now on."))

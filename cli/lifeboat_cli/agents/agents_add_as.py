@@ -24,12 +24,12 @@ def refuse_lookalike(session: CommandSession, folder: Path, runtime: str | None)
         return
     from lifeboat_core.remotes import reclaim_agent
 
-    with session.output.progress("Comparing with second copies"):
+    with session.output.progress("Comparing with the agents of remotes"):
         found = reclaim_agent.find_likenesses(session.context, folder, runtime)
     if found:
         known, place = found[0].agent.name or found[0].agent.id, quote_argument(str(folder))
         raise AgentError.LOOKS_LIKE(
-            f"{folder} looks like {found[0]}; --new protects it as another agent",
+            f"{folder} looks like {found[0]}. To protect it as a new agent: --new",
             fix=f"lifeboat agents add {place} --as {quote_argument(known)} --from {quote_argument(found[0].remote)}",
         )
 
@@ -69,8 +69,8 @@ def add_as(
         for warning in done.warnings:
             session.output.warn(warning)
         for name, why in done.missed.items():
-            session.output.warn(f"{name} does not follow yet: {why}")
-        session.output.line("Send it to the second copies: lifeboat sync")
+            session.output.warn(f"{name} has not accepted the takeover yet: {why}")
+        session.output.line("To push it to the remotes: lifeboat sync")
 
     session.output.document(document, text)
     return 0 if is_whole(done.capture) else 1

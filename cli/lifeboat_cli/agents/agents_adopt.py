@@ -31,25 +31,27 @@ if TYPE_CHECKING:
     from lifeboat_vault.remote.remote_contract import RemoteAgent
 
 
-_CUT_OFF = "stopped while it was adopted; nothing is lost, and the same command goes on"
+_CUT_OFF = "interrupted while adopting; nothing is lost. Run the same command again to continue."
 
 
 @click.command(
-    short_help="This machine writes the agent from now on.",
+    short_help="Make this machine the writer of an agent.",
     epilog=format_examples("lifeboat agents adopt Juniper", "lifeboat agents adopt Juniper --take-over laptop-2 --yes"),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Go on from what this second copy has.")
-@click.option("--take-over", metavar="MACHINE", help="From this machine, which wrote lately.")
+@click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Continue from the history of this remote.")
+@click.option("--take-over", metavar="MACHINE", help="Take over from this machine, which wrote recently.")
 @click.option(
     "--replace",
     type=REMOTE,
     metavar="REMOTE",
-    help="What this second copy has is another history: it is kept here for 90 days, and gives way there.",
+    help="Replace another history on this remote. A copy is kept here for 90 days.",
 )
-@click.option("--accept-unsigned", is_flag=True, help="Also a history that nobody signed.")
-@click.option("--dry-run", is_flag=True, help="Only say what would change, and from whom it would be taken.")
-@click.option("--yes", is_flag=True, help="Without asking.")
+@click.option("--accept-unsigned", is_flag=True, help="Accept an unsigned history.")
+@click.option(
+    "--dry-run", is_flag=True, help="Show what would change and which machine it is taken from; change nothing."
+)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def adopt(
     session: CommandSession,
@@ -61,18 +63,18 @@ def adopt(
     dry_run: bool,
     yes: bool,
 ) -> int:
-    """This machine writes the agent from now on: its workspace goes on top of what the second copies have.
+    """Make this machine the writer of an agent: its workspace becomes the next sequence on top of the remotes' history.
 
-    What the workspace does not hold is gone in the newest state, and stays in the history. To have what another
-    machine wrote, restore it first: lifeboat restore AGENT --from REMOTE. Exit 1 when something of the workspace could
-    not be captured.
+    What the workspace does not contain is removed in the newest state, and stays in the history. To get the state that
+    another machine wrote, restore it first: lifeboat restore AGENT --from REMOTE. Exit 1 if a part of the workspace
+    could not be captured.
     """
     from lifeboat_core.remotes import agent_adoption, remote_registry, writer_epochs
 
     gives_way = None if replace is None else remote_registry.find_remote(session.context, replace)
     found = find_agent(session.context, agent)
     with ExitStack() as stack:
-        with session.output.progress(f"Looking at {found.name}") as tell:
+        with session.output.progress(f"Comparing {found.name}") as tell:
             looking = agent_adoption.prepare_adoption(
                 session.context,
                 found,
@@ -90,7 +92,9 @@ def adopt(
             _show(session, adoption)
         if not yes:
             ask_confirmation(
-                session, f"Write {found.name} from here?", otherwise=f"{found.name} would be written from here"
+                session,
+                f"Make this machine the writer of {found.name}?",
+                otherwise=f"this machine would become the writer of {found.name}",
             )
         with session.output.progress(f"Adopting {found.name}") as tell, explain_interruption(session, _CUT_OFF):
             done = agent_adoption.adopt_agent(session.context, adoption, take_over=take_over, tell=tell)
@@ -113,7 +117,7 @@ def _give_way(
         )
     if kept is not None:
         done.missed.pop(remote.name, None)
-        done.adoption.warnings.append(f"{remote.name} had another history, which is kept here for 90 days")
+        done.adoption.warnings.append(f"{remote.name} had another history; a copy is kept here for 90 days")
 
 
 def _adoption_document(context: Context, adoption: Adoption) -> JsonObject:
@@ -145,26 +149,26 @@ def _show(session: CommandSession, adoption: Adoption) -> None:
     by = f", written by {head.machine or head.writer}" if head.machine or head.writer else ""
     session.output.line(f"{adoption.remote.name} has sequence {head.number} of {time_text(head.time)}{by}.")
     if adoption.own_history:
-        session.output.line("This machine has all of it; its own history goes on.")
+        session.output.line("This machine has all of it and continues its own history.")
     for line in differences.format_differences(adoption.changes):
         session.output.verbatim(line)
     held = adoption.changes.get("held")
     if held:
-        session.output.warn(f"{held['reason']}: it will be held until you accept it")
+        session.output.warn(f"{held['reason']}; the removals will be held until you accept them")
 
 
 def _print(session: CommandSession, done: AdoptionResult) -> None:
     output, adoption = session.output, done.adoption
-    output.line(f"{adoption.agent.name} is written from this machine from now on.", style="bold")
+    output.line(f"{adoption.agent.name} is now written by this machine.", style="bold")
     print_capture(output, done.capture)
     if done.aside is not None:
-        output.line("What this machine had kept until now stays for 90 days:")
+        output.line("The previous history of this machine is kept for 90 days:")
         output.verbatim(f"  lifeboat restore {adoption.agent.name} --from aside --dry-run")
     for warning in adoption.warnings:
         output.warn(warning)
     for name, why in done.missed.items():
-        output.warn(f"{name} does not follow yet: {why}")
-    output.line("Send it to the second copies: lifeboat sync")
+        output.warn(f"{name} has not accepted the takeover yet: {why}")
+    output.line("To push it to the remotes: lifeboat sync")
 
 
 def print_remote_agents(session: CommandSession, name: str) -> None:

@@ -14,7 +14,7 @@ from lifeboat_core.texts.human_text import path_text
 
 
 @click.command(
-    short_help="Cut what looks like a secret out of these files.",
+    short_help="Cut text that looks like a secret out of these files.",
     epilog=format_examples("lifeboat agents cut Juniper memory/note.md"),
 )
 @click.argument("agent", type=AGENT)
@@ -48,29 +48,29 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
         for path, places in done.cut.items():
             session.output.line(f"Cut from now on: {path_text(path)}: {describe_places(places)}")
         if not (done.cut or done.left):
-            session.output.line("Nothing there looks like a secret now. What will is cut.")
+            session.output.line("No text looks like a secret now. Later matches are cut.")
         for path in done.left:
             session.output.line(f"Still in clear: {path_text(path)}")
         if purge is not None:
-            session.output.line(f"Sequences up to {done.exposed} hold it in clear. To purge it: {purge}")
+            session.output.line(f"Sequences up to {done.exposed} contain it in clear. To purge it: {purge}")
 
     session.output.document(document, text)
     return int(bool(done.left))
 
 
 @click.command(
-    short_help="No longer cut what looks like a secret out of these files.",
+    short_help="Stop cutting text that looks like a secret out of these files.",
     epilog=format_examples("lifeboat agents uncut Juniper memory/note.md"),
 )
 @click.argument("agent", type=AGENT)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--yes", is_flag=True, help="Without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @session_command
 def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: bool) -> None:
-    """No longer cut what looks like a secret out of these files.
+    """Stop cutting text that looks like a secret out of these files.
 
-    Takes `lifeboat agents cut` back. From this capture on the text stands in clear in the history and in what is sent
-    to remotes. Sequences from before keep it sealed, and a restore of one still needs the key for it. To take the text
+    Undoes `lifeboat agents cut`. From this capture on, the text is in clear in the history and in what is sent
+    to remotes. Earlier sequences keep it sealed, and a restore of one still needs the key for it. To take the text
     out of the history later: `lifeboat purge`. A value that is a secret elsewhere, as in `.env` or in another file that
     is cut, stays cut.
     """
@@ -80,7 +80,7 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
     if not yes:
         shown = ", ".join(path_text(path) for path in paths)
         question = f"Keep {shown} in clear from now on, in the history and at every remote?"
-        ask_confirmation(session, question, otherwise="what looks like a secret there would be kept in clear")
+        ask_confirmation(session, question, otherwise="text that looks like a secret would be kept in clear")
     with session.output.progress("Capturing"):
         done = uncut_lookalikes(session.context, found, paths)
     document = {
@@ -95,10 +95,10 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
         for path, places in done.in_clear.items():
             session.output.line(f"In clear from now on: {path_text(path)}: {describe_places(places)}")
         if not (done.in_clear or done.still_cut):
-            session.output.line("Nothing there looks like a secret now. What will is kept in clear.")
+            session.output.line("No text looks like a secret now. Later matches are kept in clear.")
         for path in done.still_cut:
-            session.output.line(f"Still cut, as a secret known from elsewhere: {path_text(path)}")
-        session.output.line("Sequences from before keep it sealed.")
+            session.output.line(f"Still cut, because it is a known secret of another file: {path_text(path)}")
+        session.output.line("Earlier sequences keep it sealed.")
 
     session.output.document(document, text)
 

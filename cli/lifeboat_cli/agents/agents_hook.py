@@ -18,12 +18,12 @@ AFTER_SESSION = "after_session"
 
 
 @click.command(
-    short_help="Let the runtime tell when a session ended.",
+    short_help="Install a hook that reports the end of a session.",
     epilog=format_examples("lifeboat agents hook Juniper", "lifeboat agents hook Juniper --remove"),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--remove", is_flag=True, help="Take the hook away again.")
-@click.option("--show", is_flag=True, help="Only show what would be written and run.")
+@click.option("--remove", is_flag=True, help="Remove the hook.")
+@click.option("--show", is_flag=True, help="Show what would be written and run; change nothing.")
 @session_command
 def hook(session: CommandSession, agent: str, remove: bool, show: bool) -> None:
     """Let an agent's runtime tell when a session ended, for the cadence `after_session`.
@@ -79,17 +79,17 @@ def _show(session: CommandSession, planned: HookPlan) -> None:
 
 def _installed(session: CommandSession, agent: Agent, planned: HookPlan) -> list[str]:
     if planned.empty:
-        return [f"The hook is there already: {agent.name} is captured when a session ends."]
+        return [f"The hook exists already: {agent.name} is captured when a session ends."]
     lines = [f"{agent.name} is captured when a session ends."]
     if planned.after:
         lines.append(planned.after)
     if session.context.setting("cadence", agent) != AFTER_SESSION:
         command = f"lifeboat config set cadence {AFTER_SESSION} --agent {quote_argument(agent.name)}"
-        lines.append(f"Only then, not after each change: {command}")
+        lines.append(f"To capture only then, not after each change: {command}")
     return lines
 
 
 def _removed(agent: Agent, planned: HookPlan) -> list[str]:
     if planned.empty:
         return [f"There is no hook for {agent.name}."]
-    return [f"The hook tells of {agent.name} no more.", *([planned.after] if planned.after else [])]
+    return [f"The hook for {agent.name} was removed.", *([planned.after] if planned.after else [])]

@@ -27,7 +27,7 @@ OWNER, ATTRIBUTES, HARD_LINKS, HOLES, SPECIAL_BITS = (
     "extended attributes",
     "hard links",
     "holes",
-    "setuid, setgid or sticky bit",
+    "setuid, setgid or sticky bits",
 )
 """What no restore brings back."""
 _NOT_YET = "not captured yet: lifeboat sync"
@@ -115,10 +115,10 @@ def _why(entry: Entry) -> str:
 
 def _left_out(seen: RootScan, held: set[str], reasons: Mapping[str, str]) -> Iterator[PathCoverage]:
     for path, reason in (seen.beside | seen.skipped | seen.unread | seen.missing_roots).items():
-        yield PathCoverage(path, False, "not kept", reason, 0)
+        yield PathCoverage(path, False, "not captured", reason, 0)
     for found in seen.found.values():
         if found.path not in held:
-            yield PathCoverage(found.path, False, "not kept", reasons.get(found.path, _NOT_YET), found.key.size)
+            yield PathCoverage(found.path, False, "not captured", reasons.get(found.path, _NOT_YET), found.key.size)
 
 
 def _roots(context: Context, agent: Agent) -> list[CaptureRoot]:

@@ -41,11 +41,11 @@ def alf() -> None:
 
 
 @alf.command(
-    short_help="Check a file: an archive, or one of another memory system.",
+    short_help="Check an archive, or a file of another memory system.",
     epilog=format_examples("lifeboat alf validate juniper.alf", "lifeboat alf validate memory.aicf --strict"),
 )
 @click.argument("file", type=FILE)
-@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @encryption_options.passphrase_option
 @session_command
 def validate(session: CommandSession, file: Path, strict: bool, passphrase_stdin: bool) -> int:
@@ -168,7 +168,7 @@ def diff_files(session: CommandSession, first: Path, second: Path, passphrase_st
 
     def text() -> None:
         if not rows:
-            session.output.line("Both hold the same.")
+            session.output.line("No difference.")
             return
         session.output.table(("operation", "what"), rows)
 
@@ -197,7 +197,7 @@ def _snapshots(*archives: Archive) -> Iterator[tuple[SnapshotReader, ...]]:
 
 def _refuse_delta(archive: Archive) -> None:
     if archive.is_delta:
-        raise click.UsageError(f"{archive.path} is a delta. Make a snapshot with it first: lifeboat alf apply")
+        raise click.UsageError(f"{archive.path} is a delta. Make a snapshot first: lifeboat alf apply")
 
 
 @alf.command(
@@ -207,7 +207,7 @@ def _refuse_delta(archive: Archive) -> None:
 @click.argument("snapshot", type=FILE)
 @click.argument("deltas", type=FILE, nargs=-1, required=True)
 @click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The snapshot to write.")
-@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @encryption_options.add_rewrite_options
 @session_command
 def apply(
@@ -254,7 +254,7 @@ def apply(
 
 
 @alf.command(
-    short_help="Remove memories for good and write a new file.",
+    short_help="Remove memories permanently and write a new file.",
     epilog=format_examples(
         "lifeboat alf purge juniper.alf --record ID --dry-run",
         "lifeboat alf purge juniper.alf --record ID -o without.alf",
@@ -262,24 +262,30 @@ def apply(
     ),
 )
 @click.argument("file", type=FILE)
-@click.option("--record", "records", metavar="ID", multiple=True, help="A record's id; may be given often.")
-@click.option("--text-stdin", is_flag=True, help="Whatever holds this text, which is read from standard input.")
-@click.option("--text", metavar="T", help="The same; the shell's history keeps what is typed here.")
-@click.option("--pattern-stdin", is_flag=True, help="Whatever fits a regular expression, read from standard input.")
+@click.option("--record", "records", metavar="ID", multiple=True, help="Purge the record with this id (repeatable).")
+@click.option("--text-stdin", is_flag=True, help="Purge everything that contains the text read from standard input.")
+@click.option(
+    "--text",
+    metavar="T",
+    help="Purge everything that contains this text. The shell's history keeps it; prefer --text-stdin.",
+)
+@click.option(
+    "--pattern-stdin", is_flag=True, help="Purge every match of the regular expression read from standard input."
+)
 @click.option("-o", "--output", "target", type=NEW_FILE, help="The purged snapshot to write.")
-@click.option("--passage", is_flag=True, help="Cut only the match; records and files keep the rest.")
-@click.option("--only", is_flag=True, help="Exactly these records, not the whole chain they belong to.")
-@click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
-@click.option("--dry-run", is_flag=True, help="Say what would go; write nothing.")
+@click.option("--passage", is_flag=True, help="Cut only the match; keep the rest of records and files.")
+@click.option("--only", is_flag=True, help="Purge exactly these records, not the chain they belong to.")
+@click.option("--derived", is_flag=True, help="Also purge records derived only from purged ones.")
+@click.option("--dry-run", is_flag=True, help="Show what would be purged; write nothing.")
 @click.option(
     "--reason",
     type=click.Choice(["gdpr_article_17", "ccpa_deletion", "user_request", "security_incident"]),
     default="user_request",
     show_default=True,
-    help="What the audit record says.",
+    help="Reason in the audit record.",
 )
-@click.option("--requested-by", help="The id of the principal who asks; the primary one when it is not given.")
-@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@click.option("--requested-by", help="Id of the principal who asks (default: the primary one).")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @encryption_options.add_rewrite_options
 @session_command
 def purge(
@@ -331,7 +337,7 @@ def purge(
 
 
 @alf.command(
-    short_help="Write an agent, or its changes, as one file.",
+    short_help="Export an agent, or its changes, to one file.",
     epilog=format_examples(
         "lifeboat alf export openclaw ~/.openclaw/workspace -o juniper.alf",
         "lifeboat alf export openclaw ~/.openclaw/workspace --since 3 -o changes.alf-delta",
@@ -342,15 +348,15 @@ def purge(
 @click.argument("folder", type=FOLDER)
 @click.option("-o", "--output", "target", type=NEW_FILE, required=True, help="The file to write.")
 @click.option("--since", type=click.IntRange(min=0), help="Write the delta since this sequence instead of a snapshot.")
-@click.option("--artifact-threshold", type=COUNT, help="Files up to this many bytes travel inside the archive.")
+@click.option("--artifact-threshold", type=COUNT, help="Include files up to this many bytes in the archive.")
 @click.option(
     "--embeddings",
     type=click.Choice(["files", "inline"]),
     default="files",
     show_default=True,
-    help="Vectors in files of their own, or inside the records.",
+    help="Write vectors to separate files, or inside the records.",
 )
-@click.option("--force", is_flag=True, help="Replace the file when it is there.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @encryption_options.add_export_options
 @session_command
 def export(
@@ -366,12 +372,12 @@ def export(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> int:
-    """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one.
+    """Export the agent in FOLDER, a workspace of RUNTIME. The workspace is read completely.
 
-    The history of a protected agent gets what the read finds, also while the agent is paused: every exported sequence
-    is one of its own. With --artifact-threshold that is a sequence apart, and the next one is as usual again.
-    Exit 1 when something could not be read, or a limit keeps it out: the file has the rest. Where nothing can be
-    written to the history, the file has the newest captured sequence, and exit 1 says so.
+    If the agent is protected, the export first captures the workspace, even while the agent is paused, and writes that
+    sequence. --artifact-threshold makes one more sequence with the larger files, and the next capture is as usual again.
+    Exit 1 if something could not be read or exceeds a limit; the file contains the rest. If the history cannot be
+    written, the file contains the newest captured sequence, with exit 1.
     """
     from lifeboat_core import exchange
     from lifeboat_core.exchange.agent_export import ExportOptions
@@ -395,19 +401,20 @@ def export(
 
 
 def _print_export(session: CommandSession, target: Path, since: int | None, document: JsonObject) -> None:
-    made = "the agent at" if since is None else f"what changed since sequence {since}, up to"
+    made = "the agent at" if since is None else f"changes since sequence {since}, up to"
     counted = count_text(document["records"], "record")
     session.output.line(f"{target}: {made} sequence {document['sequence']}", style="bold")
     session.output.line(f"{counted}, {size_text(document['bytes'])}")
     if document["encryption"] is not None:
         session.output.line(
-            f"Sealed as a whole, memory too, {encryption_options.describe_encryption(document['encryption'])}."
+            "Encrypted as a whole, including memories, "
+            f"{encryption_options.describe_encryption(document['encryption'])}."
         )
     for warning in document["warnings"]:
         session.output.warn(warning)
     left = document["artifacts"]["referenced"]
     for item in left:
-        session.output.line(f"named, not included: {item['filename']} ({size_text(item['size_bytes'])})")
+        session.output.line(f"listed, not included: {item['filename']} ({size_text(item['size_bytes'])})")
     if left:
         largest = max(item["size_bytes"] for item in left)
-        session.output.line(f"With --artifact-threshold {largest} the file holds them too.")
+        session.output.line(f"To include them: --artifact-threshold {largest}")

@@ -43,7 +43,7 @@ def _format_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _help(option: FormatOption, owners: Iterable[tuple[str, FormatOption]]) -> str:
     """Return the help of an option: a sentence, the formats that have the option, and its default."""
     said = option.help.rstrip(".")
-    default = f"; {option.default} unless said" if option.default else ""
+    default = f"; default: {option.default}" if option.default else ""
     return f"{said[:1].upper()}{said[1:]}{default} ({', '.join(owner for owner, _ in owners)})."
 
 
@@ -68,7 +68,7 @@ def _given(parameters: Mapping[str, Any]) -> dict[str, Value]:
 
 @click.command(
     "convert",
-    short_help="Read and write what other memory systems keep.",
+    short_help="Convert from and to other memory systems.",
     epilog=format_examples(
         "lifeboat alf convert memory.aimem.json --to alf -o juniper.alf",
         "lifeboat alf convert juniper.alf --to aicf -o juniper.aicf",
@@ -77,14 +77,14 @@ def _given(parameters: Mapping[str, Any]) -> dict[str, Value]:
     ),
 )
 @click.argument("source")
-@click.option("--to", "to", type=FORMAT, required=True, help="The format to write: alf, or another system's.")
-@click.option("-o", "--output", "target", metavar="TARGET", help="The file to write, or a running instance's address.")
-@click.option("--from", "named", type=FORMAT, help="The source's format, where it is not recognised.")
-@click.option("--dry-run", is_flag=True, help="Show the receipt; write nothing.")
-@click.option("--yes", is_flag=True, help="Do it although not everything comes along.")
-@click.option("--allow-partial", is_flag=True, help="Exit with 0 also when something was refused.")
-@click.option("--force", is_flag=True, help="Replace the file when it is there.")
-@click.option("--producer", metavar="NAME", help="What this installation is called there; else a name made of its id.")
+@click.option("--to", "to", type=FORMAT, required=True, help="Format to write: alf, or that of another system.")
+@click.option("-o", "--output", "target", metavar="TARGET", help="File to write, or address of a running instance.")
+@click.option("--from", "named", type=FORMAT, help="Format of the source, if it is not recognised.")
+@click.option("--dry-run", is_flag=True, help="Show the report; write nothing.")
+@click.option("--yes", is_flag=True, help="Convert even if some data cannot be represented.")
+@click.option("--allow-partial", is_flag=True, help="Exit with 0 even if some items were refused.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option("--producer", metavar="NAME", help="Producer name of this installation (default: made from its id).")
 @encryption_options.add_rewrite_options
 @_format_options
 @session_command
@@ -166,7 +166,7 @@ def _groups(conversion: ConversionReport) -> Iterable[str]:
         why = f": {snippet_text(group.reason)}" if group.reason else ""
         yield f"{count_text(group.count, group.kind)} {group.outcome}{why} ({names}{more})"
     if len(groups) > _SHOWN:
-        yield f"and {count_text(len(groups) - _SHOWN, 'more kind')} of loss, in the document of --json"
+        yield f"and {count_text(len(groups) - _SHOWN, 'more kind')} of loss; --json lists all"
 
 
 def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
@@ -178,7 +178,7 @@ def _figures(figures: Mapping[str, int | float]) -> Iterable[str]:
     if found:
         said = [f"{figure} {name}" for name, figure in found.items() if figure]
         nothing = [f"no {name}" for name in found]
-        yield f"Found in what leaves: {', '.join(said or nothing)}"
+        yield f"Found in the output: {', '.join(said or nothing)}"
 
 
 def _say(output: CommandOutput, done: ConversionReport) -> None:
@@ -198,9 +198,9 @@ def _say(output: CommandOutput, done: ConversionReport) -> None:
     for line in _figures(done.figures):
         output.line(line)
     if done.signature is not None:
-        output.line(f"Its signature: {done.signature}")
+        output.line(f"Signature: {done.signature}")
     if done.encryption is not None:
-        output.line(f"Sealed as a whole, {encryption_options.describe_encryption(done.encryption)}.")
+        output.line(f"Encrypted as a whole, {encryption_options.describe_encryption(done.encryption)}.")
     for notice in done.notices:
         where = f" ({snippet_text(notice.where, 60)})" if notice.where else ""
         output.line(f"{notice.code}: {snippet_text(notice.text, 400)}{where}")
@@ -208,4 +208,4 @@ def _say(output: CommandOutput, done: ConversionReport) -> None:
         output.warn(warning)
     if not done.is_whole:
         refused = sum(fate.outcome is ItemOutcome.REJECTED for fate in done.fates)
-        output.warn(f"{count_text(refused, 'thing was', 'things were')} refused and not written")
+        output.warn(f"{count_text(refused, 'item was', 'items were')} refused and not written")

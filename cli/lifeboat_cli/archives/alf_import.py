@@ -38,19 +38,21 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.argument("file", type=FILE)
 @click.option("--to", "target", type=click.Path(file_okay=False, path_type=Path), required=True, help="The workspace.")
-@click.option("--delta", "deltas", type=FILE, multiple=True, help="A delta on top of it; may be given often, in order.")
-@click.option("--runtime", type=RUNTIME, help="The runtime to write for; the archive's own, where that is known here.")
-@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
+@click.option("--delta", "deltas", type=FILE, multiple=True, help="Delta to apply on top (repeatable, in order).")
+@click.option(
+    "--runtime", type=RUNTIME, help="Runtime to write for (default: the archive's, if it has an adapter here)."
+)
+@click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="State directory of the runtime.")
 @add_row_options
-@click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
+@click.option("--with-credentials", is_flag=True, help="Restore credentials where they were cut out.")
 @click.option(
     "--accept-unsigned",
     is_flag=True,
-    help="Write it although the key of this home did not sign it, once you have seen it.",
+    help="Import although the key of this home did not sign it; review it first.",
 )
 @add_seen_option
-@click.option("--dry-run", is_flag=True, help="Say what would be written.")
-@click.option("--yes", is_flag=True, help="Write into a folder that is not empty.")
+@click.option("--dry-run", is_flag=True, help="Show what would be written.")
+@click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
 @encryption_options.passphrase_option
 @session_command
 def import_file(
@@ -106,6 +108,6 @@ def import_file(
 def _say_registered(output: CommandOutput, report: JsonObject) -> None:
     """Describe what an import creates beside the files: an agent that is not captured yet."""
     if report["copied_from"]:
-        output.line(f"This home had that agent already: the copy is {report['name']}, with an id of its own.")
+        output.line(f"This home already has that agent. The copy is {report['name']}, with a new id.")
     output.line(f"{report['name']} is not captured yet:")
     output.verbatim(f"  lifeboat agents resume {quote_argument(report['name'])}")

@@ -80,13 +80,13 @@ def check_terms(
     """Check that the options are compatible, without reading anything. Raises UsageError."""
     given = sum((text_stdin, text is not None, pattern_stdin))
     if given > 1:
-        raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
+        raise click.UsageError("--text-stdin, --text and --pattern-stdin: give only one")
     if not given and not records:
-        raise click.UsageError("What is to go? --record ID, --text-stdin or --pattern-stdin")
+        raise click.UsageError("Name what to purge: --record ID, --text-stdin or --pattern-stdin")
     if passage and not given:
-        raise click.UsageError("--passage cuts a text: it goes with --text-stdin, --text or --pattern-stdin")
+        raise click.UsageError("--passage cuts a text and needs --text-stdin, --text or --pattern-stdin")
     if text is not None:
-        click.echo("warning: the shell's history keeps the text; next time use --text-stdin", err=True)
+        click.echo("warning: the shell's history has the text now; next time use --text-stdin", err=True)
     return AlfPurgeTerms(text, text_stdin or pattern_stdin, pattern_stdin)
 
 
@@ -99,22 +99,22 @@ def read_purge_target(terms: AlfPurgeTerms) -> PurgeTerms:
     if text is None:
         return PurgeTerms()
     if not text.strip():
-        raise click.UsageError("The text is empty: it would be found everywhere.")
+        raise click.UsageError("The text is empty and would match everywhere.")
     return PurgeTerms(patterns=(compile_pattern(text),)) if terms.is_pattern else PurgeTerms(texts=(text,))
 
 
 def _from_stdin() -> str:
     """Read the rest of standard input without the line break at its end, prompting on a terminal."""
     if sys.stdin is None:
-        raise click.UsageError("--text-stdin needs a standard input")
+        raise click.UsageError("--text-stdin needs text on standard input")
     if sys.stdin.isatty():
-        return str(click.prompt("Text to destroy (it is not shown)", hide_input=True, err=True))
+        return str(click.prompt("Text to purge (not shown)", hide_input=True, err=True))
     try:
         text = sys.stdin.read(_LARGEST + 1)
     except UnicodeDecodeError:
-        raise click.UsageError("standard input is not text in UTF-8") from None
+        raise click.UsageError("standard input is not UTF-8") from None
     if len(text) > _LARGEST:
-        raise click.UsageError(f"more than {_LARGEST} characters are no text to look for")
+        raise click.UsageError(f"more than {_LARGEST} characters are too many to purge at once")
     return text.removeprefix("\ufeff").removesuffix("\n").removesuffix("\r")
 
 
@@ -141,12 +141,12 @@ def print_purged(output: CommandOutput, purged: FilePurgeResult, target: Path | 
         output.table(("where", "line", "match"), rows)
     if not dry_run:
         audit = purged.audit
-        output.line(f"{audit['purge_id']}: {audit['reason']}, asked for by {audit['requested_by']}")
+        output.line(f"{audit['purge_id']}: {audit['reason']}, requested by {audit['requested_by']}")
 
 
 def _headline(purged: FilePurgeResult, target: Path | None, *, dry_run: bool) -> str:
     number = len(purged.audit["record_ids"])
     if not (number or purged.hits or purged.files):
-        return "Nothing of it was found."
-    gone = count_text(number, "memory") if number else "No memory, only the match"
-    return f"{gone} would go." if dry_run else f"{gone} left out of {target}."
+        return "No match was found."
+    gone = count_text(number, "memory") if number else "No memories, only the match"
+    return f"{gone} would be purged." if dry_run else f"{gone} left out of {target}."

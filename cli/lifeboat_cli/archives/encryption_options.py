@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 passphrase_option = click.option(
-    "--passphrase-stdin", is_flag=True, help="The passphrase of an encrypted file stands on standard input."
+    "--passphrase-stdin", is_flag=True, help="Read the passphrase of an encrypted file from standard input."
 )
 _recipient_option = click.option(
-    "--recipient", "recipients", metavar="AGE1...", multiple=True, help="A further age key that opens it."
+    "--recipient", "recipients", metavar="AGE1...", multiple=True, help="Also encrypt for this age key (repeatable)."
 )
 
 
 def add_export_options(command: Command) -> Command:
-    encrypt = click.option("--encrypt", is_flag=True, help="Seal the whole file, memory too; your key opens it.")
+    encrypt = click.option(
+        "--encrypt", is_flag=True, help="Encrypt the whole file, including memories; your key opens it."
+    )
     use_passphrase = click.option(
         "--passphrase-stdin", is_flag=True, help="Encrypt with a passphrase from standard input instead of your key."
     )
@@ -38,7 +40,7 @@ def add_rewrite_options(command: Command) -> Command:
     """Add the options of a command that makes a file from others. An encrypted file stays encrypted without
     `--plain`."""
     encrypt = click.option(
-        "--encrypt/--plain", default=None, help="Seal the new file, or not; else as what it is made from."
+        "--encrypt/--plain", default=None, help="Encrypt the new file, or not (default: like its source)."
     )
     return encrypt(_recipient_option(passphrase_option(command)))
 
@@ -48,13 +50,13 @@ def passphrase_from_stdin(wanted: bool) -> str | None:
     if not wanted:
         return None
     if sys.stdin is None:
-        raise click.UsageError("--passphrase-stdin needs a standard input")
+        raise click.UsageError("--passphrase-stdin needs a passphrase on standard input")
     if sys.stdin.isatty():
         return str(click.prompt("Passphrase", hide_input=True, err=True))
     try:
         return sys.stdin.readline().rstrip("\r\n")
     except UnicodeDecodeError:
-        raise click.UsageError("the passphrase on standard input is no text") from None
+        raise click.UsageError("the passphrase on standard input is not UTF-8 text") from None
 
 
 def choose_export_encryption(
@@ -80,7 +82,9 @@ def choose_rewrite_encryption(
             raise click.UsageError("--recipient needs --encrypt")
         return None
     if any(source.recipients > 1 for source in sealed) and not recipients:
-        output.warn("it was encrypted for further keys, the new file is for yours only: name them with --recipient")
+        output.warn(
+            "the source was encrypted for more keys, the new file is for yours only; to keep them, use --recipient"
+        )
     by_key = any(source.key_id is not None for source in sealed)
     return _encryption(recipients, None if by_key else passphrase if sealed else _new(passphrase))
 
@@ -94,7 +98,9 @@ def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> ArchiveE
     from lifeboat_core.exchange import ArchiveEncryption
 
     if recipients and passphrase is not None:
-        raise click.UsageError("A file opens with keys or with a passphrase: --recipient or --passphrase-stdin.")
+        raise click.UsageError(
+            "Use either --recipient or --passphrase-stdin: a file opens with keys or with a passphrase."
+        )
     return ArchiveEncryption(recipients, passphrase)
 
 
@@ -103,7 +109,7 @@ def describe_encryption(encryption: JsonObject | None) -> str:
     if encryption is None:
         return "none"
     if encryption["key_id"] is None:
-        return "with a passphrase, which alone opens it"
+        return "with a passphrase; no key opens it"
     others = encryption["recipients"] - 1
     beside = f" and for {count_text(others, 'further key')}" if others else ""
     return f"for your key {encryption['key_id']}{beside}"

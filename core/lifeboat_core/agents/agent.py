@@ -99,7 +99,7 @@ def _optional_time(value: Any) -> str | None:
         return None
     moment = times.parse_time(str(value))
     if not _EARLIEST_YEAR <= moment.year <= _LATEST_YEAR:
-        raise ValueError("a moment is of no year in which anybody used this")
+        raise ValueError("the time is not in a plausible year")
     return times.to_text(moment)
 
 
@@ -224,9 +224,9 @@ def find_agent(context: Context, text: str) -> Agent:
         if len(found) == 1:
             return found[0]
         if found:
-            raise AgentError.AMBIGUOUS_AGENT(f"{text!r} is {' and '.join(agent.id for agent in found)}; name the id")
+            raise AgentError.AMBIGUOUS_AGENT(f"{text!r} is {' and '.join(agent.id for agent in found)}; use the id")
     similar = get_close_matches(text, [agent.name for agent in agents if agent.name], n=1)
-    suggestion = f"; did you mean {similar[0]!r}?" if similar else ""
+    suggestion = f". Did you mean {similar[0]!r}?" if similar else ""
     raise UnknownAgent(f"no agent has the name, id or workspace {text!r}{suggestion}")
 
 

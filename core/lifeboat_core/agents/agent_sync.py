@@ -1,4 +1,4 @@
-"""What `lifeboat sync` and a worker do with each agent: capture, maintain the history, send to second copies."""
+"""What `lifeboat sync` and a worker do with each agent: capture, maintain the history, push to remotes."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def maintain_history(context: Context, agent: Agent) -> list[str]:
         with convert_system_errors():
             return thin_history.apply_retention(context, agent)
     except LifeboatError as error:
-        return [f"captured, but old history was not looked after: {error.message}"]
+        return [f"captured, but retention of old sequences failed: {error.message}"]
 
 
 def send_to_remotes(
     context: Context, agent: Agent, *, tell: Callable[[str, int, int | None], None] = lambda *_: None
 ) -> list[JsonObject]:
-    """Send an agent to every second copy now without deferral, and read back what is due; return for each what `sync
+    """Push an agent to every remote now without deferral, and read back what is due; return for each what `sync
     --json` shows. Never raises for a failing remote. Raises OSError."""
     return [_sent(context, agent, config, tell) for config in remote_registry.list_remotes(context)]
 

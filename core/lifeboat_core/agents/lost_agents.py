@@ -49,8 +49,8 @@ def describe_lost_agents(context: Context) -> list[str]:
 
 def _lost_words(agent_id: str) -> str:
     return (
-        f"agents/{agent_id}.toml is lost, and its vault does not say which folder it protects: nothing of this agent is"
-        f" captured; bring agents/{agent_id}.toml back from a copy of the home"
+        f"agents/{agent_id}.toml is lost, and its vault does not name the workspace: this agent is not captured."
+        f" Restore agents/{agent_id}.toml from a backup of the home"
     )
 
 
@@ -62,7 +62,7 @@ def _from_copies(context: Context) -> list[str]:
         ):  # `describe_lost_agents` reports this one, and the others are written
             agent = agent_files.load_agent(context, agent_id)
             if agent_id in agent_files.ids_with_file(context):
-                said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its copy")
+                said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and was rewritten from its copy")
     return said
 
 
@@ -74,8 +74,8 @@ def _from_vaults(context: Context) -> list[str]:
             if agent is not None:
                 agent_files.save_agent(context, agent)
                 said.append(
-                    f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its vault;"
-                    " settings of this agent alone have their defaults again"
+                    f"agents/{agent_id}.toml ({agent.name}) was lost and was rewritten from its vault;"
+                    " this agent's settings are reset to defaults"
                 )
     return said
 

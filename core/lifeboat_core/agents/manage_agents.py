@@ -271,13 +271,13 @@ def rename_agent(context: Context, agent: Agent, name: str) -> Agent:
     with home_lock(context, "agents rename"):
         name = name.strip()
         if not name or not name.isprintable():
-            raise AgentError.NAME_REFUSED("a name has at least one letter, and no line breaks")
+            raise AgentError.NAME_REFUSED("a name needs at least one letter and no line break")
         if _typable(name) != name:
             raise AgentError.NAME_REFUSED(
-                f"a name has no dash in front, single spaces, and {LONGEST_NAME} characters at most"
+                f"a name must not begin with a dash, has single spaces and at most {LONGEST_NAME} characters"
             )
         if choose_free_name(context, name) != name and name.casefold() != agent.name.casefold():
-            raise AgentError.NAME_REFUSED(f"there is an agent called {name!r} already")
+            raise AgentError.NAME_REFUSED(f"an agent named {name!r} exists already")
         return save_agent(context, replace(agent, name=name))
 
 

@@ -71,7 +71,7 @@ def select_new_offers(offers: Iterable[AgentOffer], told: Collection[str]) -> li
 def describe_offer(offer: AgentOffer) -> str:
     """Return what `status` says of an offer, with the command that accepts it."""
     command = f"lifeboat agents add {quote_argument(offer.workspace)}"
-    return f"Found {offer.name} ({offer.runtime}), not protected: {command}"
+    return f"{offer.name} ({offer.runtime}) is not protected. To protect it: {command}"
 
 
 # What is kept ------------------------------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def _hook_of(context: Context, agent: Agent) -> HookSupport:
     """Return the hook of an agent's runtime. Raises HookUnavailable."""
     hook = context.adapter(agent.runtime).hook
     if hook is None:
-        raise HookUnavailable(f"{agent.runtime} does not tell when a session ends")
+        raise HookUnavailable(f"{agent.runtime} does not report the end of a session")
     return hook
 
 
@@ -102,8 +102,8 @@ def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
         yield
     except HookUnavailable as error:
         idle = context.config().get("session.idle", agent.settings).written
-        without = f"without a hook, a session counts as ended when nothing changed for {idle} (session.idle)"
-        raise HookUnavailable(f"{error.message}; {without}", fix=error.fix) from error
+        without = f"without a hook, a session ends when nothing changed for {idle} (session.idle)"
+        raise HookUnavailable(f"{error.message}. {without}", fix=error.fix) from error
 
 
 def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:

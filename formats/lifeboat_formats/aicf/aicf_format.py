@@ -48,12 +48,12 @@ class AicfFormat(Format):
     title = "AICF"
     suffixes: tuple[str, ...] = (".aicf", ".aicf.gz")
     options: tuple[FormatOption, ...] = (
-        FormatOption(APPLY, "what a link says is superseded no longer counts", reads=True),
+        FormatOption(APPLY, "mark memories as superseded where a link says so", reads=True),
         FormatOption(
-            DIALECT, "how the file is written", OptionKind.CHOICE, file_export.DIALECTS, file_export.SAME, writes=True
+            DIALECT, "AICF version to write", OptionKind.CHOICE, file_export.DIALECTS, file_export.SAME, writes=True
         ),
-        FormatOption(PSEUDONYMISE, "write user_1 for the first user of a session, and so on", writes=True),
-        FormatOption(GZIP, "compress the file", writes=True),
+        FormatOption(PSEUDONYMISE, "replace user names by user_1, user_2, ...", writes=True),
+        FormatOption(GZIP, "compress the file with gzip", writes=True),
         *OPTIONS,
     )
 
@@ -77,7 +77,7 @@ class AicfFormat(Format):
         undated = sum(record["temporal"]["created_at"] == aicf_times.START for record in records)
         if undated:
             made.notices.append(
-                FormatNotice("time_unknown", f"{undated} of its memories have no time: they are dated 1970")
+                FormatNotice("time_unknown", f"{undated} of its memories have no time and are dated 1970")
             )
         yield made
 
@@ -155,11 +155,15 @@ def _fates(found: FileMemories) -> Iterator[ItemFate]:
             yield ItemFate("link", name, ItemOutcome.ACCEPTED)
         else:
             yield ItemFate(
-                "link", name, ItemOutcome.UNRESOLVED, "an end of it is not in the file; it is kept", "link_unresolved"
+                "link",
+                name,
+                ItemOutcome.UNRESOLVED,
+                "one end of it is not in the file; the link is kept",
+                "link_unresolved",
             )
     if found.relations.passed_over:
-        reason = f"more than {piece_relations.MOST_LINKS:,} are not followed; they are kept in the file"
-        fate = ItemFate("link", "behind those", ItemOutcome.UNRESOLVED, reason, "links_many")
+        reason = f"more than {piece_relations.MOST_LINKS:,} were not read as relations; they stay in the file"
+        fate = ItemFate("link", "after those", ItemOutcome.UNRESOLVED, reason, "links_many")
         yield from itertools.repeat(fate, found.relations.passed_over)
     for vector in found.relations.vectors:
         name = f"line {vector.section.line}"

@@ -196,7 +196,7 @@ def _back() -> MappingTable:
             MappingRow("@STATE:user", "preference `key: value`", f"shorter than {LEAST_WORDS} characters, one line"),
             MappingRow("@CONSOLIDATION", "summary"),
             MappingRow("@INSIGHTS with `memory_type=`", "every other memory"),
-            MappingRow("@ALF_RECORD", "what of such a memory has no place in its section"),
+            MappingRow("@ALF_RECORD", "what of such a memory has no field in its section"),
             MappingRow("nothing", "credentials", "never written"),
         ],
     )

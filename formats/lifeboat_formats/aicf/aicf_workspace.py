@@ -20,7 +20,7 @@ SUFFIX = ".aicf"
 PACKED = (".aicf.gz", ".aicf.age", ".aicf.gz.age")
 """Files that are kept byte for byte and never parsed."""
 
-_LITTER = ExclusionRules((("*.aicf.lock", "lock"), ("*.aicf.*.tmp", "half-written file of the runtime")))
+_LITTER = ExclusionRules((("*.aicf.lock", "lock"), ("*.aicf.*.tmp", "incomplete file of the runtime")))
 _DOTENV = re.compile(r"\.env(\.(?!example|sample|template)[\w.-]+)?")
 _OF_OTHERS = (
     *("SOUL.md", "IDENTITY.md", "AGENTS.md", "MEMORY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "BOOT.md"),
@@ -59,7 +59,7 @@ def discover_agents(environment: Mapping[str, str], user_home: Path) -> Iterator
 def locate_installation(workspace: Path) -> Installation:
     """Return the installation for a workspace, which has no state directory around it. Raises NotAWorkspace."""
     if not has_aicf_files(workspace):
-        raise NotAWorkspace(f"{workspace} holds no {SUFFIX} files")
+        raise NotAWorkspace(f"{workspace} has no {SUFFIX} files")
     name = workspace.name if workspace.name != HOME else workspace.absolute().parent.name
     return Installation(RUNTIME, workspace, name or RUNTIME, name or RUNTIME)
 

@@ -48,7 +48,7 @@ class AimemCredentials(CredentialSupport):
                 if line.strip():
                     strict_json.parse_json(line, where=f"line {number}")
         except BundleRefused as error:
-            raise UnparsableSecrets(f"it is no whole bundle: {error.message}") from error
+            raise UnparsableSecrets(f"it is not a complete bundle: {error.message}") from error
         return []
 
 
@@ -92,7 +92,7 @@ class AimemAdapter(Adapter):
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         if not self.recognises(workspace):
-            raise NotAWorkspace(f"{workspace} holds no .aimem.json and no .aimem.ndjson")
+            raise NotAWorkspace(f"{workspace} has no .aimem.json or .aimem.ndjson file")
         name = workspace.resolve().name or self.runtime
         return Installation(self.runtime, workspace, name, name)
 

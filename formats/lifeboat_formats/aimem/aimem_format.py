@@ -48,22 +48,29 @@ _BLOCK = 1 << 20
 SALVAGE = "salvage"
 OPTIONS = (
     FormatOption(
-        "scope", "which memories: all, protected ones, or since a time", OptionKind.CHOICE, SCOPES, FULL, writes=True
+        "scope",
+        "which memories: all (FULL), protected ones (DNA_ONLY), or those since a time (SINCE)",
+        OptionKind.CHOICE,
+        SCOPES,
+        FULL,
+        writes=True,
     ),
     FormatOption("since", "the earliest time, as 2026-04-01T09:30:00Z", OptionKind.TEXT, writes=True),
-    FormatOption("closure", "with SINCE: also what the edges point to", writes=True),
-    FormatOption("include-embeddings", "vectors too; what they are of can be guessed", writes=True),
-    FormatOption("embedding-model", "whose vectors, where there are several", OptionKind.TEXT, writes=True),
-    FormatOption("include-history", "superseded and archived memories too", writes=True),
-    FormatOption("include-identity", "the texts of the identity as memories", writes=True),
-    FormatOption("preserve-ids", "memories from elsewhere keep their names", writes=True),
-    FormatOption("pure", "no members of our own: loses what has no place", writes=True),
-    FormatOption("tenant", "whose memories they are: a UUID or a URI", OptionKind.TEXT, writes=True),
-    FormatOption("stream", "a stream of lines, not a document", writes=True),
-    FormatOption("sign", "with your key, into a file .sig beside it", writes=True),
-    FormatOption(SALVAGE, "take what is right of a bundle with wrong records", reads=True),
-    FormatOption("signature", "the signature, where it is not SOURCE.sig", OptionKind.FILE, reads=True),
-    FormatOption("trusted-key", "who must have signed: a COSE_Key or a set of them", OptionKind.FILE, reads=True),
+    FormatOption("closure", "with SINCE: also the memories that edges point to", writes=True),
+    FormatOption("include-embeddings", "include embeddings; texts can be guessed from them", writes=True),
+    FormatOption("embedding-model", "the embedding model, if memories have several", OptionKind.TEXT, writes=True),
+    FormatOption("include-history", "include superseded and archived memories", writes=True),
+    FormatOption("include-identity", "include the identity's texts as memories", writes=True),
+    FormatOption("preserve-ids", "keep the names of memories from other producers", writes=True),
+    FormatOption("pure", "write no Lifeboat extension; fields without a place in AIMEM are lost", writes=True),
+    FormatOption("tenant", "the tenant of the memories: a UUID or a URI", OptionKind.TEXT, writes=True),
+    FormatOption("stream", "write lines of JSON (a stream) instead of one document", writes=True),
+    FormatOption("sign", "sign with your key; the signature goes to TARGET.sig", writes=True),
+    FormatOption(SALVAGE, "read the valid records of a damaged bundle", reads=True),
+    FormatOption("signature", "the signature file, if it is not SOURCE.sig", OptionKind.FILE, reads=True),
+    FormatOption(
+        "trusted-key", "the keys that may have signed: a COSE_Key or COSE_KeySet", OptionKind.FILE, reads=True
+    ),
     *cleaning.OPTIONS,
 )
 
@@ -142,7 +149,7 @@ class _KeptSource:
             suffix = STREAM if path.name.lower().endswith(STREAM) else DOCUMENT
             self.origin = f"{_digest(path)}{suffix}"
         else:
-            text = f"the source has more than {_KEPT:,} bytes and is not kept beside its memories"
+            text = f"the source has more than {_KEPT:,} bytes, so the bundle itself is not kept in the archive"
             self.notices.append(FormatNotice("original_not_kept", text))
 
     def entries(self, orphans: list[JsonObject]) -> Mapping[str, bytes]:
@@ -162,7 +169,7 @@ def _refusing(path: Path) -> Iterator[None]:
         yield
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise SourceRefused(
-            f"{path}: {error.strerror}", format_code="unreadable", fix="name a bundle's file"
+            f"{path}: {error.strerror}", format_code="unreadable", fix="name the file of a bundle"
         ) from error
 
 
@@ -230,7 +237,8 @@ def _public_key(identity: WriterIdentity) -> FormatNotice:
     """Return a notice with the public key that verifies the signature, in the form that a key file may hold."""
     document, _ = bundle_signatures.public_document([bundle_signatures.ed25519_key(identity.public)])
     text = (
-        f"whoever checks it needs this line in a file, for --trusted-key: {bundle_signatures.encode_header(document)}"
+        "to verify it, save this line in a file and pass it as --trusted-key: "
+        f"{bundle_signatures.encode_header(document)}"
     )
     return FormatNotice("signed_with", text)
 
@@ -241,9 +249,9 @@ def _check_signature(path: Path, bundle: AimemBundle, options: Options) -> list[
     beside = path.with_name(path.name + bundle_signatures.SUFFIX)
     if not trusted:
         if given:
-            raise SourceRefused("nobody said who must have signed", fix="--trusted-key FILE")
-        reason = "there is a signature, and no --trusted-key" if beside.exists() else "it is not signed"
-        return [FormatNotice(bundle_signatures.SKIPPED, f"nobody vouches for the bundle: {reason}")]
+            raise SourceRefused("a signature was given without the keys that may have signed", fix="--trusted-key FILE")
+        reason = "it is signed, but no --trusted-key was given" if beside.exists() else "it is not signed"
+        return [FormatNotice(bundle_signatures.SKIPPED, f"the origin of the bundle is not proven: {reason}")]
     file = Path(given) if given else beside
     if not file.exists():
         raise BundleRefused("it is not signed", format_code=bundle_signatures.INVALID, where=file.name)

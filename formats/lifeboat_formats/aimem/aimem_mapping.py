@@ -174,10 +174,12 @@ _SAMPLES: Sequence[tuple[str, JsonObject]] = (
 _TYPE_NOTES = {"summary": f"with the tag `{TYPE_TAG}summary`", "any other": f"its own name stays in `{OURS}`"}
 
 _CHUNK_ROWS = (
-    MappingRow("`id`", "`id`", "a name of ours is the record's id; another one gives a stable id, and stays beside it"),
+    MappingRow(
+        "`id`", "`id`", "a name of ours is the record's id; from another name a stable id is made, and the name is kept"
+    ),
     MappingRow("`content`", "`content`"),
     MappingRow("`content_hash`", "made from `content`", "checked when it is read"),
-    MappingRow("`created_at`", "`temporal.created_at`", "as it was written, to the nanosecond, beside it"),
+    MappingRow("`created_at`", "`temporal.created_at`", "the original text is kept too, to the nanosecond"),
     MappingRow("`tags`", "`tags`", f"1 to {TAG_LENGTH} characters, in lower case; others stay in `{OURS}`"),
     MappingRow("`zone`", f"`{NAME}.zone`", "absent stays absent"),
     MappingRow("`is_pinned`", f"`{NAME}.is_pinned`, `{memory_records.PINNED}`", "kept until its user says otherwise"),
@@ -186,7 +188,7 @@ _CHUNK_ROWS = (
     MappingRow("content beyond 65,536 characters", "one record", f"in parts that `{PART_OF}` joins again"),
     MappingRow(f"tag `{STATUS_TAG}superseded`", "status `superseded`", "only with `--include-history`"),
     MappingRow(f"tag `{STATUS_TAG}archived`", "status `archived`", "only with `--include-history`"),
-    MappingRow("not in a bundle", "deleted memories", "nor do credentials, artifacts and principals go in"),
+    MappingRow("not in a bundle", "deleted memories", "neither are credentials, artifacts and principals"),
     MappingRow("type `identity`, one for each text", "identity", "only with `--include-identity`"),
 )
 _ENVELOPE_ROWS = (
@@ -227,7 +229,7 @@ def _edges() -> Iterator[MappingRow]:
         yield MappingRow(f"`{edge_type}`", f"`{relation_of(edge_type)}`")
     yield MappingRow(f"`{edge_type_of('caused')}`, the other way round", f"`{CAUSED_BY}`")
     yield MappingRow(f"`{EXTENSION}NAME`", "`NAME`")
-    yield MappingRow("`weight`, `created_at`", f"`{NAME}` of the relation", "1.0 and the record's time where not known")
+    yield MappingRow("`weight`, `created_at`", f"`{NAME}` of the relation", "1.0 and the record's time if unknown")
 
 
 def _entities() -> Iterator[MappingRow]:

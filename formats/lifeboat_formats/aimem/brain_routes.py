@@ -52,7 +52,7 @@ _SIGNED_AT_MOST = 16 << 20
 """Largest bundle in canonical bytes that is signed: Ed25519 needs it in memory. Above this the profile asks for streams
 (§3.1)."""
 _FIRST_LINE = 1 << 20
-"""Largest envelope in bytes. A stream has no more in memory besides single lines."""
+"""Largest envelope in bytes. Besides it, a stream needs memory for single lines only."""
 _PIECE = 1 << 16
 """Bytes that are sent between two checks for purges."""
 _ANY_TIME = "1970-01-01T00:00:00Z"
@@ -140,28 +140,28 @@ def _says(text: str) -> Any:
     return msgspec.Meta(description=text)
 
 
-_AGENT = _says("The agent's id or name; without it the only one that there is.")
+_AGENT = _says("The agent's id or name; optional if there is only one agent.")
 
 
 class ExportQuery(msgspec.Struct):
     agent: Annotated[str, _AGENT] = ""
     scope: Annotated[str, _says("FULL, DNA_ONLY or SINCE.")] = "FULL"
     since: Annotated[str, _says("With SINCE: the earliest time of a memory, ISO 8601 in UTC.")] = ""
-    embeddings: Annotated[bool, _says("With vectors, from which content can be guessed.")] = False
-    model: Annotated[str, _says("Whose vectors; else those of the most memories.")] = ""
-    pure: Annotated[bool, _says("Without members of our own.")] = False
-    include_history: Annotated[bool, _says("With memories that were superseded or archived.")] = False
-    include_identity: Annotated[bool, _says("With who the agent is.")] = False
-    preserve_ids: Annotated[bool, _says("Memories from elsewhere keep their names.")] = False
-    closure: Annotated[bool, _says("With SINCE: also what the edges point to.")] = False
-    redact: Annotated[bool, _says("Mail addresses, numbers and secrets are written as [redacted:...].")] = False
-    allow_secrets: Annotated[bool, _says("What looks like a secret may go.")] = False
+    embeddings: Annotated[bool, _says("Include embeddings, from which content can be guessed.")] = False
+    model: Annotated[str, _says("The embedding model (default: the one of most memories).")] = ""
+    pure: Annotated[bool, _says("Write no Lifeboat extension.")] = False
+    include_history: Annotated[bool, _says("Include superseded and archived memories.")] = False
+    include_identity: Annotated[bool, _says("Include the texts of the identity.")] = False
+    preserve_ids: Annotated[bool, _says("Keep the names of memories from other producers.")] = False
+    closure: Annotated[bool, _says("With SINCE: also the memories that edges point to.")] = False
+    redact: Annotated[bool, _says("Write mail addresses, numbers and secrets as [redacted:...].")] = False
+    allow_secrets: Annotated[bool, _says("Allow text that looks like a secret.")] = False
 
 
 class ImportQuery(msgspec.Struct):
     agent: Annotated[str, _AGENT] = ""
-    allow_dna_update: Annotated[bool, _says("A newer chunk may change a protected memory.")] = False
-    embeddings: Annotated[bool, _says("Take the vectors, too.")] = True
+    allow_dna_update: Annotated[bool, _says("Allow a newer chunk to change a protected memory.")] = False
+    embeddings: Annotated[bool, _says("Import the embeddings too.")] = True
     signature: Annotated[str, _says("`skip`: a signature is not checked.")] = ""
 
 
@@ -262,9 +262,9 @@ def _check_asked(asked: ExportQuery) -> None:
     if asked.scope not in SCOPES:
         raise _wrong("invalid_scope", f"the scope is one of {', '.join(SCOPES)}")
     if asked.scope == SINCE and not asked.since:
-        raise _wrong("since_required", "with the scope SINCE, since has to be named")
+        raise _wrong("since_required", "the scope SINCE needs the parameter since")
     if asked.since and not is_instant(asked.since):
-        raise _wrong("bad_since", "since is a time as ISO 8601 writes it, in UTC: 2026-04-01T09:30:00Z")
+        raise _wrong("bad_since", "since must be an ISO 8601 time in UTC: 2026-04-01T09:30:00Z")
 
 
 def _wrong(code: str, message: str) -> BundleRefused:
@@ -416,7 +416,7 @@ def _too_large(most: int) -> BundleRefused:
 
 def _unchecked(most: int) -> BundleRefused:
     message = f"a signature is checked over at most {most:,} bytes here"
-    fix = "?signature=skip, which the audit says, or several bundles (scope SINCE)"
+    fix = "?signature=skip, which the audit log records, or several bundles (scope SINCE)"
     return BundleRefused(message, format_code="bundle_too_large", status=413, fix=fix)
 
 
@@ -428,7 +428,7 @@ def publish_key(brain: BrainAccess) -> BrainReply:
     try:
         document, media_type = bundle_signatures.public_document([bundle_signatures.ed25519_key(brain.public)])
     except ExtraMissing as error:
-        raise _problem(brain, 404, error, "no_public_key", "Nothing is signed here") from error
+        raise _problem(brain, 404, error, "no_public_key", "This endpoint does not sign") from error
     return BrainReply(document, media_type=media_type)
 
 
@@ -450,10 +450,10 @@ def _agent(brain: BrainAccess, wanted: str) -> str:
         return found
     raise brain.refusal(
         422,
-        "there is no agent, or more than one: say which",
+        "there is not exactly one agent; name one",
         code="agent_required",
         kind=PROBLEMS + "agent_required",
-        title="It is not said whose memory is meant",
+        title="The agent is not named",
         fix="?agent=ID, one of GET /v1/agents",
         more={"agents": brain.agent_names()},
     )
@@ -487,14 +487,14 @@ def _told(brain: BrainAccess) -> Iterator[None]:
 
 def _problem(brain: BrainAccess, status: int, error: InterchangeError, code: str, title: str) -> Exception:
     where = getattr(error, "where", "")
-    fix = error.fix or "GET /openapi.json says what is taken"
+    fix = error.fix or "GET /openapi.json lists the parameters"
     more = {"where": where} if where else {}
     return brain.refusal(status, error.message, code=code, kind=PROBLEMS + code, title=title, fix=fix, more=more)
 
 
 _EXPORT_PROBLEMS = (400, 404, 410, 422, 503)
 _SIGNATURE = {
-    bundle_signatures.HEADER: "A detached COSE_Sign1 over the canonical bundle, base64; not over very large ones."
+    bundle_signatures.HEADER: "A detached COSE_Sign1 over the canonical bundle, base64; absent for very large bundles."
 }
 
 ROUTES: tuple[BrainRoute, ...] = (
@@ -507,7 +507,7 @@ ROUTES: tuple[BrainRoute, ...] = (
         _DOCUMENTS,
         query=ExportQuery,
         problems=_EXPORT_PROBLEMS,
-        headers={"Accept": f"{MEDIA_TYPE} or {JSON_TYPE}: how the same document is called."},
+        headers={"Accept": f"{MEDIA_TYPE} or {JSON_TYPE}: two names of the same document type."},
         answer_headers=_SIGNATURE,
         audit="brain.export",
     ),
@@ -527,7 +527,7 @@ ROUTES: tuple[BrainRoute, ...] = (
         "POST",
         "/brain/import",
         import_bundle,
-        "Take an AIMEM bundle into an agent that no machine writes.",
+        "Import an AIMEM bundle into an agent that no machine writes.",
         (_PUSH,),
         (JSON_TYPE,),
         takes=_TAKEN,
@@ -535,7 +535,7 @@ ROUTES: tuple[BrainRoute, ...] = (
         problems=(404, 409, 410, 413, 415, 422, 507),
         headers={
             bundle_signatures.HEADER: "A detached COSE_Sign1 over the canonical bundle: base64, base64url or :base64:.",
-            PUBLIC_KEY_HEADER: "A COSE_Key or COSE_KeySet, base64: keys that whoever asks vouches for.",
+            PUBLIC_KEY_HEADER: "A COSE_Key or COSE_KeySet, base64: the keys that the caller trusts.",
         },
         audit="brain.import",
     ),

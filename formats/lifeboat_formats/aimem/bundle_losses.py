@@ -13,16 +13,16 @@ from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.states.agent_state import State
 
 _NAMES = "names"
-_PARTS = {"prose": "its texts", "structured": "what it says in fields"}
+_PARTS = {"prose": "its texts", "structured": "its structured fields"}
 
 
 def list_bundle_losses(state: State) -> Iterator[ItemFate]:
     """Implement `Adapter.cannot_hold`."""
     yield from _of_identity(state)
     for name in _ids(persona_files.decode_document(state, archive_layout.PRINCIPALS).get("principals")):
-        yield _omitted(PRINCIPAL, name, "a bundle knows nobody but by its memories")
+        yield _omitted(PRINCIPAL, name, "a bundle has memories only, no principals")
     for name in _ids(persona_files.decode_document(state, archive_layout.CREDENTIALS).get("credentials")):
-        yield _omitted("credential", name, "credentials never stand in a bundle")
+        yield _omitted("credential", name, "a bundle never contains credentials")
 
 
 def _of_identity(state: State) -> Iterator[ItemFate]:
@@ -32,7 +32,7 @@ def _of_identity(state: State) -> Iterator[ItemFate]:
     for part, called in _PARTS.items():
         said = identity.get(part)
         if isinstance(said, dict) and any(value for name, value in said.items() if name != _NAMES):
-            yield _omitted(SETTING, f"identity: {called}", "a bundle knows no more of an agent than its name")
+            yield _omitted(SETTING, f"identity: {called}", "a bundle has only the name of an agent")
 
 
 def _ids(listed: Any) -> Iterator[str]:

@@ -44,7 +44,7 @@ KINDS: dict[str, KindRule] = {
 _OTHER = "aionforge:"
 
 CORE_ROWS = (
-    MappingRow("CoreBlock `persona`", "`identity.json`: `prose.soul`", "the only one, where no soul stands there"),
+    MappingRow("CoreBlock `persona`", "`identity.json`: `prose.soul`", "alone, if there is no soul"),
     MappingRow("any other CoreBlock", "`prose.custom_blocks.aionforge_<kind>_<id>`", "identity, never memory"),
 )
 
@@ -216,7 +216,7 @@ def _kind_rows() -> list[MappingRow]:
     rows = []
     for kind, rule in KINDS.items():
         category = f", category `{rule.category}`" if rule.category else ""
-        back = "back: derived anew by the instance" if rule.derived else _back(kind)
+        back = "back: derived again by the instance" if rule.derived else _back(kind)
         rows.append(
             MappingRow(f"`{kind}`", f"`{rule.memory_type}`{category}", "; ".join(filter(None, (rule.note, back))))
         )
@@ -229,7 +229,7 @@ def _back(kind: str) -> str:
 
 
 def _field_rows() -> list[MappingRow]:
-    rows = [MappingRow("`ingested_at`", "`temporal.created_at`", "every time as it was spelled in `x_aionforge`")]
+    rows = [MappingRow("`ingested_at`", "`temporal.created_at`", "every time in its original form in `x_aionforge`")]
     rows += [MappingRow(f"`{theirs}`", f"`temporal.{ours}`") for theirs, ours in TIMES.items()]
     rows += [MappingRow(f"`{theirs}`", f"`{ours}`") for theirs, ours in PLAIN.items()]
     rows.append(MappingRow("`keywords`", "`tags`"))

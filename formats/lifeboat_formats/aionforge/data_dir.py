@@ -86,7 +86,7 @@ def explain_exclusion(path: str, *, is_folder: bool) -> str | None:
     if any(map(is_version_control, path.split("/"))):
         return VERSION_CONTROL
     name = path.rpartition("/")[2]
-    return None if is_folder or not name.endswith(_OF_A_RUN) else "it belongs to a run of the program on this machine"
+    return None if is_folder or not name.endswith(_OF_A_RUN) else "it belongs to a running program on this machine"
 
 
 def find_file_secrets(path: str, data: bytes) -> list[FileSecret] | None:
@@ -100,7 +100,7 @@ def find_file_secrets(path: str, data: bytes) -> list[FileSecret] | None:
         return [FileSecret(0, len(data), data.decode("utf-8", "surrogateescape"), AUDIT_SERVICE, "custom", SEED)]
     if name == CONFIG or name.endswith((f"/{CONFIG}", ".env")) or name == ".env":
         if len(data) > _LARGEST_SETTINGS:
-            raise UnparsableSecrets(f"{name} is too large for settings")
+            raise UnparsableSecrets(f"{name} is too large for a settings file")
         leaves = toml_leaves.scan_toml(data) if name.endswith(".toml") else dotenv_leaves.scan_dotenv(data)
         return secret_finder.add_secret_matches(name, data, _labelled(name, data, leaves))
     return None

@@ -1,7 +1,7 @@
 """Lists what an instance holds, and whether the list is complete.
 
 Releases with a census report that themselves. Older ones have no list: nodes captured earlier, known sessions, the
-results of many searches, and whatever those name are combined. Such a list is never called complete.
+results of many searches, and the nodes that those name are combined. Such a list is never called complete.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _QUERIES = (
     *("project", "meeting", "decision", "error", "how to", "today", "remember", "question", "name", "always", "never"),
 )
 _WHY = (
-    "enumeration incomplete (server 0.3.0 or older): this release cannot list what it holds. What was found: what"
-    " was captured from here, the sessions that were named, and what searches bring up"
+    "enumeration incomplete (server 0.3.0 or older): this release cannot list its memories. Included"
+    " are memories captured here, the named sessions, and search results"
 )
 _MOST_WORDS = 60
 _MOST_ROUNDS = 50
@@ -133,5 +133,5 @@ def _work(instance: AionforgeInstance, found: ListedNodes) -> None:
     listed, is_all = instance.work()
     found.add(listed)
     if not is_all:
-        text = "there may be more work items than the instance lists: it names at most 200 of each status"
+        text = "there may be more work items: the instance lists at most 200 of each status"
         found.notices.append(FormatNotice(WORK_INCOMPLETE, text))

@@ -163,7 +163,7 @@ class AionforgeInstance:
             found = _nodes(answer)
         unasked = [node for node in found if node.id not in asked]
         if unasked:
-            raise AnswerLost("Aionforge answered read_memory with what was not asked for")
+            raise AnswerLost("Aionforge answered read_memory with other memories than requested")
         return found
 
     # Pages ------------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class AionforgeInstance:
             if cursor in seen:
                 break
             seen.add(cursor)
-        raise AnswerLost(f"the pages of {tool} do not come to an end")
+        raise AnswerLost(f"the pages of {tool} do not end")
 
 
 def _nodes(answer: ToolAnswer) -> list[AionforgeNode]:
@@ -192,7 +192,7 @@ def _nodes(answer: ToolAnswer) -> list[AionforgeNode]:
     said = text_form.parse_figures(answer.text, "read_memory").get("found")
     found = [nodes.node_from_text(each) for each in text_form.parse_memories(answer.text)]
     if said is None or not said.isdecimal() or int(said) != len(found):
-        raise UnreadableAnswer("it has not as many memories as it says")
+        raise UnreadableAnswer("it does not have the number of memories it states")
     return found
 
 
@@ -209,7 +209,7 @@ def _listed(answer: ToolAnswer, tool: str) -> list[str]:
         count = text_form.parse_figures(answer.text, tool).get("count")
     found = tagged or text_form.ids_by_line("\n".join(answer.text.splitlines()[1:]))
     if count is None or not count.isdecimal() or int(count) != len(found):
-        raise AnswerLost(f"the answer of Aionforge to {tool} has not as many entries as it says")
+        raise AnswerLost(f"the answer of Aionforge to {tool} does not have the number of entries it states")
     return found
 
 

@@ -68,7 +68,7 @@ def parse_address(text: str, principal: AssertedPrincipal | None = None, token: 
     said = parse_qs(fragment, keep_blank_values=True)
     unknown = sorted(said.keys() - _NAMES)
     if unknown:
-        raise SourceRefused(f"{unknown[0]!r} stands behind the # of an address", fix=_EXAMPLE)
+        raise SourceRefused(f"{unknown[0]!r} is not a known parameter after the # of an address", fix=_EXAMPLE)
     asked = _principal(said, principal or AssertedPrincipal())
     named = said.get("token-file", [""])[0]
     token = read_token_file(Path(named).expanduser()) if named else token
@@ -81,7 +81,7 @@ def principal_of(agent_id: str, teams: str) -> AssertedPrincipal:
     """Parse a principal from user input: a UUID and comma-separated names. Raises SourceRefused."""
     agent_id = agent_id.strip()
     if agent_id and not ids.is_uuid(agent_id):
-        raise SourceRefused("an agent of Aionforge is named by a UUID", fix=_EXAMPLE)
+        raise SourceRefused("an Aionforge agent is named by a UUID", fix=_EXAMPLE)
     return AssertedPrincipal(agent_id.lower(), tuple(name for each in teams.split(",") if (name := each.strip())))
 
 
@@ -95,7 +95,7 @@ def read_token_file(path: Path) -> str:
     except OSError as error:
         raise InstanceFailed(f"the token in {path} cannot be read: {error.strerror}", fix=f"ls -l {path}") from None
     if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise InstanceFailed(f"others may read the token in {path}", fix=f"chmod 600 {path}")
+        raise InstanceFailed(f"other users may read the token in {path}", fix=f"chmod 600 {path}")
     return check_token(data.decode("ascii", "replace").strip(), str(path))
 
 
@@ -108,7 +108,7 @@ def read_environment_token(environment: Mapping[str, str]) -> str:
 def check_token(text: str, where: str) -> str:
     """Return a token after checking that it fits into a header. Raises InstanceFailed."""
     if not text or len(text) > _LARGEST_TOKEN or not all("!" <= char <= "~" for char in text):
-        raise InstanceFailed(f"{where} holds no token: one line of letters, digits and signs is")
+        raise InstanceFailed(f"{where} contains no token: expected one line of letters, digits and signs")
     return text
 
 
@@ -121,9 +121,9 @@ def _command(text: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise SourceRefused(f"the command behind {_STDIO} is no command: {error}") from None
+        raise SourceRefused(f"the text after {_STDIO} is not a command: {error}") from None
     if not words or any("\0" in word for word in words):
-        raise SourceRefused(f"a command has to stand behind {_STDIO}", fix="stdio:aionforge serve stdio")
+        raise SourceRefused(f"{_STDIO} must be followed by a command", fix="stdio:aionforge serve stdio")
     return words
 
 
@@ -136,5 +136,7 @@ def _url(place: str) -> str:
     if not is_whole:
         raise SourceRefused("this is not the address of an instance", fix=_EXAMPLE)
     if parts.username or parts.password:
-        raise SourceRefused("a name or a password stands in the address", fix="a token in a file: --token-file FILE")
+        raise SourceRefused(
+            "the address contains a user name or a password", fix="a token in a file: --token-file FILE"
+        )
     return place if parts.path not in ("", "/") else f"{parts.scheme}://{parts.netloc}/mcp"

@@ -58,9 +58,7 @@ def export_instance(
     _tell_unread(made, [*listed.ids, *listed.cores], {node.id for node in (*memories, *cores)})
     if audit and instance.has("audit_history"):
         _take_audit(made, instance)
-    text = (
-        f"no tool of Aionforge sends these, so they are not in the export: {'; '.join(aionforge_mapping.UNAVAILABLE)}"
-    )
+    text = f"no Aionforge tool returns these, so they are not in the export: {'; '.join(aionforge_mapping.UNAVAILABLE)}"
     made.notices.append(FormatNotice(UNAVAILABLE, text))
     return made
 
@@ -124,12 +122,12 @@ def _take_cores(made: InstanceExport, name: str, cores: Sequence[AionforgeNode])
     document = core_blocks.build_identity(cores, name, None)
     made.entries[archive_layout.IDENTITY] = json_codec.encode_pretty(document)
     made.fates += [
-        ItemFate("identity", node.id, ItemOutcome.TRANSFORMED, "a core block is part of who it is") for node in cores
+        ItemFate("identity", node.id, ItemOutcome.TRANSFORMED, "a core block is part of the identity") for node in cores
     ]
 
 
 def _tell_unread(made: InstanceExport, wanted: Sequence[str], read: set[str]) -> None:
-    reason = "it was listed, but is gone, or may not be read"
+    reason = "it was listed, but was deleted or may not be read"
     unread = (id for id in dict.fromkeys(wanted) if id not in read)
     made.fates += [ItemFate("memory", id, ItemOutcome.UNRESOLVED, reason, "unread") for id in unread]
 

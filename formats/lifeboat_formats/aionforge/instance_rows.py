@@ -43,7 +43,8 @@ def check_allowed(installation: Installation) -> None:
     """Raise DatabaseAbsent if the user has not permitted asking the instance."""
     if not installation.remote:
         raise DatabaseAbsent(
-            f"its memories are behind a server that is asked only when you say so: they are not captured ({ALLOW})",
+            "its memories are on a server that Lifeboat reads only if you allow it, so they are not captured "
+            f"({ALLOW})",
             fix=ALLOW,
         )
 
@@ -56,7 +57,7 @@ def open_instance(installation: Installation) -> Iterator[AionforgeInstance]:
             installation.server or instance_address.DEFAULT, token=instance_address.read_environment_token(os.environ)
         )
         if not asked.principal.agent_id and not asked.token:
-            raise RuntimeDatabaseError("nobody said as which agent Aionforge is asked", fix=NAME)
+            raise RuntimeDatabaseError("the agent that Aionforge is asked as is not set", fix=NAME)
         with InstanceConnection(asked) as connection:
             yield AionforgeInstance(connection)
     except InterchangeError as error:
@@ -90,6 +91,6 @@ def _rows(installation: Installation) -> Iterator[StoredRow]:
 def _check_lists(instance: AionforgeInstance) -> None:
     if not instance.lists_everything:
         raise RuntimeDatabaseError(
-            "this release of Aionforge cannot list what it holds: its memories are not captured one by one",
+            "this release of Aionforge cannot list its memories, so they are not captured individually",
             fix="lifeboat alf convert ADDRESS --from aionforge",
         )

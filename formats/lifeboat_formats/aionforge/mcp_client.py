@@ -1,6 +1,6 @@
 """Calls tools of an instance over the Model Context Protocol. A call answers, fails, or times out.
 
-The official package speaks the protocol, on a thread of its own. Three things are added here. The package reports every
+The official package speaks the protocol, on a separate thread. Three things are added here. The package reports every
 HTTP status as the same error, so the status is recorded when the response arrives: a body that is too large (413) can
 be sent in halves, other errors cannot. It closes the connection when an answer breaks off, so that case is told apart
 from an error, and a connection can be reopened. And it logs what it cannot parse, so its log is silenced: it would
@@ -165,7 +165,7 @@ class InstanceConnection:
 
         status = self._seen.status
         if status == _TOO_LARGE:
-            return BodyTooLarge(f"Aionforge takes no request of this size for {tool}")
+            return BodyTooLarge(f"Aionforge refuses a request of this size for {tool}")
         if status in _REFUSED:
             return _refused(status)
         lost = (mcp_types.CONNECTION_CLOSED, mcp_types.REQUEST_TIMEOUT, mcp_types.PARSE_ERROR)
@@ -174,19 +174,19 @@ class InstanceConnection:
         self.close()  # a late answer must not be taken for the answer to the next call
         if isinstance(error, TimeoutError):
             return AnswerLost(f"Aionforge did not answer {tool} within {self.limits.call:g} seconds", fix=STATUS_FIX)
-        return AnswerLost(f"the answer of Aionforge to {tool} broke off, or was none", fix=STATUS_FIX)
+        return AnswerLost(f"the answer of Aionforge to {tool} was incomplete", fix=STATUS_FIX)
 
     def _not_reached(self, error: Exception) -> InstanceFailed:
         if self._seen.status in _REFUSED:
             return _refused(self._seen.status)
         where = self.address.url or self.address.command[0]
-        why = f"within {self.limits.connect:g} seconds" if isinstance(error, TimeoutError) else "as such a server"
+        why = f"within {self.limits.connect:g} seconds" if isinstance(error, TimeoutError) else "as an Aionforge server"
         fix = "aionforge serve http" if self.address.url else "stdio:COMMAND with a command as: aionforge serve stdio"
         return InstanceFailed(f"no instance of Aionforge answers at {where} {why}", fix=fix)
 
 
 def _refused(status: int) -> InstanceFailed:
-    what = "the token, or asks for one" if status == _REFUSED[0] else "this host or origin, or the token"
+    what = "the token, or requires one" if status == _REFUSED[0] else "this host or origin, or the token"
     return InstanceFailed(f"Aionforge refuses {what}", fix="--token-file FILE")
 
 

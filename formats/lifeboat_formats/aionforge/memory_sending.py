@@ -29,8 +29,8 @@ BATCH_BYTES = 900_000
 """Largest batch as JSON. An instance accepts a mebibyte over HTTP, including everything around the texts."""
 _EXACT = "exact_duplicate"
 FOREIGN, TOO_LARGE, REFUSED = "foreign", "too_large", "refused"
-_HELD = "the instance held the same text already"
-_ELSEWHERE = "the instance holds the same text already, where you may not read it"
+_HELD = "the instance has the same text already"
+_ELSEWHERE = "the instance has the same text already, in a namespace you may not read"
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ def send_memories(instance: AionforgeInstance, made: SendPlan, sent: SentNotes) 
         # Nothing was sent yet, so there is nothing to continue.
         if not writer.done.counts["batches"]:
             raise
-        raise InstanceFailed(f"{error.message}; the same command goes on where this one ended", fix=error.fix) from None
+        raise InstanceFailed(f"{error.message}; run the same command again to continue", fix=error.fix) from None
     writer.look_for_foreign()
     writer.pin(made.items)
     return writer.done
@@ -152,7 +152,7 @@ class InstanceWriter:
             receipts = self._receipts(batch)
         except BodyTooLarge:
             if len(batch) == 1:
-                self._tell(batch[0], ItemOutcome.REJECTED, "it is larger than the instance takes", TOO_LARGE)
+                self._tell(batch[0], ItemOutcome.REJECTED, "it is larger than the instance accepts", TOO_LARGE)
                 return
             half = len(batch) // 2
             self.send(batch[:half])
@@ -238,5 +238,5 @@ def _stored(item: OutgoingMemory, receipt: CaptureReceipt) -> ItemFate:
     said = [
         f"{count} {what}" for count, what in ((receipt.redactions, "redacted"), (receipt.flags, "flagged")) if count
     ]
-    reason = f"the instance keeps another text: {' and '.join(said)} in it"
+    reason = f"the instance stores a different text: {' and '.join(said)} in it"
     return ItemFate(MEMORY, item.id, ItemOutcome.TRANSFORMED, reason, "altered")

@@ -17,9 +17,9 @@ from lifeboat_formats.interchange.cleaning import Cleaner
 from lifeboat_formats.interchange.errors import InterchangeError
 
 TITLE = "Aionforge"
-_CUT = "a credential was cut out of it; --with-credentials puts it back"
-_NOT_ALLOWED = f"it is kept by {TITLE}, which is written to only when you say so: {instance_rows.ALLOW}"
-_WAITS = f"it was not put into {TITLE} yet: the same restore again does that, while it runs"
+_CUT = "a credential was cut out of it; --with-credentials restores it"
+_NOT_ALLOWED = f"it is stored by {TITLE}, which Lifeboat writes only if you allow it: {instance_rows.ALLOW}"
+_WAITS = f"it was not written to {TITLE} yet; start {TITLE} and run the same restore again"
 
 
 def plan_server_write(installation: Installation, order: WriteOrder) -> ServerWrite:

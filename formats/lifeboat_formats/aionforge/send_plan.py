@@ -26,9 +26,9 @@ from lifeboat_formats.interchange.cleaning import Cleaner
 MEMORY = "memory"
 DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "cleaned"
 _OMITTED = {
-    DERIVED: "the instance derives it anew from its episodes",
-    ARCHIVED: "it is archived: what was forgotten is not put back",
-    "superseded": "it is superseded, and what came in its place is not there",
+    DERIVED: "the instance derives it again from its episodes",
+    ARCHIVED: "it is archived, and forgotten memories are not restored",
+    "superseded": "it is superseded, and its replacement is missing",
     "deleted": "it was deleted later",
 }
 _NO_PLACE = {
@@ -109,15 +109,15 @@ def list_document_fates(state: State) -> Iterator[ItemFate]:
     for entry in state.entries():
         kind = _kind_of(entry.path)
         if kind is not None:
-            yield ItemFate(kind, entry.path, ItemOutcome.OMITTED, _WHY.get(kind, "an instance keeps no files"))
+            yield ItemFate(kind, entry.path, ItemOutcome.OMITTED, _WHY.get(kind, "an instance stores no files"))
 
 
 _WHY = {
-    "identity": "no tool of Aionforge writes core blocks",
-    "principal": "Aionforge has no place for it",
-    "credential": "credentials never leave",
-    "vector": "an instance computes its own",
-    "document": "Aionforge has no place for it",
+    "identity": "no Aionforge tool writes core blocks",
+    "principal": "Aionforge has no field for it",
+    "credential": "credentials are never sent",
+    "vector": "the instance computes its own",
+    "document": "Aionforge has no field for it",
 }
 
 

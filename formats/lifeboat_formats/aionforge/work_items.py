@@ -21,7 +21,7 @@ from lifeboat_formats.interchange.errors import InstanceFailed
 
 _FIRST = aionforge_mapping.WORK_STATUSES[0]
 _HELD = "the instance has this work item already"
-_EDITED = "no tool of Aionforge changes the text of a work item that is there"
+_EDITED = "no Aionforge tool changes the text of an existing work item"
 
 
 class WorkWriter:

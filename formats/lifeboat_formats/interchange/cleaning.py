@@ -24,9 +24,9 @@ from lifeboat_formats.interchange.text_edits import replace_spans
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (
-    FormatOption(REDACT, "write [redacted:...] for mail addresses, numbers, secrets", writes=True),
-    FormatOption(DETECT, "a file of your own words to find, one a line", OptionKind.FILE, writes=True),
-    FormatOption(ALLOW_SECRETS, "write what looks like a secret, in clear", writes=True),
+    FormatOption(REDACT, "replace mail addresses, phone and card numbers, and secrets by [redacted:...]", writes=True),
+    FormatOption(DETECT, "a file with more words to redact, one per line", OptionKind.FILE, writes=True),
+    FormatOption(ALLOW_SECRETS, "write text that looks like a secret unchanged", writes=True),
 )
 
 _REDACTED = re.compile(r"\[redacted:(?:" + "|".join(KINDS) + r")\]")
@@ -97,7 +97,7 @@ class Cleaner:
         secrets = [each for each in found if each.kind == SECRET]
         if secrets and not (self.redacts or self.allows_secrets):
             kinds = ", ".join(sorted({each.pattern for each in secrets}))
-            raise SecretsFound(f"{where or 'a text'} holds what looks like a secret ({kinds})")
+            raise SecretsFound(f"{where or 'a text'} contains text that looks like a secret ({kinds})")
         if not found and len(text) <= _SHORT:
             self._remember(text)
         self.counts.update(each.kind for each in found)
@@ -121,7 +121,7 @@ class Cleaner:
     def _value(self, value: Any, where: str, depth: int) -> Any:
         if depth > _DEEPEST:
             raise SanitizerFailed(
-                f"{where or 'a value'} was not written: it is nested more than {_DEEPEST} levels deep"
+                f"{where or 'a value'} was not written: it is nested deeper than {_DEEPEST} levels deep"
             )
         if isinstance(value, str):
             return self.clean(value, where=where)
@@ -141,7 +141,7 @@ class Cleaner:
                 return text, everything
             everything.extend(found)
             text = replace_spans(text, ((each.start, each.end, f"[redacted:{each.kind}]") for each in found))
-        raise RuntimeError("what is found does not come to an end")
+        raise RuntimeError("the number of matches does not end")
 
     def _find(self, text: str) -> list[DetectedSpan]:
         masked = _REDACTED.sub(lambda hit: _MASK * len(hit[0]), text) if "[redacted:" in text else text
@@ -163,7 +163,7 @@ def read_word_list(path: Path) -> list[str]:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
         raise InterchangeError(
-            f"{path}: {refusal_reason(error)}", fix="a text file, one word or name a line"
+            f"{path}: {refusal_reason(error)}", fix="a text file with one word or name per line"
         ) from error
     entries = [line.strip() for line in lines if line.strip()]
     if len(entries) > _MOST_LISTED:
@@ -171,5 +171,5 @@ def read_word_list(path: Path) -> list[str]:
     for entry in entries:
         if not any(char.isalnum() for char in entry):
             line = next(nth for nth, each in enumerate(lines, 1) if each.strip() == entry)
-            raise InterchangeError(f"{path} line {line} has no letter and no digit", fix="one word or name a line")
+            raise InterchangeError(f"{path} line {line} has no letter or digit", fix="one word or name per line")
     return entries

@@ -6,8 +6,8 @@ AdapterError
     +-- SourceRefused      a source is not what its format asks for; `format_code` is the format's own word for it
     +-- NoInstance         the format is one of files, or one of running instances, and the other was asked for
     +-- InstanceFailed     a running instance did not answer, or answered with an error
-    +-- SecretsFound       what should be written holds what looks like secrets
-    +-- SanitizerFailed    a text could not be looked through, and was not written
+    +-- SecretsFound       the output would contain text that looks like a secret
+    +-- SanitizerFailed    a text could not be scanned, and was not written
     +-- ExtraMissing       a library that the format needs is not installed
 """
 
@@ -23,7 +23,7 @@ class InterchangeError(AdapterError):
 
 class UnknownFormat(InterchangeError):
     code = "unknown_format"
-    title = "No format is known that reads this"
+    title = "Unknown file format"
     fix = "lifeboat alf convert --help"
 
 
@@ -32,7 +32,7 @@ class SourceRefused(InterchangeError):
     the source, `detail` the message without that place."""
 
     code = "source_refused"
-    title = "The source is damaged, or not of this format"
+    title = "The source is damaged or has another format"
 
     def __init__(self, message: str, *, format_code: str = "", where: str = "", fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
@@ -43,12 +43,12 @@ class SourceRefused(InterchangeError):
 
 class NoInstance(InterchangeError):
     code = "no_instance"
-    title = "This format is written another way"
+    title = "The format needs another kind of target"
 
 
 class InstanceFailed(InterchangeError):
     code = "instance_failed"
-    title = "The other system did not do what it was asked for"
+    title = "The other system did not carry out the request"
     retryable = True
 
 
@@ -56,12 +56,12 @@ class SecretsFound(InterchangeError):
     code = "secrets_found"
     title = "This would write secrets in clear"
     exit_status = 3
-    fix = "--redact, or --allow-secrets where it is none"
+    fix = "--redact, or --allow-secrets if it is not a secret"
 
 
 class SanitizerFailed(InterchangeError):
     code = "sanitizer_failed"
-    title = "A text could not be looked through for what must not leave, so it was not written"
+    title = "The text could not be scanned for secrets, so it was not exported"
 
 
 class ExtraMissing(InterchangeError):

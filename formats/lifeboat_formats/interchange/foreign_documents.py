@@ -15,7 +15,7 @@ def complete_document(path: str, body: bytes, agent_id: str, now: str) -> JsonOb
     try:
         document = json_codec.decode_object(body, entry=path)
     except ArchiveError as error:
-        raise SourceRefused(f"{path} of the source does not parse: {error.message}", where=path) from error
+        raise SourceRefused(f"{path} of the source cannot be parsed: {error.message}", where=path) from error
     if path == archive_layout.IDENTITY:
         return {"id": _id(agent_id, "identity"), **document, **_stamp(document, agent_id, now)}
     listed = document.get("principals")

@@ -33,7 +33,7 @@ def list_formats() -> list[str]:
 def load_format(name: str) -> Format:
     """Load a format by name. Raises UnknownFormat, which lists the known names."""
     if name not in _points():
-        raise UnknownFormat(f"{name!r} is none of: {', '.join(list_formats()) or 'nothing is installed'}")
+        raise UnknownFormat(f"{name!r} is not one of the installed formats: {', '.join(list_formats()) or 'none'}")
     return _loaded(name)
 
 
@@ -46,7 +46,7 @@ def detect_format(source: str) -> Format:
         return _loaded(found[0])
     if found:
         raise UnknownFormat(f"{source} could be {' and '.join(found)}", fix="lifeboat alf convert --from FORMAT")
-    raise UnknownFormat(f"{source} is of no known format ({', '.join(list_formats())})")
+    raise UnknownFormat(f"{source} has no known format ({', '.join(list_formats())})")
 
 
 def _head(path: Path) -> bytes:

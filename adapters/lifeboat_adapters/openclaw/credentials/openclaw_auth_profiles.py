@@ -26,7 +26,7 @@ _FILE = re.compile(rf"{re.escape(openclaw_paths.HOME)}agents/[^/]+/agent/auth-pr
 
 @dataclass(frozen=True, slots=True)
 class OpenClawProfile:
-    """One profile. `store` is `shared` or `agent`. `credential` is the object as it stands in the store: {"type":
+    """One profile. `store` is `shared` or `agent`. `credential` is the object as stored: {"type":
     api_key | token | oauth, "provider", ...}."""
 
     store: str
@@ -68,7 +68,7 @@ def parse_profile_file(data: bytes) -> list[OpenClawProfile]:
     try:
         return profiles_of_store(json.loads(data.decode("utf-8-sig")), AGENT)
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deeply") from None
 
 
 def profiles_of_store(document: Any, store: str) -> list[OpenClawProfile]:
@@ -96,7 +96,7 @@ def _of_row(row: Any) -> OpenClawProfile:
     match row:
         case {"store": str(store), "id": str(id), "credential": dict(credential)}:
             return OpenClawProfile(store, id, credential)
-    raise ValueError("a line is no auth profile")
+    raise ValueError("a line is not an auth profile")
 
 
 def expiry_timestamp(milliseconds: Any) -> str | None:

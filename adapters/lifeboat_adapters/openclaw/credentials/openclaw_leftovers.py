@@ -56,12 +56,12 @@ def _leftover(file: Path) -> LeftoverSecretFile:
     if file.name in GENERATED:
         return LeftoverSecretFile(file, "written by OpenClaw from its configuration", made_again=True)
     if file.parent.name == _CODEX:
-        return LeftoverSecretFile(file, "the login of Codex, which is not captured", made_again=True)
+        return LeftoverSecretFile(file, "the Codex login, which is not captured", made_again=True)
     if fnmatchcase(file.name, _BACKUPS):
         return LeftoverSecretFile(
-            file, "a copy that OpenClaw makes before it changes its configuration", made_again=True
+            file, "a backup that OpenClaw makes before it changes its configuration", made_again=True
         )
-    advice = "it may go as soon as `openclaw models auth list` shows what stands in it"
+    advice = "delete it once `openclaw models auth list` shows its contents"
     return LeftoverSecretFile(file, "left behind by a migration", made_again=False, advice=advice)
 
 

@@ -43,7 +43,7 @@ _MEMBERS = {"key": "api_key", "token": "session_token", "access": "oauth_token",
 
 
 def find_openclaw_secrets(path: str, data: bytes) -> list[FileSecret] | None:
-    """Return the spans to cut in a file, by archive path, None for a file that never holds secrets of its own.
+    """Return the spans to cut in a file, by archive path, None for a file that never has its own secrets.
 
     References (`{source, provider, id}`) only name a secret and stay. Raises UnparsableSecrets.
     """
@@ -175,7 +175,7 @@ def _of_profile(data: bytes, name: str, profile: OpenClawProfile, leaf: ParsedLe
     """Return a leaf of a profile as a secret, None when it is none. The profile begins `depth` names down.
 
     The parts of a login form one credential with members. Any other secret in a profile (for example a pending
-    replacement) is a credential of its own.
+    replacement) is a separate credential.
     """
     place = leaf.path[depth:]
     label = secret_finder.replace_surrogates(f"{name}: {profile.id}")

@@ -20,8 +20,8 @@ from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.common.json_types import JsonObject
 
 _MODULE = b'{\n  "private": true,\n  "type": "module"\n}\n'
-_BY_ITSELF = "A gateway that is running takes it up by itself."
-_RESTART = "A gateway that is running takes it up when it is started again: openclaw gateway restart"
+_BY_ITSELF = "A running gateway loads it automatically."
+_RESTART = "A running gateway loads it after a restart: openclaw gateway restart"
 
 
 def plan_hook_install(installation: Installation, order: HookOrder) -> HookPlan:
@@ -55,7 +55,7 @@ def plan_hook_removal(installation: Installation, order: HookOrder) -> HookPlan:
     if not unset:
         return HookPlan(remove=(*ours, *folders), after=_RESTART)
     if installation.program is None:
-        said = f"openclaw is not on PATH; what is left in its configuration: openclaw config unset {unset}"
+        said = f"openclaw is not on PATH; to remove the rest from its configuration: openclaw config unset {unset}"
         return HookPlan(remove=(*ours, *folders), after=said)
     return HookPlan(steps=(_step(installation, "config", "unset", unset),), remove=(*ours, *folders))
 
@@ -68,22 +68,22 @@ def find_hook_problem(installation: Installation, order: HookOrder) -> str:
     known = notes.read_hook_note(folder)
     told = None if known is None else known.agents.get(installation.native_id)
     if told is None:
-        return "no hook tells when a session ends"
+        return "no hook reports the end of a session"
     if (told.agent, told.home) != (order.agent, notes.notified_agent_of(order).home):
-        return "the hook tells another agent, or another home of Lifeboat"
+        return "the hook reports to another agent, or to another home of Lifeboat"
     if not os.access(told.program[0], os.X_OK):
-        return f"the hook starts {told.program[0]}, which is not there any more"
+        return f"the hook starts {told.program[0]}, which no longer exists"
     if _changed(folder, _constant()):
         return "the hook was written by another release, or changed"
     if not is_hook_started(installation, values):
-        return "the hook is not switched on in openclaw.json"
+        return "the hook is not enabled in openclaw.json"
     return ""
 
 
 def _folder(installation: Installation) -> Path:
     if installation.state_dir is None:
         raise HookUnavailable(
-            f"{installation.workspace} stands alone: no OpenClaw is around it that would start a hook"
+            f"{installation.workspace} has no OpenClaw state directory around it, so no hook would run"
         )
     return installation.state_dir / "hooks" / NAME
 
@@ -92,7 +92,7 @@ def _own(folder: Path) -> HookNote | None:
     """Return the note of an installed hook. Raises HookUnavailable for a hook of this name that is not Lifeboat's."""
     known = notes.read_hook_note(folder)
     if known is None and os.path.lexists(folder):
-        raise HookUnavailable(f"{folder} is there and was not written by Lifeboat", fix=f"mv {folder} {folder}-of-mine")
+        raise HookUnavailable(f"{folder} exists and was not written by Lifeboat", fix=f"mv {folder} {folder}-of-mine")
     return known
 
 
@@ -154,7 +154,7 @@ def _read(folder: Path, name: str) -> bytes | None:
 def _step(installation: Installation, *words: str) -> HookStep:
     if installation.program is None:
         raise HookUnavailable(
-            "its program is not on PATH, and only that may change openclaw.json", fix="lifeboat doctor"
+            "openclaw is not on PATH, and only openclaw may change openclaw.json", fix="lifeboat doctor"
         )
     environment = {"OPENCLAW_STATE_DIR": str(installation.state_dir)}
     if installation.config and installation.config.parent != installation.state_dir:

@@ -32,10 +32,10 @@ def refuse_disabled_hooks(installation: Installation, values: JsonObject) -> Non
     switch = get_nested(values, *INTERNAL, "enabled")
     turn_on = "openclaw config set hooks.internal.enabled true"
     if switch is False:
-        raise HookUnavailable("hooks are switched off in openclaw.json (hooks.internal.enabled)", fix=turn_on)
+        raise HookUnavailable("hooks are disabled in openclaw.json (hooks.internal.enabled)", fix=turn_on)
     if switch is not True and installation.layout == _ALL_AT_ONCE:
         raise HookUnavailable(
-            "hooks are not switched on; in this release that starts OpenClaw's own ones too", fix=turn_on
+            "hooks are not enabled; in this release, enabling them also starts OpenClaw's own hooks", fix=turn_on
         )
 
 

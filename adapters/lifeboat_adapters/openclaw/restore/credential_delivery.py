@@ -164,7 +164,7 @@ def _is_same(found: JsonObject | None, wanted: JsonObject) -> bool:
 
 
 def _where(profile: OpenClawProfile) -> str:
-    return "OpenClaw's store of all agents" if profile.store == SHARED else "OpenClaw's store of the agent"
+    return "OpenClaw's store for all agents" if profile.store == SHARED else "OpenClaw's store for this agent"
 
 
 def _named(*wanted: _ArchivedProfile) -> dict[Place, str]:

@@ -235,7 +235,7 @@ def _is_own_folder(written: Any, id: str, place: OpenClawMergeTarget) -> bool:
 
 
 def _lives_there(agent: openclaw_config.OpenClawAgent | None, values: JsonObject, place: OpenClawMergeTarget) -> bool:
-    """Return whether an agent without an entry of its own lives in the target workspace anyway."""
+    """Return whether an agent without its own entry lives in the target workspace anyway."""
     agent = agent or openclaw_config.OpenClawAgent(place.native_id, None, {}, place.native_id == openclaw_config.MAIN)
     return place.state.workspace_of(agent, values).resolve() == place.workspace
 

@@ -158,7 +158,7 @@ def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple
     scratch = {(path, name) for path, name in present if path == openclaw_paths.CRON_SCRATCH}
     if checklist and not any(_is_there(openclaw_paths.CRON_SCRATCH, row, scratch) for row in jobs):
         message = f"Replace the checklist of your heartbeat by exactly this text:\n\n{checklist}"
-        yield _ask(installation, "Bring back the heartbeat checklist", message)
+        yield _ask(installation, "Restore the heartbeat checklist", message)
 
 
 def _intents(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
@@ -168,7 +168,7 @@ def _intents(installation: Installation, files: StateFiles, present: set[tuple[s
             continue
         description = str(row.get("description") or "")
         message = f"Create a standing intent: {description}\nTrigger keywords: {_keywords(row)}"
-        yield _ask(installation, f"Bring back the intention: {description[:60]}", message)
+        yield _ask(installation, f"Restore the intent: {description[:60]}", message)
 
 
 def _keywords(row: JsonObject) -> str:

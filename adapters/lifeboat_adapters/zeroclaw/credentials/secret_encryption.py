@@ -75,7 +75,7 @@ def decrypt_secret(value: str, key: bytes | None) -> str:
         raise UnreadableSecret("an encrypted value is too short: its end is missing", damaged=True)
     if key is None:
         raise UnreadableSecret(
-            f"an encrypted value needs {zeroclaw_paths.SECRET_KEY}, which is not there", damaged=False
+            f"an encrypted value needs {zeroclaw_paths.SECRET_KEY}, which does not exist", damaged=False
         )
     return _text(_opened(sealed, key) if prefix == PREFIX else _xored(sealed, key))
 
@@ -114,7 +114,7 @@ def read_key_file(folder: Path) -> bytes | None:
         raise BadSecretKey(f"{path} cannot be read: {error.strerror}") from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise BadSecretKey(f"{path} is no file")
+            raise BadSecretKey(f"{path} is not a file")
         return os.read(descriptor, 4 * _KEY)
     finally:
         os.close(descriptor)
@@ -128,7 +128,7 @@ def read_key(folder: Path) -> bytes | None:
 
 def _bytes_of(text: str) -> bytes:
     if _HEX.fullmatch(text) is None:
-        raise UnreadableSecret("an encrypted value is damaged: it is no hexadecimal", damaged=True)
+        raise UnreadableSecret("an encrypted value is damaged: it is not hexadecimal", damaged=True)
     return bytes.fromhex(text)
 
 
@@ -137,7 +137,8 @@ def _opened(sealed: bytes, key: bytes) -> bytes:
         return crypto_aead_chacha20poly1305_ietf_decrypt(sealed[_NONCE:], None, sealed[:_NONCE], key)
     except CryptoError:
         raise UnreadableSecret(
-            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: it is another one's, or damaged",
+            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: it belongs to another "
+            "installation, or is damaged",
             damaged=False,
         ) from None
 
@@ -151,5 +152,6 @@ def _text(data: bytes) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableSecret(
-            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: it gives no text", damaged=False
+            f"an encrypted value cannot be read with this {zeroclaw_paths.SECRET_KEY}: the result is not text",
+            damaged=False,
         ) from None

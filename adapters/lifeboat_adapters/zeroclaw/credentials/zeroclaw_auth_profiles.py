@@ -26,7 +26,7 @@ OAUTH = "oauth"
 
 @dataclass(frozen=True, slots=True)
 class ZeroClawProfile:
-    """One profile. `values` is the object as it stands in the file."""
+    """One profile. `values` is the object as in the file."""
 
     id: str
     values: JsonObject
@@ -52,9 +52,9 @@ def parse_profiles(data: bytes) -> JsonObject:
     try:
         found = json.loads(data.decode("utf-8-sig"))
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("nested too deeply") from None
     if not isinstance(found, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not a JSON object")
     return found
 
 
@@ -63,7 +63,7 @@ def profiles_in_file(data: bytes) -> dict[str, ZeroClawProfile]:
     try:
         listed = parse_profiles(data).get("profiles")
     except ValueError:
-        raise UnparsableSecrets("it is no JSON object") from None
+        raise UnparsableSecrets("it is not a JSON object") from None
     found = listed.items() if isinstance(listed, dict) else ()
     return {id: ZeroClawProfile(id, values) for id, values in found if isinstance(values, dict)}
 

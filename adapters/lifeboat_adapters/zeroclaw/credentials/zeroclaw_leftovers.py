@@ -22,7 +22,7 @@ MOST = 500
 _CONFIGS = ("config.toml.*", "config.toml-*", "config.*.toml", "config.bak")
 _LOGINS = ("auth-profiles.json.*", "auth-*-pending.json")
 _WHOLE = ("config*.toml", "config.toml.*", "auth-profiles.json*", ".env")
-_ADVICE = "it may go as soon as `zeroclaw doctor` finds nothing wrong"
+_ADVICE = "delete it once `zeroclaw doctor` finds no problem"
 
 
 def zeroclaw_leftover_files(installation: Installation) -> list[Path]:

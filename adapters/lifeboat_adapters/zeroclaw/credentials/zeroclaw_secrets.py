@@ -54,8 +54,8 @@ _DEFAULTS = ("default_provider", "default_model_provider", "model_provider")
 
 
 def find_zeroclaw_secrets(path: str, data: bytes) -> list[FileSecret] | None:
-    """Return the spans to cut in a file, by archive path, None for a file that never holds secrets of its own.
-    Encrypted values are returned as they stand in the file (see `decrypt_found_secrets`). Raises UnparsableSecrets."""
+    """Return the spans to cut in a file, by archive path, None for a file that never has its own secrets.
+    Encrypted values are returned as in the file (see `decrypt_found_secrets`). Raises UnparsableSecrets."""
     if path.startswith(zeroclaw_paths.DATABASES):
         return _in_rows(path, data)
     if not path.startswith((zeroclaw_paths.HOME, zeroclaw_paths.RAW)):

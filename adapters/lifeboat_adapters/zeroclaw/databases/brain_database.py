@@ -36,7 +36,7 @@ def memory_store(installation: Installation) -> MemoryTable | None:
     path = brain_path_of(installation)
     if not path.is_file():
         if zeroclaw_folders.keeps_rows(installation):
-            raise DatabaseAbsent(f"{path} is not there", fix=FIX)
+            raise DatabaseAbsent(f"{path} does not exist", fix=FIX)
         return None
     aliases = zeroclaw_folders.aliases_of(installation)
     grounds = installation.grounds

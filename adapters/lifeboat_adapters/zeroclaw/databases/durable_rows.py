@@ -86,7 +86,7 @@ def read_zeroclaw_rows(installation: Installation, *, transcripts: bool, cron: b
             found.brain, lambda opened: _of_brain(opened, installation.native_id), installation.grounds
         )
     elif zeroclaw_folders.keeps_rows(installation):
-        raise DatabaseAbsent(f"{brain_database.brain_path_of(installation)} is not there", fix=brain_database.FIX)
+        raise DatabaseAbsent(f"{brain_database.brain_path_of(installation)} does not exist", fix=brain_database.FIX)
     if found.knowledge is not None and found.is_first:
         yield from _read(found.knowledge, _of_knowledge, installation.grounds)
     if cron or found.stranded is not None:
@@ -108,7 +108,7 @@ def find_zeroclaw_row_problem(installation: Installation, path: str, data: bytes
         return problem_of_table(data_folder / CRON, table, installation.grounds) if scheduled else ""
     if path.startswith(f"{zeroclaw_paths.SESSIONS}files/"):
         folder = data_folder / "sessions"
-        return "" if folder.is_dir() else f"{folder} is not there"
+        return "" if folder.is_dir() else f"{folder} does not exist"
     if not path.startswith(zeroclaw_paths.SESSIONS):
         return ""
     return problem_of_table(data_folder / SESSIONS, table, installation.grounds)

@@ -123,8 +123,8 @@ def _is_made(source: AieosDocument) -> bool:
 
 
 def _with_inline(document: JsonObject, previous: JsonObject, files: AgentFiles, installed: Installation) -> JsonObject:
-    """Return the identity with an AIEOS document inside the configuration as its raw source, because no file of its own
-    holds it."""
+    """Return the identity with an AIEOS document inside the configuration as its raw source, because no separate
+    file holds it."""
     inline = _inline(previous, files, installed)
     own = identity_overlay.raw_source_of_runtime(document, zeroclaw_paths.RUNTIME)
     if own.get(aieos_documents.AIEOS) == inline:

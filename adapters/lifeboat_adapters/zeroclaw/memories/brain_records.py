@@ -60,7 +60,7 @@ def memory_of_row(values: JsonObject) -> MemorySection:
 
 
 def row_of_memory(record: JsonObject, root_id: str) -> JsonObject:
-    """Return the row of a record. `root_id` is the id of a row that has none of its own."""
+    """Return the row of a record. `root_id` is the id of a row that has no id."""
     record = keep_fitting_fields(record)
     part = brain_part_of(record)
     if part is None or not isinstance(held := part.get(ROW), dict):
@@ -173,7 +173,7 @@ def _new_row(record: JsonObject, root_id: str) -> JsonObject:
 
 def make_memory_key(record: JsonObject, root_id: str) -> str:
     """Return a key for a memory that has none: its origin or kind, and the end of its id. The key stays the same when
-    the memory is edited. The reference client keeps the key of a row in a shape of its own."""
+    the memory is edited. The reference client keeps the key of a row in its own form."""
     if key := _bare_key(record):
         return key
     origin = str((record.get("source") or {}).get("origin_file") or "")

@@ -24,10 +24,10 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
 
 MEMORY = "memory"
-WAITS = "a credential was cut out of it; --with-credentials puts it back"
-ARCHIVED = "it is archived: no runtime has it in use"
-NEWER = "what stands here under its key is not older, and stays"
-RENAMED = "its key or id was taken, so it has another"
+WAITS = "a credential was cut out of it; --with-credentials restores it"
+ARCHIVED = "it is archived, and no runtime uses archived memories"
+NEWER = "the memory with the same key here is not older, and was kept"
+RENAMED = "its key or id was in use, so it got another"
 
 _DEFAULTS = {"namespace": brain_records.DEFAULT_NAMESPACE, "importance": brain_records.DEFAULT_IMPORTANCE, "pinned": 0}
 COMPARED = (
@@ -235,7 +235,7 @@ class _BrainRowDecider:
         elif put.id != row["id"]:
             self._tell(item.id, ItemOutcome.TRANSFORMED, RENAMED)
         elif brain_records.brain_part_of(item.record) is None:
-            self._tell(item.id, ItemOutcome.TRANSFORMED, "now a row")
+            self._tell(item.id, ItemOutcome.TRANSFORMED, "written as a row")
 
     def let_go(self) -> None:
         """Decide which rows are removed: those whose memories the newest captured state had and the wanted one has not,

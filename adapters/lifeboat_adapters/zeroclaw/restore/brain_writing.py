@@ -30,7 +30,7 @@ from lifeboat_alf.memory.embeddings import StateVectors
 
 SNAPSHOT = "MEMORY_SNAPSHOT.md"
 """A file from which ZeroClaw makes memories whenever it finds no database beside it. It never holds all of them."""
-_NEW_COLUMNS = "the database belongs to a later ZeroClaw than Lifeboat knows"
+_NEW_COLUMNS = "the database was made by a ZeroClaw release that is newer than this Lifeboat supports"
 _MIGRATE = "zeroclaw memory stats"
 
 
@@ -98,7 +98,7 @@ def _altered(count: int) -> str:
     if not count:
         return ""
     what = "memory that was" if count == 1 else "memories that were"
-    return f"{count} {what} deleted in the archive changed here since, and {'stays' if count == 1 else 'stay'}"
+    return f"{count} {what} deleted in the archive changed here later, and {'stays' if count == 1 else 'stay'}"
 
 
 def _nothing(path: Path) -> None:
@@ -132,7 +132,7 @@ def _checked(connection: sqlite3.Connection, path: Path, installation: Installat
         raise RuntimeDatabaseError(f"{path}: {_NEW_COLUMNS}; it stays as it is", fix="lifeboat doctor")
     is_old = installation.layout == zeroclaw_paths.CURRENT and not found.has_owners
     if is_old and installation.native_id != zeroclaw_paths.DEFAULT_ALIAS:
-        what = f"{path} was not brought up to date yet: start ZeroClaw once, so that it knows several agents"
+        what = f"{path} was not upgraded yet: start ZeroClaw once, so that it supports several agents"
         raise RuntimeDatabaseError(what, fix=_MIGRATE)
     return found
 
@@ -254,4 +254,4 @@ def _fates_of_tables(order: WriteOrder, found: BrainDatabase) -> Iterator[ItemFa
     for name in ("agents", "schema_version", "memory_meta"):
         path = f"{zeroclaw_paths.BRAIN_ROWS}{name}.jsonl"
         if path in order.tables and name in found.tables:
-            yield ItemFate("row", path, ItemOutcome.TRANSFORMED, "the database says it in its own way")
+            yield ItemFate("row", path, ItemOutcome.TRANSFORMED, "converted to the form of the database")

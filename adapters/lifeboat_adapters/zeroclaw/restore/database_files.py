@@ -115,14 +115,14 @@ def _astray(connection: sqlite3.Connection) -> int:
 def _verify(connection: sqlite3.Connection, path: Path, size: int, astray: int) -> None:
     damage = find_damage(connection, size, "integrity_check")
     if damage or _astray(connection) > astray:
-        said = damage or "rows refer to rows that are not there"
-        raise RuntimeDatabaseError(f"{path}: what was made of it is damaged ({said})", fix=brain_database.FIX)
+        said = damage or "rows refer to missing rows"
+        raise RuntimeDatabaseError(f"{path}: the new database is damaged ({said})", fix=brain_database.FIX)
     for (name,) in connection.execute(_FULL_TEXT).fetchall():
         if not _fits(connection, name):
             connection.execute(f'INSERT INTO "{name}"("{name}") VALUES (\'rebuild\')')
             if not _fits(connection, name):
                 raise RuntimeDatabaseError(
-                    f"{path}: its full text {name} does not fit its rows", fix=brain_database.FIX
+                    f"{path}: its full-text index {name} does not match its rows", fix=brain_database.FIX
                 )
 
 

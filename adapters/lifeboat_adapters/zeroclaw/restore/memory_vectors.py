@@ -116,7 +116,7 @@ def vector_fates(order: WriteOrder, model: VectorModel | None) -> Iterator[ItemF
         if usable:
             yield ItemFate("vector", index, ItemOutcome.ACCEPTED)
         else:
-            reason = "they are of another model than this installation uses: zeroclaw memory reindex computes its own"
+            reason = "they were computed by another model; to compute new ones: zeroclaw memory reindex"
             yield ItemFate("vector", index, ItemOutcome.OMITTED, reason, "computed_again")
 
 

@@ -35,10 +35,10 @@ from lifeboat_alf.common.json_types import JsonObject
 Values = tuple[Any, ...]
 
 ROW = "row"
-DIFFERENT = "what stands here in its place is not older, and stays"
-NO_TABLE = "the database here has no such table"
-NO_NODE = "it joins a node that is not there"
-OF_ANOTHER = "another agent here has it"
+DIFFERENT = "the row in its place here is not older, and was kept"
+NO_TABLE = "the database has no such table"
+NO_NODE = "it joins a missing node"
+OF_ANOTHER = "another agent on this machine has it"
 OWNER = "agent_alias"
 
 

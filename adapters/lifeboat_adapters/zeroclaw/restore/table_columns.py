@@ -93,7 +93,7 @@ def _text(value: str, column: SqliteColumn) -> Any:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise RowDoesNotFit(f"its {column.name} is no text") from None
+            raise RowDoesNotFit(f"its {column.name} is not text") from None
     if column.kind == "INTEGER" and _WHOLE.fullmatch(value):
         return int(value)
     if column.kind == "REAL":

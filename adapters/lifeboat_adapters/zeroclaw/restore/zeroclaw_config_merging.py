@@ -302,7 +302,7 @@ def merge_zeroclaw_profiles(
     decided: dict[Path, Reason | None] = {}
     known = there.setdefault("profiles", {})
     if not isinstance(known, dict):
-        raise ValueError("its profiles are no object")
+        raise ValueError("its profiles are not a JSON object")
     listed = config_table(document, "profiles")
     for id, values in listed.items():
         path: Path = ("profiles", id)

@@ -36,9 +36,9 @@ def write_server_memories(installation: Installation, rows: Sequence[StoredRow])
 
     Raises RuntimeDatabaseError. Then nothing was written to PostgreSQL, and the same can be written to Qdrant again.
     """
-    server = _server(installation, "nothing is written into it")
+    server = _server(installation, "nothing is written to it")
     if server is None:
-        raise RuntimeDatabaseError("its memories are not kept behind a server")
+        raise RuntimeDatabaseError("its memories are not stored on a server")
     if server.kind == zeroclaw_config.POSTGRES:
         return postgres_memories.write_postgres_memories(server, installation.native_id, rows)
     return qdrant_memories.write_qdrant_memories(server, installation.native_id, rows)
@@ -51,7 +51,7 @@ def _server(installation: Installation, unasked: str) -> memory_servers.MemorySe
         return None
     if not installation.remote:
         raise RuntimeDatabaseError(
-            f"its memories are kept in {TITLES[kind]}, which is asked only when you say so: {unasked} ({ALLOW})",
+            f"its memories are kept in {TITLES[kind]}, which Lifeboat reads only if you allow it: {unasked} ({ALLOW})",
             fix=ALLOW,
         )
     return memory_servers.memory_server_of(installation, values, kind)

@@ -86,7 +86,9 @@ def _readable(written: str | None, key: bytes | None, name: str) -> str:
     if written is None:
         raise RuntimeDatabaseError(f"the configuration does not say where its memories are: {name} is missing", fix=FIX)
     if secret_encryption.is_reference(written):
-        raise RuntimeDatabaseError(f"{name} of its memories is kept in 1Password, which is not asked", fix=FIX)
+        raise RuntimeDatabaseError(
+            f"{name} of its memories is stored in 1Password, which Lifeboat does not read", fix=FIX
+        )
     try:
         return secret_encryption.decrypt_secret(written, key)
     except SecretsError as error:

@@ -129,7 +129,7 @@ def _table(connection: psycopg.Connection[Any], server: MemoryServer, alias: str
     types = dict(found)
     missing = [column for column in _REQUIRED if column not in types]
     if missing:
-        what = f"lacks {', '.join(missing)}" if types else "is not there"
+        what = f"lacks {', '.join(missing)}" if types else "does not exist"
         raise RuntimeDatabaseError(f"the table {schema}.{name} in PostgreSQL {what}", fix=FIX)
     owner = _owner(connection, schema, alias) if _OWNER in types else None
     return _PostgresMemoryTable((schema, name), types, owner, alias == zeroclaw_paths.DEFAULT_ALIAS)
@@ -283,17 +283,18 @@ class _PostgresMemoryWriter:
                 self._update(held, wanted, row) if held is not None else self._insert(wanted, row)
         except (psycopg.DataError, psycopg.IntegrityError, UnicodeError) as error:
             said = (
-                getattr(getattr(error, "diag", None), "message_primary", None) or "it holds what no text column holds"
+                getattr(getattr(error, "diag", None), "message_primary", None)
+                or "it contains characters that no text column can store"
             )
             yield ItemFate("memory", name, ItemOutcome.REJECTED, f"PostgreSQL refuses it: {said}")
             return
         dropped = find_unstored_columns(row.values, self._table.columns)
-        reasons = [f"there is no column for its {', '.join(dropped)}"] if dropped else []
+        reasons = [f"the table has no column for its {', '.join(dropped)}"] if dropped else []
         if held is None and name in self._taken:
             reasons.append("another agent has a row of this id")
         yield ItemFate("memory", name, ItemOutcome.TRANSFORMED if reasons else ItemOutcome.ACCEPTED, "; ".join(reasons))
         if row.vector is not None and self._vector(row) is None:
-            yield ItemFate("vector", name, ItemOutcome.OMITTED, "the table has no room for a vector of this length")
+            yield ItemFate("vector", name, ItemOutcome.OMITTED, "the table cannot store a vector of this length")
 
     def _vector(self, row: StoredRow) -> str | None:
         """Return a row's vector in the form of the column, None when there is none that fits."""

@@ -112,10 +112,10 @@ def _dimensions(client: QdrantClient, server: MemoryServer) -> int:
 
     (name,) = server.place
     if not client.collection_exists(name):
-        raise RuntimeDatabaseError(f"the collection {name} in Qdrant is not there", fix=FIX)
+        raise RuntimeDatabaseError(f"the collection {name} in Qdrant does not exist", fix=FIX)
     vectors = client.get_collection(name).config.params.vectors
     if not isinstance(vectors, models.VectorParams):
-        raise RuntimeDatabaseError(f"the collection {name} in Qdrant is none of ZeroClaw's", fix=FIX)
+        raise RuntimeDatabaseError(f"the collection {name} in Qdrant was not made by ZeroClaw", fix=FIX)
     return int(vectors.size)
 
 
@@ -135,12 +135,12 @@ def _connected(server: MemoryServer) -> Iterator[QdrantClient]:
     try:
         client = _client(server)
     except (ValueError, OSError):
-        raise RuntimeDatabaseError("the address of Qdrant, where its memories are, is none", fix=FIX) from None
+        raise RuntimeDatabaseError("the address of Qdrant, where its memories are, is not valid", fix=FIX) from None
     try:
         yield client
     except UnexpectedResponse as error:
         refused = error.status_code in (401, 403)
-        said = "refuses the key of its memories" if refused else f"answers with HTTP {error.status_code}"
+        said = "refused the API key" if refused else f"answers with HTTP {error.status_code}"
         raise RuntimeDatabaseError(f"Qdrant {said}", fix=FIX) from None
     except (ApiException, OSError):
         raise RuntimeDatabaseError("Qdrant, where its memories are, cannot be reached", fix=FIX) from None
@@ -197,14 +197,17 @@ def _decide(
         return ItemFate("memory", name, ItemOutcome.DEDUPLICATED)
     if row.vector is None or model is None or not embeddings.is_vector(row.vector, dimensions):
         which = f"of {model.model} with {dimensions} numbers" if model else f"with {dimensions} numbers"
-        return ItemFate("memory", name, ItemOutcome.OMITTED, f"Qdrant keeps no memory without a vector {which}")
+        return ItemFate("memory", name, ItemOutcome.OMITTED, f"Qdrant stores no memory without a vector {which}")
     if not _is_text(row.values):
-        return ItemFate("memory", name, ItemOutcome.REJECTED, "it holds what is no text")
+        return ItemFate("memory", name, ItemOutcome.REJECTED, "it is not text")
     id = _point_id(str(former["id"]) if former is not None else name)
     points[id] = row.values, row.vector
     given = id == name
     return ItemFate(
-        "memory", name, ItemOutcome.ACCEPTED if given else ItemOutcome.TRANSFORMED, "" if given else "under another id"
+        "memory",
+        name,
+        ItemOutcome.ACCEPTED if given else ItemOutcome.TRANSFORMED,
+        "" if given else "written with another id",
     )
 
 

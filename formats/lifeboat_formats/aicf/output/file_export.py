@@ -85,7 +85,7 @@ def export_file(state: State, wish: AicfExportOptions) -> AicfExport:
         body = _written(state, known, wish)
         text = _clean(body, wish)
     if text is None:
-        raise InterchangeError("the memories cannot be cleaned in the form of AICF")
+        raise InterchangeError("the memories cannot be redacted in AICF")
     made = AicfExport(text)
     made.fates = [*_of_memories(known, body, text), *_of_documents(state, body, wish), *_of_files(state, body)]
     made.notices = list(_notices(body, text))
@@ -191,9 +191,11 @@ def _of_memories(known: RememberedMemories, body: _UncleanedFile, text: str) -> 
     for record_id, record in known.memories.items():
         content = str(record["content"])
         if record_id not in held:
-            yield ItemFate("memory", record_id, ItemOutcome.OMITTED, "it says nothing", "empty")
+            yield ItemFate("memory", record_id, ItemOutcome.OMITTED, "its text is empty", "empty")
         elif content in changed or len(before) != len(after):
-            yield ItemFate("memory", record_id, ItemOutcome.TRANSFORMED, "what was found in it is redacted", "redacted")
+            yield ItemFate(
+                "memory", record_id, ItemOutcome.TRANSFORMED, "personal data or secrets in it are redacted", "redacted"
+            )
         elif body.form in (COMPILED, BLOCKS):
             yield _in_an_older_form(record_id, content in there)
         elif body.form == NEWEST:
@@ -202,7 +204,7 @@ def _of_memories(known: RememberedMemories, body: _UncleanedFile, text: str) -> 
             yield ItemFate("memory", record_id, ItemOutcome.ACCEPTED)
     for record in known.hidden:
         reason = (
-            f"it is {memory_records.read_record_status(record)}: a file of this format holds what is remembered now"
+            f"it is {memory_records.read_record_status(record)}: a file of this format contains active memories only"
         )
         yield ItemFate("memory", str(record["id"]), ItemOutcome.OMITTED, reason, "not_remembered")
 
@@ -210,9 +212,9 @@ def _of_memories(known: RememberedMemories, body: _UncleanedFile, text: str) -> 
 def _in_an_older_form(record_id: str, is_there: bool) -> ItemFate:
     if is_there:
         return ItemFate(
-            "memory", record_id, ItemOutcome.TRANSFORMED, "text, type and time; nothing else has a place", "older_form"
+            "memory", record_id, ItemOutcome.TRANSFORMED, "only text, type and time are written", "older_form"
         )
-    reason = "its text reads otherwise there: this form has no escape for backslashes"
+    reason = "its text would change: this dialect has no escape for backslashes"
     return ItemFate("memory", record_id, ItemOutcome.TRANSFORMED, reason, "read_otherwise")
 
 
@@ -236,12 +238,12 @@ def _of_documents(state: State, body: _UncleanedFile, wish: AicfExportOptions) -
             if is_there:
                 yield ItemFate(kind, name, ItemOutcome.ACCEPTED)
             else:
-                reason = "names are written as others" if wish.pseudonymise else "this form has no place for it"
+                reason = "user names are replaced" if wish.pseudonymise else "this dialect has no field for it"
                 yield ItemFate(kind, name, ItemOutcome.OMITTED, reason, "no_place")
     for each in as_list(persona.decode_document(state, archive_layout.CREDENTIALS).get("credentials")):
         name = str(each.get("id", "")) if isinstance(each, dict) else ""
         yield ItemFate(
-            "credential", name, ItemOutcome.OMITTED, "credentials are never written into such a file", "credential"
+            "credential", name, ItemOutcome.OMITTED, "credentials are never written to an AICF file", "credential"
         )
 
 
@@ -254,27 +256,29 @@ def _of_files(state: State, body: _UncleanedFile) -> Iterator[ItemFate]:
         if path == body.keeps_raw:
             yield ItemFate("file", path, ItemOutcome.ACCEPTED)
         elif path.startswith(RAW) and not body.keeps_raw:
-            reason = "its memories are written in another form"
+            reason = "its memories are written as records instead"
             yield ItemFate("file", path, ItemOutcome.TRANSFORMED, reason, "another_form")
         elif path.startswith(archive_layout.ARTIFACTS):
-            yield ItemFate("artifact", path, ItemOutcome.OMITTED, "a text file holds no attachments", "attachment")
+            yield ItemFate(
+                "artifact", path, ItemOutcome.OMITTED, "a text file cannot contain attachments", "attachment"
+            )
         elif path.startswith(archive_layout.EMBEDDINGS):
-            yield ItemFate("vector", path, ItemOutcome.OMITTED, "a runtime makes vectors again", "vectors")
+            yield ItemFate("vector", path, ItemOutcome.OMITTED, "the runtime computes vectors itself", "vectors")
         elif path.startswith(archive_layout.RAW):
             yield ItemFate(
-                "file", path, ItemOutcome.OMITTED, "of a runtime alone; its memories are written", "of_a_runtime"
+                "file", path, ItemOutcome.OMITTED, "specific to a runtime; its memories are written", "of_a_runtime"
             )
         else:
-            yield ItemFate("document", path, ItemOutcome.OMITTED, "this format has no place for it", "no_place")
+            yield ItemFate("document", path, ItemOutcome.OMITTED, "this format has no field for it", "no_place")
 
 
 def _notices(body: _UncleanedFile, text: str) -> Iterator[FormatNotice]:
     if body.synthesised:
-        said = f"{body.synthesised} required fields were made from times, or stand for what is not known"
+        said = f"{body.synthesised} required fields were made from times or are placeholders for unknown values"
         yield FormatNotice("synthesised", said)
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) * 4 > LARGEST_FIELD and len(line.encode("utf-8", "replace")) > LARGEST_FIELD:
-            yield FormatNotice("field_too_long", "longer than the 64 KiB that the format recommends", f"line {number}")
+            yield FormatNotice("field_too_long", "longer than the recommended 64 KiB", f"line {number}")
 
 
 def _figures(body: _UncleanedFile, text: str, wish: AicfExportOptions) -> dict[str, int | float]:

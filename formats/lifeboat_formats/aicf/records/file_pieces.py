@@ -279,7 +279,7 @@ def find_key_scope(key: str, scope: str) -> str:
 
 
 def _keyed(item: AicfItem, scope: str) -> tuple[str, str, str] | None:
-    """Return scope, key and value of an item that is a memory of its own."""
+    """Return scope, key and value of an item that is a separate memory."""
     if item.kind is ItemKind.PAIR:
         found = find_key_scope(item.key, scope)
         return (found, item.key, item.value) if found in KEYED_SCOPES else None

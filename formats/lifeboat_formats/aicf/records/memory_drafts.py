@@ -85,7 +85,7 @@ def _participant(name: str) -> JsonObject:
 
 
 def _line(ident: str, pairs: Pairs) -> str:
-    """Summarise a conversation that has no text of its own in one line."""
+    """Summarise a conversation without a text in one line."""
     did = read_scalar(pairs, "ai_actions")
     said = [
         read_scalar(pairs, "messages") and f"{read_scalar(pairs, 'messages')} messages",
@@ -218,7 +218,7 @@ def draft_watched_topic(ident: str, text: str, time: str) -> MemoryDraft:
 
 
 def append_rationale(text: str, rationale: str) -> str:
-    """Return a text with its rationale in a paragraph of its own."""
+    """Return a text with its rationale in a separate paragraph."""
     return f"{text}{RATIONALE}{rationale}" if rationale else text
 
 

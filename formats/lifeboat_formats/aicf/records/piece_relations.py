@@ -118,16 +118,16 @@ def _embedded(section: AicfSection, names: dict[str, FilePiece]) -> EmbeddingSec
     pairs = section.pairs()
     piece = names.get(section.ident)
     if piece is None or piece.made is None:
-        return EmbeddingSection(section, "nothing in the file has this identifier")
+        return EmbeddingSection(section, "the file has nothing with this identifier")
     numbers = cell_values.parse_vector(pairs["vector"].raw) if "vector" in pairs else cell_values.ParsedVector()
     said = cell_values.parse_integer(read_scalar(pairs, "dimension") or read_scalar(pairs, "dimensions"))
     model = read_scalar(pairs, "model")
     kept = {name: item.value for name, item in pairs.items() if name in ("similarity_threshold", "keywords", "model")}
     piece.own.setdefault("embeddings", []).append(kept)
     if not numbers.is_whole:
-        return EmbeddingSection(section, "the vector is not written out")
+        return EmbeddingSection(section, "the vector is abbreviated")
     if said is not None and said != len(numbers):
-        return EmbeddingSection(section, "the vector has another dimension than it says")
+        return EmbeddingSection(section, "the vector does not have the stated dimension")
     if not model:
         return EmbeddingSection(section, "no model is named")
     computed_at = normalize_time(read_scalar(pairs, "indexed_at")) or piece.made.until or piece.made.event

@@ -10,7 +10,7 @@ from lifeboat_formats.aicf.syntax import cell_values, grammar, specification
 from lifeboat_formats.aicf.syntax.document_parts import AicfDocument, AicfItem, AicfSection, Dialect, ItemKind
 from lifeboat_formats.aicf.syntax.specification import FieldSpec, FieldType
 
-_NO_WORD = "It is none of the words of the specification: kept"
+_NO_WORD = "Not a value of the specification: kept"
 _MEMORY_TYPE = re.compile(r"\s*memory_type=(.*)\Z", re.DOTALL)
 
 
@@ -49,9 +49,7 @@ def _pairs(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
     for item in section.of_kind(ItemKind.PAIR):
         where = f"@{section.name} {item.key}"[:80]
         if item.key in seen:
-            yield UngradedFinding(
-                "field_duplicate", "The field stands more than once: the last counts", item.line, where
-            )
+            yield UngradedFinding("field_duplicate", "The field is repeated: the last one is used", item.line, where)
         seen.add(item.key)
         field = known.get(item.key)
         if field is None:
@@ -59,7 +57,7 @@ def _pairs(section: AicfSection, dialect: Dialect) -> Iterator[UngradedFinding]:
                 continue
             # The keys of a state are free, and older dialects have fields of their own.
             if section.name != "STATE" and dialect not in (Dialect.BLOCKS, Dialect.COMPILED, Dialect.ESCAPED_BLOCKS):
-                yield UngradedFinding("field_unknown", "The specification knows no such field: kept", item.line, where)
+                yield UngradedFinding("field_unknown", "Field not in the specification: kept", item.line, where)
         elif section.name != "STATE" or _scope(section) == "session":
             yield from _value(field, item, where)
 
@@ -76,22 +74,22 @@ def _value(field: FieldSpec, item: AicfItem, where: str) -> Iterator[UngradedFin
 _PROBLEMS: dict[FieldType, tuple[str, str, Callable[[str, FieldSpec], bool]]] = {
     FieldType.TIME: (
         "timestamp_invalid",
-        "It is no time with seconds and an offset (ISO 8601)",
+        "Not an ISO 8601 time with seconds and an offset",
         lambda value, _: cell_values.is_timestamp(value),
     ),
     FieldType.INTEGER: (
         "int_invalid",
-        "It is no whole number",
+        "Not an integer",
         lambda value, _: cell_values.parse_integer(value) is not None,
     ),
     FieldType.NUMBER: (
         "float_invalid",
-        "It is no number",
+        "Not a number",
         lambda value, _: cell_values.parse_decimal(value) is not None,
     ),
     FieldType.PERCENTAGE: (
         "percentage_invalid",
-        "It is no percentage",
+        "Not a percentage",
         lambda value, _: cell_values.parse_percentage(value) is not None,
     ),
     FieldType.WORD: ("enum_unknown", _NO_WORD, lambda value, field: value in field.words),
@@ -114,7 +112,7 @@ def _row(name: str, item: AicfItem, dialect: Dialect) -> Iterator[UngradedFindin
     columns = specification.COLUMNS[name]
     cells = [cell for cell in item.values if not _MEMORY_TYPE.match(cell)]
     if dialect is not Dialect.COMPILED and len(cells) < len(columns):
-        text = f"A row has {len(columns)} cells, this one {len(cells)}"
+        text = f"The row has {len(cells)} cells, expected {len(columns)}"
         yield UngradedFinding("required_field_missing", text, item.line, f"@{name}")
     elif len(cells) >= len(columns):
         for field, cell in zip(columns, cells, strict=False):
@@ -123,9 +121,7 @@ def _row(name: str, item: AicfItem, dialect: Dialect) -> Iterator[UngradedFindin
     for cell in item.values:
         found = _MEMORY_TYPE.match(cell)
         if found and found.group(1).strip() not in specification.MEMORY_TYPES:
-            yield UngradedFinding(
-                "enum_unknown", "The specification knows no such type of memory: kept", item.line, f"@{name}"
-            )
+            yield UngradedFinding("enum_unknown", "Memory type not in the specification: kept", item.line, f"@{name}")
 
 
 def _scope(section: AicfSection) -> str:
@@ -135,18 +131,18 @@ def _scope(section: AicfSection) -> str:
 def _scopes(section: AicfSection) -> Iterator[UngradedFinding]:
     scope = _scope(section)
     if scope not in ("session", *specification.SCOPES):
-        yield UngradedFinding("enum_unknown", "The specification knows no such scope: kept", section.line, "@STATE")
+        yield UngradedFinding("enum_unknown", "Scope not in the specification: kept", section.line, "@STATE")
     is_temporary = False
     for item in section.of_kind(ItemKind.PAIR):
         prefix = item.key.split(":", 1)[0]
         own = prefix if ":" in item.key and prefix in specification.SCOPES else scope
         is_temporary = is_temporary or own == "temp"
         if own != scope:
-            text = "The scope of the key is not that of its section: the key's counts"
+            text = "The key has another scope than its section: the scope of the key is used"
             yield UngradedFinding("scope_conflict", text, item.line, "@STATE")
     if is_temporary:
         yield UngradedFinding(
-            "temp_state_persisted", "What is for one turn only stands in a file", section.line, "@STATE:temp"
+            "temp_state_persisted", "A state for one turn only is stored in a file", section.line, "@STATE:temp"
         )
 
 
@@ -158,13 +154,17 @@ def _embedding(section: AicfSection) -> Iterator[UngradedFinding]:
     vector = cell_values.parse_vector(item.raw)
     where = "@EMBEDDING vector"
     if vector.is_elided:
-        yield UngradedFinding("vector_elided", "Dots stand for a part of the vector: no embedding", item.line, where)
+        yield UngradedFinding(
+            "vector_elided", "The vector is abbreviated with dots: not used as an embedding", item.line, where
+        )
         return
     if vector.is_broken:
-        yield UngradedFinding("vector_non_finite", "Not everything in the vector is a finite number", item.line, where)
+        yield UngradedFinding(
+            "vector_non_finite", "The vector contains a value that is not a finite number", item.line, where
+        )
     dimension = cell_values.parse_integer(given["dimension"].value) if "dimension" in given else None
     if dimension is not None and dimension != len(vector) and not vector.is_broken:
-        text = f"The vector has {len(vector)} numbers, not as many as its dimension"
+        text = f"The vector has {len(vector)} numbers, which is not its dimension"
         yield UngradedFinding("vector_dimension_mismatch", text, item.line, where)
 
 
@@ -220,9 +220,7 @@ def check_links(document: AicfDocument) -> Iterator[UngradedFinding]:
                 continue
             if link.source not in known or link.target not in known:
                 yield UngradedFinding(
-                    "link_unresolved", "A link names what is not in the file: kept", item.line, "@LINKS"
+                    "link_unresolved", "A link names an identifier that is not in the file: kept", item.line, "@LINKS"
                 )
             if link.relation not in specification.RELATIONS:
-                yield UngradedFinding(
-                    "enum_unknown", "The specification knows no such relation: kept", item.line, "@LINKS"
-                )
+                yield UngradedFinding("enum_unknown", "Relation not in the specification: kept", item.line, "@LINKS")

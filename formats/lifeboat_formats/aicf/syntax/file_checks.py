@@ -71,10 +71,10 @@ def _rules(document: AicfDocument) -> list[Rule]:
 def _encoding(document: AicfDocument) -> Iterator[Remark]:
     at = document.text.find("\0")
     if at >= 0:
-        yield Remark("nul_byte", "It holds NUL characters", document.text.count("\n", 0, at) + 1)
+        yield Remark("nul_byte", "The file contains NUL characters", document.text.count("\n", 0, at) + 1)
     found = numbered_lines.find_terminators(document.text)
     if len(found) > 1:
-        yield Remark("eol_mixed", "Its lines end in different ways")
+        yield Remark("eol_mixed", "The file mixes line endings")
 
 
 def _sizes(document: AicfDocument) -> Iterator[Remark]:
@@ -102,7 +102,7 @@ def _version(document: AicfDocument) -> Iterator[Remark]:
     if not document.is_version_declared and document.dialect not in (Dialect.JSON, Dialect.XML):
         yield Remark("version_missing", "No version is declared (@AICF_VERSION)")
     if is_newer_version(document.version):
-        yield Remark("version_unsupported", "It is of a newer version than 3.1: read as 3.1")
+        yield Remark("version_unsupported", "The version is newer than 3.1: read as 3.1")
 
 
 def _notices(document: AicfDocument) -> Iterator[Remark]:
@@ -115,7 +115,7 @@ def _notices(document: AicfDocument) -> Iterator[Remark]:
 
 def _numbers(document: AicfDocument) -> Iterator[Remark]:
     if not document.is_numbered:
-        yield Remark("number_missing", "The lines have no numbers", 1)
+        yield Remark("number_missing", "The lines are not numbered", 1)
         return
     expected: int | None = None
     for line_number, line in enumerate(numbered_lines.iterate_lines(document.text, numbered=True), 1):
@@ -124,9 +124,9 @@ def _numbers(document: AicfDocument) -> Iterator[Remark]:
                 yield Remark("number_missing", "The line has no number", line_number)
             continue
         if expected is None and line.number != 1:
-            yield Remark("number_not_from_1", "The numbers do not begin with 1", line_number)
+            yield Remark("number_not_from_1", "The line numbers do not begin with 1", line_number)
         elif expected is not None and line.number != expected:
-            yield Remark("number_gap", f"Number {line.number} where {expected} is due", line_number)
+            yield Remark("number_gap", f"Line number {line.number}, expected {expected}", line_number)
         expected = line.number + 1
 
 
@@ -136,9 +136,9 @@ def _headers(document: AicfDocument) -> Iterator[Remark]:
         for item in section.of_kind(ItemKind.HEADER, ItemKind.TEXT, ItemKind.CELLS):
             if item.kind is not ItemKind.HEADER:
                 if item.raw.lstrip().startswith("@"):
-                    yield Remark("header_malformed", "It begins like a header and is none", item.line)
+                    yield Remark("header_malformed", "The line begins like a section header but is not one", item.line)
             elif item.raw and section.name != "AICF_VERSION" and text[item.value_start - 1] != ":":
-                expected = "Between the name of a section and what follows it a colon is missing"
+                expected = "A colon is missing after the section name"
                 yield Remark("header_malformed", expected, item.line, f"@{item.key}"[:80])
 
 
@@ -146,7 +146,7 @@ def _sections(document: AicfDocument) -> Iterator[Remark]:
     for section in document.sections:
         name = field_checks.section_base_name(section)
         if name and name not in specification.SECTIONS and not name.startswith(specification.OWN_PREFIX):
-            expected = "The specification knows no such section: kept"
+            expected = "Section not in the specification: kept"
             yield Remark("section_unknown", expected, section.line, f"@{name}"[:80])
 
 
@@ -158,9 +158,9 @@ def _items(document: AicfDocument) -> Iterator[Remark]:
             if item.kind in (ItemKind.PAIR, ItemKind.ROW, ItemKind.CELLS) and cell_values.unknown_escapes(
                 item.raw, item.escaping
             ):
-                yield Remark("escape_unknown", "A backslash escapes nothing", item.line, _where(section, item))
+                yield Remark("escape_unknown", "A backslash does not escape anything", item.line, _where(section, item))
             if name in specification.SECTIONS and not _has_form(document, name, item):
-                yield Remark("field_syntax", "It is neither `key=value` nor a row", item.line, f"@{name}")
+                yield Remark("field_syntax", "The line is neither `key=value` nor a row", item.line, f"@{name}")
 
 
 def _has_form(document: AicfDocument, name: str, item: AicfItem) -> bool:

@@ -32,7 +32,7 @@ def decompress_bytes(data: bytes, *, largest: int = LARGEST) -> bytes:
         if data[at : at + 1] in (b"", b"\0"):
             break
     if data[at:].strip(b"\0"):
-        raise SourceRefused("Behind the compressed data stands something else", format_code="gzip_invalid")
+        raise SourceRefused("Unexpected data after the compressed data", format_code="gzip_invalid")
     return bytes(out)
 
 
@@ -60,7 +60,9 @@ def encode_text(text: str, *, name: str = "") -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        raise SourceRefused(f"{name or 'The text'} holds half a character", format_code="utf8_invalid") from None
+        raise SourceRefused(
+            f"{name or 'The text'} contains an incomplete character", format_code="utf8_invalid"
+        ) from None
 
 
 def _line(data: bytes, at: int) -> int:
@@ -74,11 +76,11 @@ def _member(data: bytes, at: int, out: bytearray, largest: int) -> int:
         while not stream.eof:
             piece = stream.unconsumed_tail or data[at : at + _PIECE]
             if not piece:
-                raise SourceRefused("The compressed data ends too early", format_code="gzip_invalid")
+                raise SourceRefused("The compressed data is incomplete", format_code="gzip_invalid")
             at += 0 if stream.unconsumed_tail else len(piece)
             out += stream.decompress(piece, largest - len(out) + 1)
             if len(out) > largest:
-                raise SourceRefused(f"Unpacked it would be more than {largest} bytes", format_code="gzip_bomb")
+                raise SourceRefused(f"Decompressed, it would have more than {largest} bytes", format_code="gzip_bomb")
     except zlib.error:
         raise SourceRefused("The compressed data is damaged", format_code="gzip_invalid") from None
     return at - len(stream.unused_data)

@@ -82,13 +82,13 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError("no JSON number")
+    raise ValueError("not a JSON number")
 
 
 def _finite(number: str) -> float:
     value = float(number)
     if not math.isfinite(value):
-        raise ValueError("a number without bounds")
+        raise ValueError("an infinite number")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Finds the time of a block that is stated in another field than the specification's, or in a section of its own.
+"""Finds the time of a block that is stated in another field than the specification's, or in a separate section.
 
 Older writers use `timestamp=`, `date: ...`, `@TIMESTAMP:...` or `<timestamp>`.
 """

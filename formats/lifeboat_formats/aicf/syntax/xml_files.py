@@ -1,6 +1,6 @@
 """Version 1 as XML: conversations, messages, decisions and insights, with their positions in the text.
 
-No XML parser is involved: the items cover the text whatever its bytes are, and custom entities are not resolved. An
+No XML parser is involved: the items cover the text with any bytes, and custom entities are not resolved. An
 unclosed element is ignored.
 """
 

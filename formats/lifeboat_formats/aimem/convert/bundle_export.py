@@ -113,7 +113,7 @@ def _checked(options: ProducerOptions, state: State, around: ConversionContext) 
 
 
 def default_producer(agent_id: str) -> str:
-    """Return the namespace of an installation without a name of its own."""
+    """Return the namespace of an installation without its own name."""
     return f"alf-{hashlib.sha256(agent_id.encode()).hexdigest()[:8]}"
 
 
@@ -200,17 +200,17 @@ class _BundleProducer:
         """Return notices about the export."""
         found = []
         if self.options.scope == SINCE:
-            text = "memories that were deleted since are not told of: a bundle has no word for it"
+            text = "deletions since then are not included: a bundle cannot express them"
             found.append(FormatNotice("no_deletions", text))
         if self.counts["edges_dropped"]:
             text = f"{self.counts['edges_dropped']} edges lead out of the bundle and were left out"
             found.append(FormatNotice("edges_dropped", text))
         if self.counts["rounded"]:
-            text = f"{self.counts['rounded']} vectors were rounded to float32"
+            text = f"{self.counts['rounded']} embeddings were rounded to float32"
             found.append(FormatNotice("vectors_rounded", text))
         if self.options.preserve_ids:
             found.append(
-                FormatNotice("foreign_namespace", "names of other producers were kept; strict readers refuse them")
+                FormatNotice("foreign_namespace", "names of other producers were kept; strict readers reject them")
             )
         return found
 
@@ -336,7 +336,7 @@ class _BundleProducer:
             source, target = (first, name) if edge.is_swapped else (name, first)
             key = (source, target, edge.edge["edge_type"])
             if key in seen:
-                self._edge_fate(record, edge, ItemOutcome.DEDUPLICATED, "it is said twice")
+                self._edge_fate(record, edge, ItemOutcome.DEDUPLICATED, "it is a duplicate")
                 continue
             seen.add(key)
             made, lost = self._plain(edge.edge)
@@ -357,7 +357,7 @@ class _BundleProducer:
             return  # the fate of the superseded memory covers it
         self.counts["edges_dropped"] += 1
         is_here = self.state.record(edge.other) is not None
-        reason = "its other end is not in the bundle" if is_here else "its other end is not there"
+        reason = "its target is not in the bundle" if is_here else "its target does not exist"
         self._edge_fate(record, edge, ItemOutcome.OMITTED if is_here else ItemOutcome.UNRESOLVED, reason)
 
     def _edge_fate(self, record: JsonObject, edge: RecordEdge, outcome: ItemOutcome, reason: str = "") -> None:
@@ -374,7 +374,7 @@ class _BundleProducer:
             link, lost = self._plain(linked.link)
             outcome = ItemOutcome.TRANSFORMED if lost else ItemOutcome.ACCEPTED
             if entity_name in seen:
-                outcome, lost = ItemOutcome.DEDUPLICATED, "it is named twice"
+                outcome, lost = ItemOutcome.DEDUPLICATED, "it is a duplicate"
             else:
                 seen.add(entity_name)
                 self.sink.link(self._clean({"chunk_id": name, "entity_id": entity_name, **link}, name))
@@ -439,7 +439,7 @@ def _without_literals(ours: JsonObject) -> JsonObject:
     return kept | ({"ext": ext} if ext else {})
 
 
-_KEPT = "a bundle holds memories only; it stays in the archive"
+_KEPT = "a bundle contains memories only; kept in the archive"
 
 
 def _omitted_parts(state: State, *, with_identity: bool) -> Iterator[ItemFate]:
@@ -456,13 +456,13 @@ def _part_fate(entry: Entry, *, with_identity: bool) -> ItemFate | None:
     if path == archive_layout.IDENTITY:
         if with_identity:
             return ItemFate(
-                "identity", path, ItemOutcome.TRANSFORMED, "its texts are memories of type identity, no more"
+                "identity", path, ItemOutcome.TRANSFORMED, "only its texts are written, as memories of type identity"
             )
         return ItemFate("identity", path, ItemOutcome.OMITTED, "only with --include-identity")
     if path == archive_layout.PRINCIPALS:
         return ItemFate("principal", path, ItemOutcome.OMITTED, _KEPT)
     if path == archive_layout.CREDENTIALS:
-        return ItemFate("credential", path, ItemOutcome.OMITTED, "credentials never leave in a bundle")
+        return ItemFate("credential", path, ItemOutcome.OMITTED, "a bundle never contains credentials")
     if path.startswith(archive_layout.ARTIFACTS):
         return ItemFate("artifact", path, ItemOutcome.OMITTED, _KEPT)
     if path.startswith(archive_layout.RAW) and not entry.meta.get(entry_metas.RECORDS) and path != ORPHANS:

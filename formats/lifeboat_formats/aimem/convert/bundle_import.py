@@ -40,13 +40,13 @@ CONFLICT, STALE, FIELDS, PROTECTED, ERASED = (
     "erased",
 )
 _REASONS = {
-    CONFLICT: "another content under the same name and time is here",
-    STALE: "what is here is newer",
-    FIELDS: "tags, zone, type or pin differ from what is here, and it is not newer",
-    PROTECTED: "what is here is protected, and nobody allowed to change it",
-    ERASED: "it was erased here",
+    CONFLICT: "a memory with the same name and time and another content exists",
+    STALE: "the existing memory is newer",
+    FIELDS: "tags, zone, type or pin differ from the existing memory, and it is not newer",
+    PROTECTED: "the existing memory is protected, and changing it was not allowed",
+    ERASED: "it was purged here",
 }
-_UNTAKEN = "its memory was not taken"
+_UNTAKEN = "its memory was not imported"
 TENANT = "tenant_changed"
 _ANY_PRODUCER = "x"
 """A placeholder: whether an id was erased does not depend on its producer."""
@@ -105,7 +105,7 @@ class BundleImport:
             self._update(chunk, stored, origin)
         else:
             self.counts["chunks_skipped_idempotent"] += 1
-            self._fate("memory", name, ItemOutcome.DEDUPLICATED, "it is here already")
+            self._fate("memory", name, ItemOutcome.DEDUPLICATED, "it exists already")
         self._extend(chunk, stored)
         return None
 
@@ -165,7 +165,7 @@ class BundleImport:
         ]
         self.updates.setdefault(stored.record_id, {}).update(fields)
         self.counts["chunks_updated"] += 1
-        self._fate("memory", chunk["id"], ItemOutcome.TRANSFORMED, "newer than what was here", "updated")
+        self._fate("memory", chunk["id"], ItemOutcome.TRANSFORMED, "newer than the existing memory", "updated")
 
     def _refuse(self, chunk: JsonObject, code: str) -> None:
         self.counts["chunks_rejected"] += 1
@@ -197,7 +197,7 @@ class BundleImport:
             self._take_edge(record, edge, stored)
         for entity, link in self.links.links(name):
             if stored is not None and self.existing.has_link(name, entity["id"]):
-                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it is here already")
+                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it exists already")
                 continue
             record.setdefault("entities", []).append(chunk_records.entity_of(entity, link))
             self.links.place(entity["id"])
@@ -226,7 +226,7 @@ class BundleImport:
         source, target = self.links.whole_of(edge["source_id"]), self.links.whole_of(edge["target_id"])
         is_here = self.existing.has_edge(source, target, edge["edge_type"])
         if is_here:
-            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "it is here already")
+            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "it exists already")
             self.counts["edges_skipped"] += 1
         return is_here
 
@@ -245,7 +245,7 @@ class BundleImport:
                 self._fate("relation", _edge_name(edge), ItemOutcome.REJECTED, _UNTAKEN, "endpoint_refused")
         for entity, link in self.links.links(name):
             if stored is not None and self.existing.has_link(name, entity["id"]):
-                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it is here already")
+                self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it exists already")
             else:
                 self._fate("link", _link_name(link), ItemOutcome.REJECTED, _UNTAKEN, "endpoint_refused")
 
@@ -255,24 +255,24 @@ class BundleImport:
         for edge in self.links.joining_edges:
             self._fate("relation", _edge_name(edge), ItemOutcome.TRANSFORMED, "joins the parts of a long memory")
         for edge in self.links.repeated_edges:
-            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "it stands in the bundle twice")
+            self._fate("relation", _edge_name(edge), ItemOutcome.DEDUPLICATED, "it is in the bundle twice")
         for link in self.links.repeated_links:
-            self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it stands in the bundle twice")
+            self._fate("link", _link_name(link), ItemOutcome.DEDUPLICATED, "it is in the bundle twice")
         for name, is_linked, is_placed in self.links.entities():
             self._entity_fate(name, is_linked=is_linked, is_placed=is_placed)
 
     def _entity_fate(self, name: str, *, is_linked: bool, is_placed: bool) -> None:
         if self.existing.has_entity(name):
             self.counts["entities_skipped"] += 1
-            self._fate("entity", name, ItemOutcome.DEDUPLICATED, "it is here already")
+            self._fate("entity", name, ItemOutcome.DEDUPLICATED, "it exists already")
         elif is_placed:
             self.counts["entities_inserted"] += 1
             self._fate("entity", name, ItemOutcome.ACCEPTED)
         elif is_linked:
-            self._fate("entity", name, ItemOutcome.UNRESOLVED, "no memory that was taken names it")
+            self._fate("entity", name, ItemOutcome.UNRESOLVED, "no imported memory names it")
         else:
             self.counts["entities_inserted"] += 1
-            self._fate("entity", name, ItemOutcome.ACCEPTED, "no memory names it: kept beside them")
+            self._fate("entity", name, ItemOutcome.ACCEPTED, "no memory names it: kept separately")
 
     def new_orphans(self) -> list[JsonObject]:
         """Return the new entities that no chunk names."""
@@ -283,10 +283,10 @@ class BundleImport:
         found = list(self.bundle.notices)
         envelope = self.bundle.envelope
         if self.existing.is_other_tenant(envelope.producer, envelope.tenant_id):
-            text = "memories of this producer are here, all of another tenant than these"
+            text = "all existing memories of this producer belong to another tenant"
             found.append(FormatNotice(TENANT, text, envelope.producer))
         if self.counts["embeddings_left_out"]:
-            text = f"{self.counts['embeddings_left_out']} vectors of this model were left out"
+            text = f"{self.counts['embeddings_left_out']} embeddings of this model were left out"
             found.append(FormatNotice("embedding_model_unsupported", text, str(self.bundle.envelope.embedding_model)))
         return found
 

@@ -84,7 +84,7 @@ def mark_superseded(record: JsonObject, chains: SuccessorChains) -> JsonObject:
 
 _OUT_OF_SCOPE = {
     DNA_ONLY: "neither of a protected type nor pinned: the scope is DNA_ONLY",
-    SINCE: "made before the time of the scope",
+    SINCE: "older than the time of the scope",
 }
 
 
@@ -94,14 +94,14 @@ def _why_not(state: State, record: JsonObject, chains: SuccessorChains, options:
     if _is_ended(state, body, chains) or (options.only is not None and record["id"] not in options.only):
         return ""
     if not isinstance(record.get("content"), str) or not record["content"]:
-        return "it says nothing"
+        return "its text is empty"
     try:
         moment = instants.parse_nanoseconds(chunks.creation_time_of(record))
     except (ValueError, KeyError, TypeError):
-        return "it has no time that a bundle can hold"
+        return "its time cannot be written in a bundle"
     status = memory_records.read_record_status(body)
     if status != "active" and not options.include_history:
-        return f"{status}; --include-history takes it along"
+        return f"{status}; --include-history includes it"
     if options.scope == DNA_ONLY and not _is_protected(record):
         return _OUT_OF_SCOPE[DNA_ONLY]
     if options.scope == SINCE and moment < instants.parse_nanoseconds(str(options.since)):

@@ -34,18 +34,16 @@ def check_envelope(found: object, notices: list[FormatNotice]) -> Envelope:
     if not isinstance(found, dict):
         raise BundleRefused("a bundle is a JSON object", format_code="not_object")
     if found.get("format") not in (words.FORMAT, words.LEGACY_FORMAT):
-        raise BundleRefused(f"it is no {words.FORMAT}", format_code="bad_format", where="format")
+        raise BundleRefused(f"its format is not {words.FORMAT}", format_code="bad_format", where="format")
     if found.get("version") != words.VERSION:
-        raise BundleRefused("only version 1 is known", format_code="unsupported_version", where="version")
+        raise BundleRefused("only version 1 is supported", format_code="unsupported_version", where="version")
     producer = _text(found, "producer", urn.is_namespace, "invalid_producer", "1 to 63 of a-z, 0-9 and -")
     tenant_id = _text(found, "tenant_id", is_tenant, "invalid_tenant_id", "a UUID or a URI")
     exported_at = _text(found, "exported_at", instants.is_instant, "invalid_timestamp", "an ISO 8601 time in UTC")
     scope = _text(found, "scope", words.SCOPES.__contains__, "invalid_scope", f"one of {', '.join(words.SCOPES)}")
     since = _since(found, scope, notices)
     if found["format"] == words.LEGACY_FORMAT:
-        notices.append(
-            FormatNotice("legacy_format", f"it calls itself {words.LEGACY_FORMAT}, the name before the draft")
-        )
+        notices.append(FormatNotice("legacy_format", f"its format is {words.LEGACY_FORMAT}, the name before the draft"))
     return Envelope(
         found["format"], words.VERSION, producer, tenant_id, exported_at, scope, since,
         embedding_dim=_dimensions(found.get("embedding_dim")),
@@ -68,7 +66,7 @@ def check_arrays(found: JsonObject, limits: BundleLimits) -> dict[str, list[Json
         raise BundleRefused("it is missing", format_code="missing_field", where=words.CHUNKS)
     for name in ARRAYS:
         if not isinstance(found.get(name, []), list):
-            raise BundleRefused("this is no array", format_code="invalid_type", where=name)
+            raise BundleRefused("not an array", format_code="invalid_type", where=name)
         check_record_count(name, len(found.get(name, [])), limits)
     return {name: found.get(name, []) for name in ARRAYS}
 
@@ -90,7 +88,7 @@ def check_checksum(said: object, computed: str) -> str:
     """Return the checksum if it equals the computed one. Raises BundleRefused (409), also for other algorithms and
     upper-case digits."""
     if said != computed:
-        reason = "it does not fit what the bundle holds"
+        reason = "it does not match the content of the bundle"
         if not isinstance(said, str) or CHECKSUM.fullmatch(said) is None:
             reason = "it is not written as sha256: and 64 digits in lower case"
         raise BundleRefused(reason, format_code="checksum_mismatch", status=words.STALE, where="checksum")
@@ -137,14 +135,16 @@ class RecordCheck:
         _one_of(found["memory_type"], words.MEMORY_TYPES, "invalid_memory_type", f"{where}.memory_type")
         zone = found.get("zone")
         if zone is not None and zone not in words.ZONES:
-            raise BundleRefused(f"none of {', '.join(words.ZONES)}", format_code="invalid_zone", where=f"{where}.zone")
+            raise BundleRefused(
+                f"not one of {', '.join(words.ZONES)}", format_code="invalid_zone", where=f"{where}.zone"
+            )
         if not isinstance(found.get("is_pinned", False), bool):
             raise BundleRefused("neither true nor false", format_code="invalid_is_pinned", where=f"{where}.is_pinned")
         _instant(found["created_at"], f"{where}.created_at")
         _tags(found.get("tags", []), f"{where}.tags")
         self._embedding(found.get("embedding"), f"{where}.embedding")
         if not self.chunk_ids.add(found["id"]):
-            raise BundleRefused("its id stands twice", format_code="duplicate_chunk_id", where=f"{where}.id")
+            raise BundleRefused("its id is repeated", format_code="duplicate_chunk_id", where=f"{where}.id")
         if self.envelope.scope == words.DNA_ONLY and not words.is_dna(found):
             self._out_of_scope += 1
 
@@ -153,10 +153,10 @@ class RecordCheck:
         where = f"{words.EDGES}[{index}]"
         found = _members(edge, ("source_id", "target_id", "edge_type", "weight", "created_at"), where)
         if not _is_kind(found["edge_type"], words.EDGE_TYPES):
-            raise BundleRefused("no type of an edge", format_code="invalid_edge_type", where=f"{where}.edge_type")
+            raise BundleRefused("not an edge type", format_code="invalid_edge_type", where=f"{where}.edge_type")
         weight = found["weight"]
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
-            message = "no number from 0 to 1"
+            message = "not a number from 0 to 1"
             raise BundleRefused(message, format_code="edge_weight_out_of_range", where=f"{where}.weight")
         _instant(found["created_at"], f"{where}.created_at")
 
@@ -174,10 +174,10 @@ class RecordCheck:
         if not _string(found["name"], f"{where}.name"):
             raise BundleRefused("it is empty", format_code="empty_entity_name", where=f"{where}.name")
         if not _is_kind(found["kind"], words.ENTITY_KINDS):
-            raise BundleRefused("no kind of an entity", format_code="invalid_entity_kind", where=f"{where}.kind")
+            raise BundleRefused("not an entity kind", format_code="invalid_entity_kind", where=f"{where}.kind")
         _instant(found["created_at"], f"{where}.created_at")
         if not self.entity_ids.add(found["id"]):
-            raise BundleRefused("its id stands twice", format_code="duplicate_entity_id", where=f"{where}.id")
+            raise BundleRefused("its id is repeated", format_code="duplicate_entity_id", where=f"{where}.id")
 
     def link(self, link: object, index: int) -> None:
         """Validate a link between a chunk and an entity (section 2.6) without its ends."""
@@ -205,11 +205,13 @@ class RecordCheck:
         """Validate an id (section 2.3)."""
         found = urn.parse_urn(_string(text, f"{where}.id"))
         if found is None:
-            raise BundleRefused("no urn:aimem:PRODUCER:LOCAL", format_code="invalid_urn", where=f"{where}.id")
+            raise BundleRefused(
+                "not of the form urn:aimem:PRODUCER:LOCAL", format_code="invalid_urn", where=f"{where}.id"
+            )
         if found.producer == self.envelope.producer:
             return
         if self.own_namespace:
-            raise BundleRefused("of another producer", format_code="invalid_urn", where=f"{where}.id")
+            raise BundleRefused("it belongs to another producer", format_code="invalid_urn", where=f"{where}.id")
         if found.producer in self._foreign or len(self._foreign) < _NAMESPACES:
             self._foreign[found.producer] += 1
         else:
@@ -237,7 +239,7 @@ class RecordCheck:
             return
         text, dimensions = _string(embedding, where), self.envelope.embedding_dim
         if dimensions is None or self.envelope.embedding_model is None:
-            message = "the envelope does not say of which model and how long it is"
+            message = "the envelope does not name the model and dimension"
             raise BundleRefused(message, format_code="embedding_envelope_missing", where=where)
         if dimensions > self.limits.dimensions:
             message = f"it has more than {self.limits.dimensions:,} dimensions"
@@ -284,7 +286,7 @@ def _dimensions(value: object) -> int | None:
 
 def _members(record: object, required: Iterable[str], where: str) -> JsonObject:
     if not isinstance(record, dict):
-        raise BundleRefused("this is no object", format_code="invalid_type", where=where)
+        raise BundleRefused("not a JSON object", format_code="invalid_type", where=where)
     for name in required:
         if name not in record:
             raise BundleRefused("it is missing", format_code="missing_field", where=f"{where}.{name}")
@@ -293,13 +295,13 @@ def _members(record: object, required: Iterable[str], where: str) -> JsonObject:
 
 def _string(value: object, where: str) -> str:
     if not isinstance(value, str):
-        raise BundleRefused("this is no text", format_code="invalid_type", where=where)
+        raise BundleRefused("not a string", format_code="invalid_type", where=where)
     return value
 
 
 def _one_of(value: object, choices: tuple[str, ...], code: str, where: str) -> None:
     if _string(value, where) not in choices:
-        raise BundleRefused(f"none of {', '.join(choices)}", format_code=code, where=where)
+        raise BundleRefused(f"not one of {', '.join(choices)}", format_code=code, where=where)
 
 
 def _is_kind(value: object, choices: tuple[str, ...]) -> bool:
@@ -310,18 +312,18 @@ def _is_kind(value: object, choices: tuple[str, ...]) -> bool:
 
 def _instant(value: object, where: str) -> None:
     if not instants.is_instant(value):
-        raise BundleRefused("no ISO 8601 time in UTC", format_code="invalid_timestamp", where=where)
+        raise BundleRefused("not an ISO 8601 time in UTC", format_code="invalid_timestamp", where=where)
 
 
 def _tags(tags: object, where: str) -> None:
     if not isinstance(tags, list):
-        raise BundleRefused("this is no array", format_code="invalid_tag", where=where)
+        raise BundleRefused("not an array", format_code="invalid_tag", where=where)
     for index, tag in enumerate(tags):
         if not isinstance(tag, str) or not 1 <= len(tag) <= _TAG:
-            message = f"no text of 1 to {_TAG} characters"
+            message = f"not a string of 1 to {_TAG} characters"
             raise BundleRefused(message, format_code="invalid_tag", where=f"{where}[{index}]")
 
 
 def _known(name: object, names: SeenNames, code: str, where: str) -> None:
     if _string(name, where) not in names:
-        raise BundleRefused("nothing in this bundle has this id", format_code=code, where=where)
+        raise BundleRefused("the bundle has nothing with this id", format_code=code, where=where)

@@ -48,7 +48,7 @@ class BundleRefused(SourceRefused):
     (`checksum_mismatch`), `status` the HTTP status, `where` a path such as `edges[3].weight`. The message contains no
     memory content."""
 
-    fix = "export the bundle again where it came from"
+    fix = "export the bundle again from its source"
 
     def __init__(
         self, message: str, *, format_code: str, status: int = WRONG, where: str = "", fix: str | None = None

@@ -180,11 +180,11 @@ class _StreamReader:
         except BundleRefused as problem:
             raise _cut_short(where) if _ends_early(line, problem) else problem from None
         if not isinstance(found, dict):
-            raise BundleRefused("this is no object", format_code="invalid_type", where=where)
+            raise BundleRefused("not a JSON object", format_code="invalid_type", where=where)
         kind = found.pop(KIND, None)
         array = _ARRAY_OF.get(kind) if isinstance(kind, str) else None
         if array is None:
-            message = f"its {KIND} is none of {', '.join(_ARRAY_OF)}"
+            message = f"its {KIND} is not one of {', '.join(_ARRAY_OF)}"
             raise BundleRefused(message, format_code="unknown_kind", where=where)
         spool = self._spools[array]
         bundle_checks.check_record_count(array, len(spool) + 1, self._limits)

@@ -1,4 +1,4 @@
-"""Writes a bundle as a document or a stream, with little memory whatever its size.
+"""Writes a bundle as a document or a stream, with little memory at any size.
 
 Records arrive one at a time and wait in temporary files in canonical form, because the checksum at the beginning covers
 all of them. A writer refuses what a reader would refuse.
@@ -144,7 +144,7 @@ class BundleWriter:
         if self._is_whole:
             raise ValueError("the bundle was finished already")
         if KIND in record:
-            raise ValueError(f"{KIND} is a word of the stream")
+            raise ValueError(f"{KIND} is reserved for the stream")
         spool = self._spools[array]
         bundle_checks.check_record_count(array, len(spool) + 1, self._limits)
         spool.append(strict_json.canonical_json(record, where=f"{array}[{len(spool)}]"))

@@ -39,13 +39,13 @@ def decode_vector(text: str, dimensions: int) -> bytes:
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise BadVector("this is not base64") from None
+        raise BadVector("not base64") from None
     if base64.b64encode(data).decode("ascii") != text:
-        raise BadVector("this is not base64 as RFC 4648 writes it")
+        raise BadVector("not base64 (RFC 4648)")
     if len(data) != FLOAT_BYTES * dimensions:
         raise BadVector(f"{len(data)} bytes are not {dimensions} numbers of float32", is_length=True)
     if not all(map(math.isfinite, struct.unpack(f"<{dimensions}f", data))):
-        raise BadVector("a number of it is infinite or none")
+        raise BadVector("it contains an infinite number or NaN")
     return data
 
 
@@ -80,7 +80,7 @@ def _floats(vector: Sequence[float]) -> bytes:
     try:
         data = struct.pack(f"<{len(vector)}f", *vector)
     except (struct.error, OverflowError, TypeError):
-        raise BadVector("a number of it is beyond float32") from None
+        raise BadVector("a number exceeds float32") from None
     if not all(map(math.isfinite, vector)):
-        raise BadVector("a number of it is infinite or none")
+        raise BadVector("it contains an infinite number or NaN")
     return data

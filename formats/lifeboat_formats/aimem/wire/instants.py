@@ -32,7 +32,7 @@ def parse_nanoseconds(text: str) -> int:
     ninth are ignored. Raises NotAnInstant."""
     found = _FORM.fullmatch(text)
     if found is None:
-        raise NotAnInstant("this is no ISO 8601 time in UTC")
+        raise NotAnInstant("not an ISO 8601 time in UTC")
     try:
         days = date(int(found["year"]), int(found["month"]), int(found["day"])).toordinal() - _EPOCH
     except ValueError:

@@ -59,7 +59,9 @@ def salvage_bundle(bundle: AimemBundle, names: Callable[[], SeenNames], limits: 
     links = _sound(bundle, LINKS, rejected, check.link, check.link_ends)
     notices = [*bundle.notices, *check.notices()]
     if rejected:
-        notices.append(FormatNotice(SALVAGED, f"{len(rejected):,} wrong records, or what names them, were left out"))
+        notices.append(
+            FormatNotice(SALVAGED, f"{len(rejected):,} invalid records, or records that refer to them, were left out")
+        )
     made = replace(bundle, chunks=chunks, edges=edges, entities=entities, chunk_entities=links)
     return replace(made, notices=notices, rejected=rejected)
 

@@ -24,8 +24,8 @@ _SEALED = _BLOCK + nacl.bindings.crypto_aead_xchacha20poly1305_ietf_ABYTES
 
 
 class SealedTemporaryFile(io.RawIOBase):
-    """An unnamed file, sealed block by block with a key that exists only in this object. Writes append, whatever the
-    read position is; the last block read is cached. It is not thread-safe."""
+    """An unnamed file, sealed block by block with a key that exists only in this object. Writes append at any
+    read position; the last block read is cached. It is not thread-safe."""
 
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__()

@@ -38,7 +38,7 @@ def parse_json(data: bytes, *, depth: int = LIMITS.depth, where: str = "") -> An
     try:
         return _decoder.decode(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise BundleRefused(f"this is not JSON ({_reason(error)})", format_code="malformed_json", where=where) from None
+        raise BundleRefused(f"not JSON ({_reason(error)})", format_code="malformed_json", where=where) from None
 
 
 def canonical_json(value: Any, *, where: str = "") -> bytes:
@@ -46,7 +46,7 @@ def canonical_json(value: Any, *, where: str = "") -> bytes:
     try:
         return _sorted_encoder.encode(value) if _is_plain(value) else rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, UnicodeEncodeError):
-        reason = "it holds a number or a character that RFC 8785 cannot write"
+        reason = "it contains a number or a character that RFC 8785 cannot represent"
         raise BundleRefused(reason, format_code="not_canonicalizable", where=where) from None
 
 
@@ -80,7 +80,7 @@ def _reason(error: Exception) -> str:
         return f"{error.msg}, line {error.lineno}, column {error.colno}"
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
-    return str(error) if isinstance(error, _JsonRefused) else "it is nested too deep"
+    return str(error) if isinstance(error, _JsonRefused) else "it is nested too deeply"
 
 
 class _JsonRefused(ValueError):
@@ -90,7 +90,7 @@ class _JsonRefused(ValueError):
 def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise _JsonRefused("a name stands twice in one object")
+        raise _JsonRefused("a name is repeated in one object")
     return found
 
 
@@ -101,7 +101,7 @@ def _integer(text: str) -> int | float:
 
 
 def _constant(name: str) -> Any:
-    raise _JsonRefused(f"{name} is no number of JSON")
+    raise _JsonRefused(f"{name} is not a JSON number")
 
 
 _decoder = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_constant=_constant)

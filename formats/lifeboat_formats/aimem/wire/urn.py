@@ -43,14 +43,14 @@ def is_namespace(text: object) -> bool:
 def mint_urn(producer: str, local: str) -> str:
     """Return a name of our own. Raises ValueError for parts that our names do not allow."""
     if not is_namespace(producer) or _OUR_LOCAL.fullmatch(local) is None:
-        raise ValueError(f"no AIMEM name can be made of {producer!r} and {local!r}")
+        raise ValueError(f"{producer!r} and {local!r} do not form an AIMEM name")
     return str(Urn(producer, local))
 
 
 def of_record(producer: str, record_id: str) -> str:
     """Return the name of a record in our namespace. Raises ValueError for an id that is not a lower-case UUID."""
     if _UUID.fullmatch(record_id) is None:
-        raise ValueError(f"{record_id!r} is no id of a record")
+        raise ValueError(f"{record_id!r} is not a record id")
     return mint_urn(producer, record_id)
 
 
