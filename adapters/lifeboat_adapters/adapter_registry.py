@@ -17,8 +17,6 @@ from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 from lifeboat_keys.installers import upgrade_command
 
 GROUP = "lifeboat.adapters"
-LIKELY, CERTAIN = 1, 2
-"""How surely a folder belongs to a runtime, as `Adapter.recognises` rates it."""
 _CAPABILITIES = {
     "credentials": CredentialSupport,
     "databases": DatabaseSupport,
@@ -113,7 +111,7 @@ def load_adapter(runtime: str, profiles: Path | None = None) -> Adapter:
         return FolderAdapter(shipped_profiles.read_user_profile(runtime, own))
     shipped = shipped_profiles.load_shipped_profiles().get(runtime)
     if shipped is None:
-        raise UnknownRuntime(f"{runtime!r} is none of: {', '.join(list_runtimes(profiles))}")
+        raise UnknownRuntime(f"{runtime!r} is not one of: {', '.join(list_runtimes(profiles))}")
     return FolderAdapter(shipped)
 
 
@@ -149,16 +147,3 @@ def recognise_workspace(workspace: Path, profiles: Path | None = None) -> Adapte
         f"{workspace} could be a workspace of {' or '.join(found)}; name the runtime",
         fix=f"lifeboat agents add {shlex.quote(str(workspace))} --runtime {found[0]}",
     )
-
-
-def refuse_other_runtime(workspace: Path, adapter: Adapter, *, claimed: int) -> None:
-    """Raise NotAWorkspace.OTHER_RUNTIME for a folder that another runtime claims with a rating of at least `claimed`,
-    and more surely than the given adapter. The fix protects the folder as a workspace of that runtime."""
-    own = adapter.recognises(workspace)
-    rated = [(candidate.recognises(workspace), name) for name, candidate in load_adapters().items()]
-    best, other = max(rated, default=(0, ""))
-    if best > own and best >= claimed:
-        raise NotAWorkspace.OTHER_RUNTIME(
-            f"{workspace} is a workspace of {other}, not of {adapter.runtime}",
-            fix=f"lifeboat agents add {shlex.quote(str(workspace))} --runtime {other}",
-        )

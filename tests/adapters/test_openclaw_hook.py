@@ -91,7 +91,7 @@ def test_the_hook_is_written_and_switched_on_by_the_runtimes_own_program(tmp_pat
     assert {path.name for path in plan.write} == FILES
     assert [step.command[1:] for step in plan.steps] == [SET]
     assert plan.steps[0].environment["OPENCLAW_STATE_DIR"] == str(tmp_path / ".openclaw")
-    assert "by itself" in plan.after
+    assert "automatically" in plan.after
 
 
 def test_nothing_is_planned_where_the_hook_is_there_already(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_where_packs_name_their_hooks_this_one_is_named_too(tmp_path: Path) -> N
 
 def test_hooks_that_the_user_switched_off_are_not_switched_on(tmp_path: Path) -> None:
     place = Place(tmp_path, {"hooks": {"internal": {"enabled": False}}})
-    with pytest.raises(HookUnavailable, match="switched off") as refused:
+    with pytest.raises(HookUnavailable, match="disabled") as refused:
         place.install()
     assert refused.value.fix == "openclaw config set hooks.internal.enabled true"
 
@@ -164,7 +164,7 @@ def test_a_release_that_would_start_all_its_hooks_is_asked_for_nothing(tmp_path:
 
 def test_a_workspace_that_stands_alone_has_no_hook(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    with pytest.raises(HookUnavailable, match="stands alone"):
+    with pytest.raises(HookUnavailable, match="no OpenClaw state directory"):
         place.install(state_dir=None)
     assert hook_planning.plan_hook_removal(replace(place.installation, state_dir=None), place.order).empty
 
@@ -207,7 +207,7 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
     (folder / "handler.js").write_text("// mine\n")
     assert "another release" in hook_planning.find_hook_problem(place.installation, place.order)
     place.program.unlink()
-    assert "not there any more" in hook_planning.find_hook_problem(place.installation, place.order)
+    assert "no longer exists" in hook_planning.find_hook_problem(place.installation, place.order)
 
 
 def test_nothing_of_the_hook_is_captured(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def test_adapters_are_found_by_entry_point() -> None:
 
 
 def test_an_unknown_runtime_is_named_beside_those_that_are_known() -> None:
-    with pytest.raises(UnknownRuntime, match=r"'letta' is none of: .*openclaw"):
+    with pytest.raises(UnknownRuntime, match=r"'letta' is not one of: .*openclaw"):
         adapter_registry.load_adapter("letta")
 
 

@@ -227,7 +227,7 @@ def test_a_restored_folder_is_added_as_a_copy_and_says_of_whom(
     run("restore", "ada", "--to", copy)
     assert program.run_command(["agents", "add", str(copy)]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "It is a copy of ada, with an id and a history of its own; lifeboat restore ada --to" in said
+    assert "It is a copy of ada, with its own id and history. To move ada instead: lifeboat restore ada --to" in said
     assert "--adopt would have moved ada." in said
     assert len({one["id"] for one in run("agents", "list")["agents"]}) == 2
 

@@ -49,7 +49,7 @@ def test_an_unknown_agent_is_an_error_with_a_command(ada: Protected) -> None:
 
 
 def test_a_mistyped_name_gets_the_nearest_one(ada: Protected) -> None:
-    with pytest.raises(UnknownAgent, match="did you mean 'ada'"):
+    with pytest.raises(UnknownAgent, match="Did you mean 'ada'"):
         manage_agents.find_agent(ada.context, "adda")
 
 

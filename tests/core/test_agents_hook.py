@@ -146,7 +146,7 @@ def test_a_refusal_names_what_counts_instead(agent: Agent) -> None:
     agent.config.write_text('{"hooks": {"internal": {"enabled": false}}}')
     error = run("agents", "hook", "Juniper", expect=3)["error"]
     assert error["code"] == "no_hook"
-    assert "switched off" in error["message"]
+    assert "disabled" in error["message"]
     assert "nothing changed for 10m (session.idle)" in error["message"]
 
 
@@ -154,7 +154,7 @@ def test_a_runtime_without_hooks_is_refused_with_what_counts_instead(agent: Agen
     run("agents", "add", make_install(agent.folder / "crab").workspace(), "--name", "Crab")
     error = run("agents", "hook", "Crab", expect=3)["error"]
     assert error["code"] == "no_hook"
-    assert "zeroclaw does not tell" in error["message"]
+    assert "zeroclaw does not report" in error["message"]
     assert "session.idle" in error["message"]
     assert run("agents", "hook", "Crab", "--remove")["changed"] is False
 

@@ -43,8 +43,8 @@ def test_a_state_directory_and_another_users_home_name_the_workspace(home: Path)
     ("name", "message"),
     [
         (".git/HEAD", "is a git repository without the files of an agent"),
-        ("CLAUDE.md", "is a project that Claude Code works on"),
-        ("letter.txt", "has 1 entry, none of an agent that Lifeboat knows"),
+        (".claude/settings.json", "is a project that Claude Code works on"),
+        ("letter.txt", "has 1 entry, and no files of a known runtime"),
     ],
 )
 def test_an_ordinary_folder_is_named(home: Path, name: str, message: str) -> None:
@@ -53,6 +53,15 @@ def test_an_ordinary_folder_is_named(home: Path, name: str, message: str) -> Non
     path.write_text("x")
     error = refused(home / "folder")
     assert message in error["message"] and error["fix"] == "lifeboat agents discover"
+
+
+def test_a_project_with_notes_can_be_protected_by_the_profile_for_notes(home: Path) -> None:
+    (home / "project").mkdir()
+    (home / "project/CLAUDE.md").write_text("# Notes\n")
+    error = refused(home / "project")
+    assert "is a project that Claude Code works on" in error["message"]
+    assert error["fix"] == f"lifeboat agents add --runtime markdown {home / 'project'}"
+    assert run("agents", "add", "--runtime", "markdown", home / "project")["runtime"] == "markdown"
 
 
 def test_a_soul_alone_proves_no_runtime_and_can_be_named(home: Path) -> None:

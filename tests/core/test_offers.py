@@ -181,6 +181,6 @@ def test_a_runtime_that_cannot_be_looked_at_hides_no_other(machine: Machine, mon
 
 def test_a_sentence_names_the_command_as_it_is_typed() -> None:
     offer = AgentOffer("openclaw", "main", "Juniper", "/home/ada/my agents/june")
-    said = "Found Juniper (openclaw), not protected: lifeboat agents add '/home/ada/my agents/june'"
+    said = "Juniper (openclaw) is not protected. To protect it: lifeboat agents add '/home/ada/my agents/june'"
     assert offers.describe_offer(offer) == said
     assert json.loads(json.dumps(offer.to_json()))["workspace"] == "/home/ada/my agents/june"

@@ -375,7 +375,7 @@ def export(
     """Export the agent in FOLDER, a workspace of RUNTIME. The workspace is read completely.
 
     If the agent is protected, the export first captures the workspace, even while the agent is paused, and writes that
-    sequence. --artifact-threshold makes one more sequence with the larger files, and the next capture is as usual again.
+    sequence. --artifact-threshold makes one more sequence with the larger files; the next capture is as usual again.
     Exit 1 if something could not be read or exceeds a limit; the file contains the rest. If the history cannot be
     written, the file contains the newest captured sequence, with exit 1.
     """

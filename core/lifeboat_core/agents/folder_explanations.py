@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from lifeboat_adapters.contract import DiscoveredAgent
+from lifeboat_adapters.contract import Adapter, DiscoveredAgent
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.agents.agent import list_agents
@@ -19,6 +19,23 @@ DISCOVER = "lifeboat agents discover"
 _ARCHIVES = (".alf", ".alf.age")
 _SOUL = "SOUL.md"
 _PROJECT_MARKS = {".claude": "Claude Code", "CLAUDE.md": "Claude Code", ".codex": "Codex CLI", ".gemini": "Gemini CLI"}
+
+
+LIKELY, CERTAIN = 1, 2
+"""How surely a folder belongs to a runtime, as `Adapter.recognises` rates it."""
+
+
+def refuse_other_runtime(context: Context, adapter: Adapter, folder: Path, *, claimed: int) -> None:
+    """Raise NotAWorkspace.OTHER_RUNTIME for a folder that another runtime claims with a rating of at least `claimed`,
+    and more surely than `adapter`. The fix protects the folder as what it is."""
+    own = adapter.recognises(folder)
+    rated = [(one.recognises(folder), one.runtime) for one in context.adapters() if not one.takes_any_folder]
+    best, other = max(rated, default=(0, ""))
+    if best > own and best >= claimed:
+        raise NotAWorkspace.OTHER_RUNTIME(
+            f"{folder} is a workspace of {other}, not of {adapter.runtime}",
+            fix=f"lifeboat agents add {_quoted(folder)} --runtime {other}",
+        )
 
 
 def require_folder(context: Context, folder: Path) -> None:
@@ -80,18 +97,13 @@ def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace)
         )
     project = next((runtime for mark, runtime in _PROJECT_MARKS.items() if mark in names), None)
     if project is not None:
-        return error.with_message(
-            f"{folder} is a project that {project} works on, not an agent's workspace; Lifeboat has no adapter "
-            f"for {project}",
-            fix=DISCOVER,
-        )
+        return error.with_message(f"{folder} is a project that {project} works on, not the home of an agent")
     if ".git" in names:
-        return error.with_message(f"{folder} is a git repository without the files of an agent", fix=DISCOVER)
-    return error.with_message(
-        f"{folder} has {count_text(len(names), 'entry', 'entries')}, none of an agent that "
-        f"Lifeboat knows ({_runtimes(context)})",
-        fix=DISCOVER,
-    )
+        return error.with_message(f"{folder} is a git repository without the files of an agent")
+    if error.fix != NotAWorkspace.fix:  # a profile takes any folder with notes
+        return error
+    counted = count_text(len(names), "entry", "entries")
+    return error.with_message(f"{folder} has {counted}, and no files of a known runtime ({_runtimes(context)})")
 
 
 def _explain_empty(context: Context, folder: Path, error: NotAWorkspace) -> LifeboatError:

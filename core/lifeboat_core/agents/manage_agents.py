@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.contract import Adapter, DiscoveredAgent
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf.common import ids, times
@@ -178,7 +177,7 @@ def choose_adapter(context: Context, folder: Path, runtime: str | None) -> Adapt
         if runtime is None:
             return context.recognise(folder)
         adapter = context.adapter(runtime)
-        adapter_registry.refuse_other_runtime(folder, adapter, claimed=adapter_registry.CERTAIN)
+        folder_explanations.refuse_other_runtime(context, adapter, folder, claimed=folder_explanations.CERTAIN)
     except NotAWorkspace as error:
         raise folder_explanations.explain_unknown_folder(context, folder, error) from None
     return adapter
@@ -250,7 +249,7 @@ def move_agent(context: Context, agent: Agent, folder: Path) -> tuple[Agent, Cap
     with home_lock(context, "agents move"), agent_lock(context, agent.id, "move"):
         check_workspace(context, real, but=agent.id)
         adapter = context.adapter(agent.runtime)
-        adapter_registry.refuse_other_runtime(real, adapter, claimed=adapter_registry.CERTAIN)
+        folder_explanations.refuse_other_runtime(context, adapter, real, claimed=folder_explanations.CERTAIN)
         installation = adapter.locate(real, context.environment, context.user_home)
         moved = save_agent(context, replace(agent, workspace=real, native_id=installation.native_id))
         delete_cache(context.home.state_file(agent.id))

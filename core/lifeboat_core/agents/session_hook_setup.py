@@ -103,7 +103,7 @@ def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
     except HookUnavailable as error:
         idle = context.config().get("session.idle", agent.settings).written
         without = f"without a hook, a session ends when nothing changed for {idle} (session.idle)"
-        raise HookUnavailable(f"{error.message}. {without}", fix=error.fix) from error
+        raise HookUnavailable(f"{error.message}; {without}", fix=error.fix) from error
 
 
 def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:

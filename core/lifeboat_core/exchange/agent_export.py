@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf.archive import archive_layout
 from lifeboat_alf.common import ids
@@ -150,7 +149,7 @@ def _refuse_other_runtime(context: Context, runtime: str, workspace: Path, outpu
     NotAWorkspace, with the command that works."""
     try:
         adapter = context.adapter(runtime)
-        adapter_registry.refuse_other_runtime(workspace, adapter, claimed=adapter_registry.LIKELY)
+        folder_explanations.refuse_other_runtime(context, adapter, workspace, claimed=folder_explanations.LIKELY)
         adapter.locate(workspace, context.environment, context.user_home)
     except NotAWorkspace as error:
         if error.code == NotAWorkspace.OTHER_RUNTIME.code:

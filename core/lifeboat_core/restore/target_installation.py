@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import AdapterError, RuntimeConfigError
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.folder_explanations import CERTAIN, refuse_other_runtime
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes import runtime_programs
 from lifeboat_core.restore import restore_target
@@ -37,7 +37,7 @@ def find_target_installation(
     the agent (`own`) that is restored in place, or a new one. Raises RestoreError.TARGET_REFUSED, and
     NotAWorkspace.OTHER_RUNTIME for a folder that is certainly a workspace of another runtime."""
     if own is None and folder.is_dir():
-        adapter_registry.refuse_other_runtime(folder, adapter, claimed=adapter_registry.CERTAIN)
+        refuse_other_runtime(context, adapter, folder, claimed=CERTAIN)
     if options.state_dir is not None:
         named = restore_target.check_state_dir(context, options.state_dir, folder)
         return TargetInstallation(find_installation_in(context, adapter, folder, state, named))
