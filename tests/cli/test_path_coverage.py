@@ -48,7 +48,7 @@ def test_what_no_restore_brings_back_is_marked(ada: Protected) -> None:
         "tide.csv": ("hard links",),
         "same.csv": ("hard links",),
         "sparse.bin": ("holes",),
-        "tool": ("setuid, setgid or sticky bitss",),
+        "tool": ("setuid, setgid or sticky bits",),
     }
     assert found["raw/openclaw/MEMORY.md"].lost == ()
 

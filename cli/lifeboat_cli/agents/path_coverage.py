@@ -27,7 +27,7 @@ OWNER, ATTRIBUTES, HARD_LINKS, HOLES, SPECIAL_BITS = (
     "extended attributes",
     "hard links",
     "holes",
-    "setuid, setgid or sticky bits",
+    "setuid, setgid or sticky bit",
 )
 """What no restore brings back."""
 _NOT_YET = "not captured yet: lifeboat sync"
