@@ -100,7 +100,7 @@ def test_every_file_is_restored_as_captured_when_a_record_is_damaged(ada: Machin
     for file in ada.workspace.iterdir():
         assert (tmp_path / "copy" / file.name).read_bytes() == file.read_bytes()
     found = samples_and_drills.drill_vault(ada.context, ada.known_agent).mismatches
-    assert f"the record {record_id} was changed" in found
+    assert f"the memory {record_id} was changed" in found
     assert status_gathering.gather_facts(ada.context, ada.known_agent).damaged is not None
 
 
@@ -222,7 +222,7 @@ def test_verify_heals_a_record_from_a_remote(ada: Machine, tmp_path: Path) -> No
     flip_record(ada)
     found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
     assert found.mismatches == []
-    assert any(each.startswith("record ") for each in found.healed)
+    assert any(each.startswith("memory ") for each in found.healed)
 
 
 def test_a_remote_that_cannot_be_asked_is_named(ada: Machine, tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_remote_that_cannot_be_asked_is_named(ada: Machine, tmp_path: Path) ->
     (ada.workspace / "pic.png").unlink()
     flip(ada, "artifacts/pic.png")
     found = samples_and_drills.drill_vault(ada.context, ada.known_agent)
-    assert any(each.startswith("stick could not be asked") for each in found.mismatches)
+    assert any(each.startswith("damaged data could not be requested from stick") for each in found.mismatches)
     assert any(each.startswith("pic.png: ") for each in found.mismatches)
 
 

@@ -195,7 +195,7 @@ def test_a_remote_that_is_away_gives_the_rows_back_when_it_is_there_again(copies
     answer = verified_by_the_service(copies)
     assert not answer["ok"]
     assert "no reachable remote" in answer["mismatches"][0]
-    assert any(each.startswith("home could not be asked") for each in answer["mismatches"])
+    assert any(each.startswith("damaged data could not be requested from home") for each in answer["mismatches"])
     assert is_damaged(copies)
     copies.places.away.clear()
     assert verified_by_the_service(copies)["ok"]

@@ -23,6 +23,7 @@ from typing import Protocol
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.errors import BadRequest, Cancelled, ServiceError
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control import json_rpc
 from lifeboat_daemon.control.client_outbox import ClientOutbox
 from lifeboat_daemon.control.json_rpc import RpcRequest, UnusableRequest
@@ -94,7 +95,7 @@ class ConnectionHub:
         if here < most:
             return
         if not silent:
-            raise ServiceError.DOES_NOT_ANSWER(f"the daemon serves {most} connections, the maximum")
+            raise ServiceError.DOES_NOT_ANSWER(f"the limit of {count_text(most, 'connection')} is reached")
         silent[0].leave(b"")
 
     def _at(self, stage: ConnectionStage) -> list[ClientConnection]:
