@@ -54,12 +54,12 @@ def test_a_restore_from_the_timeline_and_back_again(terminal: Terminal, workspac
     terminal.shows("Preview", "From   sequence 1", "OVERWRITE", "lifeboat restore ada --at 1")
     assert (workspace / "MEMORY.md").read_text() == AFTER
     terminal.press("R")
-    terminal.shows("Sequence 1 of ada is in", "u takes it back")
+    terminal.shows("Sequence 1 of ada is in", "press u, or run")
     assert (workspace / "MEMORY.md").read_text() == BEFORE
     terminal.press("u")
-    terminal.shows("Take the last restore back?")
+    terminal.shows("Undo the last restore?")
     terminal.press("Tab", "Enter")
-    terminal.shows("is taken back")
+    terminal.shows("was undone")
     assert (workspace / "MEMORY.md").read_text() == AFTER
     terminal.press("Escape")
     terminal.shows("timeline")
@@ -67,10 +67,10 @@ def test_a_restore_from_the_timeline_and_back_again(terminal: Terminal, workspac
 
 def test_a_purge_from_the_search_to_the_proof(terminal: Terminal, workspace: Path) -> None:
     terminal.press("P")
-    terminal.shows("1 Search", "What is to go")
+    terminal.shows("1 Search", "What to purge")
     terminal.type(CANARY)
     terminal.press("Enter")
-    shown = terminal.shows("Preview", "would be destroyed", "MEMORY.md")
+    shown = terminal.shows("Preview", "will be purged", "MEMORY.md")
     assert CANARY not in shown
     terminal.press("C-n")
     words = re.search(r"Type +(purge \d+) +to go on", terminal.shows("Type  purge"))
@@ -80,7 +80,7 @@ def test_a_purge_from_the_search_to_the_proof(terminal: Terminal, workspace: Pat
     while "3 Confirm ◉" in terminal.screen:  # the first one goes on to the button, which is another step
         terminal.press("Enter")
         time.sleep(2 * factor())
-    shown = terminal.shows("0 hits", "The receipt holds")
+    shown = terminal.shows("0 hits", "The receipt is valid")
     assert CANARY not in shown
     assert run("search", "ada", "canary", "--history")["hits"] == []
     (receipt,) = run("receipts", "list")["receipts"]

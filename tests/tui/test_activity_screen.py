@@ -104,9 +104,9 @@ async def test_a_purge_opens_its_receipt_and_other_lines_say_that_they_lead_nowh
 
 async def test_nothing_done_says_what_will_stand_here() -> None:
     async with _open(_doing()) as pilot:
-        assert "Nothing was done yet" in text_of(pilot)
+        assert "No events yet" in text_of(pilot)
         await press(pilot, "enter", "o", "K")
-        assert "nothing was done yet" in notes(pilot)[-1]
+        assert "there are no events yet" in notes(pilot)[-1]
 
 
 async def test_a_log_that_cannot_be_had_is_said() -> None:
@@ -214,7 +214,7 @@ async def test_capital_l_shows_what_the_service_noted_newest_first_and_comes_bac
         said = text_of(pilot)
         assert said.index("event_2") < said.index("event_1") and "✖ error" in said and "thing 1" not in said
         await press(pilot, "A")
-        assert "about all agents" in notes(pilot)[-1]
+        assert "covers all agents" in notes(pilot)[-1]
         await press(pilot, "escape")
         assert "thing 1 was done" in text_of(pilot)
 
@@ -228,7 +228,7 @@ async def test_an_error_that_was_noted_has_its_cause_and_what_helps() -> None:
 
 
 async def test_a_code_that_nobody_knows_leads_to_the_doctor() -> None:
-    assert find_cause_and_fix("never_heard_of") == ("never heard of", "8 opens the doctor, which looks into it")
+    assert find_cause_and_fix("never_heard_of") == ("never heard of", "press 8 to open the doctor")
 
 
 async def test_the_services_log_is_narrowed_by_level() -> None:
@@ -246,7 +246,7 @@ async def test_a_service_that_noted_nothing_and_lines_without_a_time_are_shown()
     link = _doing()
     async with _open(link) as pilot:
         await press(pilot, "L")
-        assert "The service noted nothing yet" in text_of(pilot)
+        assert "The daemon has not logged anything yet" in text_of(pilot)
         link.answers(["daemon", "log"], {"events": [{"kind": "odd\x1b[31m", "at": ["here:1"]}]})
         await press(pilot, "ctrl+r")
         assert "odd" in text_of(pilot) and "\x1b" not in text_of(pilot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 
 import pytest
@@ -52,7 +53,8 @@ def test_a_driver_writes_isolated_pieces() -> None:
 
 def with_name(name: str) -> RecordedLink:
     link = recorded()
-    for answer in link._answers.values():
+    for words, shared in link._answers.items():
+        answer = link._answers[words] = copy.deepcopy(shared)  # the recording is shared with other tests
         for agent in answer.document.get("agents", ()) if isinstance(answer.document, dict) else ():
             if isinstance(agent, dict) and "name" in agent:
                 agent["name"] = name

@@ -74,7 +74,7 @@ async def test_names_and_lines_stand_there_at_every_size(size: tuple[int, int]) 
 async def test_files_memories_and_what_follows_from_them_are_apart() -> None:
     async with _shown(size=(120, 50)) as (_, screen):
         headings = [str(row.cells[0]) for row in screen.table.rows if row.heading]
-        assert headings == ["FILES [5]", "MEMORIES [3]", "MADE FROM THESE [1]"]
+        assert headings == ["FILES [5]", "MEMORIES [3]", "DERIVED [1]"]
 
 
 async def test_each_change_has_a_letter_and_its_counts() -> None:
@@ -111,7 +111,7 @@ async def test_nothing_that_changed_is_said() -> None:
     link = _link(files=[], records=[], documents=[])
     async with _shown(link) as (pilot, _):
         said = text_of(pilot)
-        assert "nothing changed" in said and "Nothing changed between the two" in said
+        assert "nothing changed" in said and "No differences" in said
         await press(pilot, "r")
         assert "nothing changed here" in notes(pilot)[-1]
 
@@ -173,7 +173,7 @@ async def test_a_file_that_is_cut_is_shown_whole_on_demand() -> None:
     link.answers(["diff", ada_of(link), "1", "5", "--path=notes/long.md"], difference(link, 1, 5, files=[whole]))
     async with _shown(link) as (pilot, screen):
         await press(pilot, "L")
-        assert "all its lines are here" in notes(pilot)[-1]
+        assert "all its lines are shown" in notes(pilot)[-1]
         screen.table.select("files:raw/openclaw/notes/long.md")
         await press(pilot, "L", "y")
         assert "and the end" in text_of(pilot)
@@ -203,17 +203,17 @@ async def test_what_was_not_there_cannot_be_brought_back(monkeypatch: pytest.Mon
     async with _shown() as (pilot, screen):
         screen.table.select("files:raw/openclaw/notes/new.md")
         await press(pilot, "r")
-        assert "it was not there before" in notes(pilot)[-1]
+        assert "it did not exist before" in notes(pilot)[-1]
         screen.table.select("files:raw/openclaw/old.md")
         await press(pilot, "R")
-        assert "not there any more" in notes(pilot)[-1] and calls == []
+        assert "it was removed" in notes(pilot)[-1] and calls == []
 
 
 async def test_the_workspace_is_no_state_to_restore(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = opened(monkeypatch)
     async with _shown(_link(None), second="workspace") as (pilot, _):
         await press(pilot, "R")
-        assert "how it stands already" in notes(pilot)[-1] and calls == []
+        assert "the workspace already has this version" in notes(pilot)[-1] and calls == []
 
 
 async def test_a_filter_finds_names_and_kinds_of_changes() -> None:

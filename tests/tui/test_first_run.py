@@ -84,7 +84,7 @@ async def test_every_page_fits_and_has_its_button(size: tuple[int, int], step: i
     async with _run(size=size) as pilot:
         await go_to(pilot, "protect", step)
         said = text_of(pilot)
-        assert re.search(r"(Protect|Go on|Show the words|Make it known|To the dashboard)\s*$", said, re.MULTILINE)
+        assert re.search(r"(Protect|Continue|Show the words|Add|To the dashboard)\s*$", said, re.MULTILINE)
         assert ("1 Agents" in said) and max(map(len, said.splitlines())) <= size[0]
 
 
@@ -130,7 +130,7 @@ async def test_agents_that_are_protected_already_are_not_added_again() -> None:
     link = machine((("agents", "discover"), {"found": [found("ada", ADA, "ada")]}))
     async with _run(link) as pilot:
         await choose(pilot, "protect")
-        assert "Every agent that was found is protected" in text_of(pilot)
+        assert "All agents that were found are protected" in text_of(pilot)
         await press(pilot, "enter")
         assert asked(link, "agents", "add") == []
 
@@ -143,7 +143,7 @@ async def test_a_key_in_an_open_file_is_wrapped_with_a_passphrase_that_is_never_
     link = machine((("keys", "init", "--store", "passphrase", "--passphrase-stdin"), {"store": "passphrase"}))
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 2)
-        assert "only its mode protects" in text_of(pilot)
+        assert "protected only by its file mode" in text_of(pilot)
         await fill(pilot, "passphrase", "boat-canary-1")
         await fill(pilot, "again", "boat-canary-1")
         assert "canary" not in text_of(pilot)
@@ -151,11 +151,12 @@ async def test_a_key_in_an_open_file_is_wrapped_with_a_passphrase_that_is_never_
         assert asked(link, "keys", "init", "--store") == ["boat-canary-1\n"]
         assert asked(link, "keys", "unlock") == ["boat-canary-1\n"]
         assert "canary" not in str([words for words, _ in link.asked])
-        assert "24 words are your key" in text_of(pilot)
+        assert "Your key is 24 words" in text_of(pilot)
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "said"), [("long-enough", "otherwise", "not the same"), ("short", "short", "8 char")]
+    ("first", "second", "said"),
+    [("long-enough", "otherwise", "the two passphrases differ"), ("short", "short", "8 char")],
 )
 @driven
 async def test_a_passphrase_that_will_not_do_is_refused(first: str, second: str, said: str) -> None:
@@ -182,7 +183,7 @@ async def test_where_there_is_no_key_going_on_makes_it_and_shows_no_word() -> No
 async def test_a_key_in_the_keyring_asks_for_no_passphrase() -> None:
     async with _run(machine((("keys", "status"), key(store="keyring")))) as pilot:
         await go_to(pilot, "protect", 2)
-        assert "keyring of this desktop" in text_of(pilot) and "Passphrase" not in text_of(pilot)
+        assert "desktop keyring" in text_of(pilot) and "Passphrase" not in text_of(pilot)
 
 
 @driven
@@ -273,7 +274,7 @@ async def test_a_locked_key_asks_for_its_passphrase_before_its_words() -> None:
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 3)
         await pilot.press("w")
-        await until(pilot, lambda: "Your key is locked" in text_of(pilot))
+        await until(pilot, lambda: "Passphrase of your key" in text_of(pilot))
         await pilot.press(*"canary")
         link.answers(REVEAL, {}, text=" ".join(WORDS))
         assert "canary" not in text_of(pilot)
@@ -433,7 +434,7 @@ async def test_nothing_is_done_on_a_page_that_could_not_look() -> None:
         assert "nobody is there" in text_of(pilot) and "5 Service" in text_of(pilot)
         link.answers(("setup",), steps())
         await press(pilot, "ctrl+n")
-        assert "Going on installs the service" in text_of(pilot) and asked(link, "service", "install") == []
+        assert "Continue installs the service" in text_of(pilot) and asked(link, "service", "install") == []
         await press(pilot, "ctrl+n")
         assert asked(link, "service", "install") == [""]
 

@@ -150,7 +150,7 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
         await press(pilot, "enter")
         assert ".openclaw/workspace" in pilot.app.screen.query_one("#folder", Input).value
         await press(pilot, "ctrl+n")
-        assert "would be written to" in text_of(pilot)
+        assert "will be restored to" in text_of(pilot)
         await pilot.press("enter")
         await _take_over(pilot)
         await settled(pilot)

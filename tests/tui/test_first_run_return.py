@@ -71,12 +71,12 @@ async def test_a_new_machine_asks_where_the_agent_is_and_sends_nothing_there(mon
     monkeypatch.setattr(Path, "is_dir", lambda folder: True)
     async with _run(link) as pilot:
         await choose(pilot, "return")
-        assert "comes from a second copy" in text_of(pilot)
+        assert "Restore the agent from a remote" in text_of(pilot)
         await fill(pilot, "address", "/media/stick")
         await press(pilot, "ctrl+n")
         assert ("remote", "add", "stick", "file:///media/stick") in _said_to(link)
         assert ("sync",) not in _said_to(link)
-        assert "Your key is here" in text_of(pilot)
+        assert "is on this machine" in text_of(pilot)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ async def test_the_key_comes_from_words_that_are_hidden_unless_asked_for() -> No
         field.focus()
         await press(pilot, "enter")
         assert asked(link, "keys", "recover", "--words-from", "-") == [" ".join(WORDS) + "\n"]
-        assert "Which agent shall come here" in text_of(pilot) and WORDS[0] not in text_of(pilot)
+        assert "Choose the agent to restore" in text_of(pilot) and WORDS[0] not in text_of(pilot)
 
 
 @driven
@@ -155,7 +155,7 @@ async def test_without_the_key_there_is_no_next_step() -> None:
     async with _run(machine(knows_stick(), NO_KEY)) as pilot:
         await go_to(pilot, "return", 2)
         await press(pilot, "ctrl+l")
-        assert "without this step" in _told(pilot) and "24 words" in text_of(pilot)
+        assert "this step is required" in _told(pilot) and "24 words" in text_of(pilot)
 
 
 # The agent --------------------------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ async def test_without_the_key_there_is_no_next_step() -> None:
     ("agents", "said"),
     [
         ([], "stick has no agent"),
-        ([away(here="Juniper")], "an agent of this machine already"),
+        ([away(here="Juniper")], "is already on this machine"),
         ([away(sequence=None)], "no state of Juniper"),
     ],
 )
@@ -193,8 +193,8 @@ async def test_a_sealed_second_copy_asks_for_the_passphrase_of_a_locked_key() ->
     link.fails(("agents", "list", "--remote", "stick"), KeyLocked("it is wrapped with a passphrase"))
     async with _run(link) as pilot:
         await go_to(pilot, "return", 2)
-        assert "Your key is here" in text_of(pilot)
-        await _press_until(pilot, "ctrl+n", "Your key is locked")
+        assert "is on this machine" in text_of(pilot)
+        await _press_until(pilot, "ctrl+n", "Passphrase of your key")
         link.answers(("agents", "list", "--remote", "stick"), {"remote": "stick", "agents": [away()]})
         await press_in_dialog(pilot, *"canary", "enter")
         await settled(pilot)
@@ -291,7 +291,7 @@ async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_
         await press_in_dialog(pilot, "escape")
         await settled(pilot)
         assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "is back" not in text_of(pilot)
-        await _press_until(pilot, "enter", "Take it over?")
+        await _press_until(pilot, "enter", "Take over the agent?")
         await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter")
         await settled(pilot)
         assert (*REST, "--take-over", "laptop-2") in _said_to(link) and "Juniper is back" in text_of(pilot)
@@ -321,7 +321,9 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
         await press_in_dialog(pilot, "ctrl+n")
         await press_in_dialog(pilot, "escape")
         await settled(pilot)
-        assert "it is at work; esc stops it" in _told(pilot) and "Stopped. Nothing is half done." in _told(pilot)
+        assert "the step is running; press esc to stop it" in _told(
+            pilot
+        ) and "Stopped. Nothing was left half done." in _told(pilot)
         assert "is back" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
         assert _said_to(link).count(REST) == 1
 

@@ -107,7 +107,7 @@ async def test_a_list_that_is_empty_names_its_agent_on_one_line() -> None:
             link._answers[asked] = msgspec.structs.replace(answer, document={})
     async with dashboard(link, screen="timeline", agent=agent) as pilot:
         await settled(pilot)
-        assert "is kept yet" in text_of(pilot)
+        assert "No sequence of" in text_of(pilot)
         assert what_steers(pilot) == set()
 
 

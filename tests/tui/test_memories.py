@@ -94,9 +94,9 @@ async def test_what_an_agent_wrote_does_not_steer_the_terminal() -> None:
 
 async def test_nothing_remembered_says_what_fills_the_list() -> None:
     async with _open(remembering(0)) as pilot:
-        assert "Nothing is remembered yet" in text_of(pilot)
+        assert "No memories yet" in text_of(pilot)
         await press(pilot, "f")
-        assert "no memory under the cursor" in notes(pilot)[-1]
+        assert "select a memory first" in notes(pilot)[-1]
 
 
 async def test_a_list_that_cannot_be_had_is_said_in_the_banner_and_asked_for_again() -> None:
@@ -230,7 +230,7 @@ async def test_what_fits_nothing_says_how_to_go_back() -> None:
     link.answers(["records", "list", agent_id(link), "--status"], page([]))
     async with _open(link) as pilot:
         await press(pilot, "D", "down", "enter")
-        assert "No memory fits. esc takes back" in text_of(pilot)
+        assert "No memory matches. Press esc" in text_of(pilot)
 
 
 # Actions ------------------------------------------------------------------------------------------------------------
@@ -244,13 +244,13 @@ async def test_a_forgotten_memory_stays_in_sight_and_is_brought_back_by_the_same
     link.answers(["records", "show", ada, "m1"], shown("m1b", status="deleted", forgotten=True))
     async with _open(link) as pilot:
         await press(pilot, "down", "f")
-        assert notes(pilot)[-1] == "Forgotten. f brings it back."
+        assert notes(pilot)[-1] == "Memory forgotten. Press f to restore it."
         assert "forgotten" in text_of(pilot).split("What number 1 says")[0].splitlines()[-1]
         await press(pilot, "p")
-        assert "not remembered any more" in notes(pilot)[-1]
+        assert "it was forgotten or deleted" in notes(pilot)[-1]
         link.answers(["records", "show", ada, "m1b"], shown("m1c"))
         await press(pilot, "f")
-        assert notes(pilot)[-1] == "Brought back."
+        assert notes(pilot)[-1] == "Memory restored."
         assert pilot.app.screen.memory_id == "m1c"  # type: ignore[attr-defined]
     assert _asked(link, "records", "restore") == [("records", "restore", ada, "m1b")]
 
@@ -262,9 +262,9 @@ async def test_p_pins_and_takes_the_pin_away() -> None:
     async with _open(link) as pilot:
         link.answers(["records", "show"], shown("m0", pinned=True))
         await press(pilot, "p")
-        assert "does not go without your word" in notes(pilot)[-1] and "pinned" in text_of(pilot)
+        assert "is not removed without your consent" in notes(pilot)[-1] and "pinned" in text_of(pilot)
         await press(pilot, "p")
-        assert notes(pilot)[-1] == "Nothing to change: it is so already."
+        assert notes(pilot)[-1] == "No change was needed."
 
 
 async def test_a_change_that_fails_is_said_and_changes_nothing_in_sight() -> None:
@@ -295,9 +295,9 @@ async def test_o_says_when_no_sequence_is_known() -> None:
     link = remembering()
     link.answers(["records", "show"], shown(first_sequence=None, last_sequence=None))
     async with _open(link) as pilot:
-        assert "in no kept sequence" in text_of(pilot)
+        assert "in no stored sequence" in text_of(pilot)
         await press(pilot, "o")
-        assert "no kept sequence" in notes(pilot)[-1]
+        assert "no longer stored" in notes(pilot)[-1]
 
 
 async def test_capital_p_opens_the_purge_of_this_memory() -> None:
@@ -346,7 +346,7 @@ async def test_enter_opens_the_memory_with_what_it_was_and_what_it_leads_to(size
     async with _open(_chained(), size=size) as pilot:
         said = await _opened(pilot)
         assert isinstance(pilot.app.screen, MemoryScreen)
-        assert "All of it." in said and "WHAT IT WAS BEFORE" in said
+        assert "All of it." in said and "EARLIER VERSIONS" in said
 
 
 async def test_links_say_whether_their_target_is_there() -> None:
@@ -368,7 +368,7 @@ async def test_enter_on_a_link_goes_to_its_target_and_esc_comes_back() -> None:
 async def test_enter_on_an_earlier_text_opens_the_timeline_where_it_was_said() -> None:
     async with _open(_chained()) as pilot:
         await _opened(pilot, "down", "enter")
-        assert "what it said then was purged" in notes(pilot)[-1]
+        assert "that version was purged" in notes(pilot)[-1]
         await press(pilot, "up", "enter")
         assert isinstance(pilot.app.screen, TimelineScreen)
         assert pilot.app.screen.chosen is not None and pilot.app.screen.chosen.sequence == 30

@@ -59,7 +59,7 @@ async def test_without_a_text_nothing_is_looked_for() -> None:
     made = link()
     async with run(made) as pilot:
         await press(pilot, "enter")
-        assert "type what is to go first" in notes(pilot)[-1] and asked(made, *LOOK) == []
+        assert "type the text to purge first" in notes(pilot)[-1] and asked(made, *LOOK) == []
 
 
 async def test_the_text_goes_by_standard_input_and_leaves_its_field() -> None:
@@ -127,16 +127,16 @@ async def test_the_preview_says_what_goes_where_and_what_is_not_reached(size: tu
     async with run(size=size) as pilot:
         await preview(pilot)
         said = " ".join(text_of(pilot).split())
-        assert "1 memory and places in 1 file (4 versions in 3 states) would be destroyed" in said
+        assert "1 memory and places in 1 file (4 versions in 3 states) will be purged" in said
         assert "MEMORY.md" in said and "····Xq" in said
         remarks = str(screen(pilot).query_one("#remarks-text").render())
         for part in (
-            "office: after 24 hours, or at once with its second token",
+            "office: after 24 hours, or immediately with its second token",
             "Not reached: laptop-2: it is off",
             "bookkeeper (2 places)",
             "photo.bin: it could not be read without the text",
-            "w cuts it there, too",
-            "What no program here reaches",
+            "Press w to cut it there too",
+            "Not reached: exported files",
         ):
             assert part in remarks, part
 
@@ -154,7 +154,7 @@ async def test_w_has_the_live_files_cut_too_and_looks_again() -> None:
         await preview(pilot)
         await press(pilot, "w")
         assert asked(made, *LOOK)[-1] == ((*LOOK, "--text-stdin", "--workspace"), f"{CANARY}\n")
-        assert "Live files are cut as well: MEMORY.md (1 place)" in text_of(pilot)
+        assert "Live files are edited too: MEMORY.md (1 place)" in text_of(pilot)
 
 
 async def test_of_a_text_that_can_be_guessed_the_preview_says_what_comes_back_and_p_keeps_a_print() -> None:
@@ -186,7 +186,7 @@ async def test_of_a_text_that_cannot_be_guessed_there_is_no_print_to_choose() ->
     async with run(made) as pilot:
         await preview(pilot)
         await press(pilot, "p")
-        assert "nothing of it can be guessed" in notes(pilot)[-1] and len(asked(made, *LOOK)) == 1
+        assert "the text cannot be guessed" in notes(pilot)[-1] and len(asked(made, *LOOK)) == 1
 
 
 async def test_where_nothing_is_found_nothing_can_be_destroyed() -> None:
@@ -196,7 +196,7 @@ async def test_where_nothing_is_found_nothing_can_be_destroyed() -> None:
         await preview(pilot)
         assert "Nothing that is kept of ada holds it" in text_of(pilot)
         await press(pilot, "ctrl+n")
-        assert "there is nothing to destroy" in notes(pilot)[-1] and "Type" not in text_of(pilot)
+        assert "there is nothing to purge" in notes(pilot)[-1] and "Type" not in text_of(pilot)
 
 
 async def test_what_lies_in_live_files_alone_can_be_purged_for_it_is_captured_first() -> None:
@@ -205,7 +205,7 @@ async def test_what_lies_in_live_files_alone_can_be_purged_for_it_is_captured_fi
     made.answers(LOOK, plan(versions=0, records=0, files={}, hits=[], beside=live, live=[]))
     async with run(made) as pilot:
         await preview(pilot)
-        assert "not captured yet; a purge captures them first" in " ".join(text_of(pilot).split())
+        assert "not captured yet; the purge captures them first" in " ".join(text_of(pilot).split())
         await press(pilot, "ctrl+n")
         assert "Type  purge 0" in text_of(pilot)
 
@@ -216,7 +216,7 @@ async def test_a_look_that_fails_says_why_and_the_text_is_typed_anew() -> None:
     async with run(made) as pilot:
         await preview(pilot)
         said = text_of(pilot)
-        assert "another program is at work with ada" in said and "What is to go" in said
+        assert "another program is at work with ada" in said and "What to purge" in said
         assert CANARY not in repr(vars(screen(pilot)))
 
 
@@ -225,7 +225,7 @@ async def test_esc_goes_back_and_the_text_is_dropped() -> None:
         await preview(pilot)
         assert screen(pilot)._text == CANARY
         await press(pilot, "escape")
-        assert "What is to go" in text_of(pilot) and screen(pilot)._text == ""
+        assert "What to purge" in text_of(pilot) and screen(pilot)._text == ""
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, DashboardScreen)
 
@@ -238,7 +238,7 @@ async def test_a_look_can_be_stopped() -> None:
         await made.begun.wait()
         await pilot.pause()
         await press(pilot, "c")
-        assert "Nothing was changed" in notes(pilot)[-1] and "What is to go" in text_of(pilot)
+        assert "Nothing was changed" in notes(pilot)[-1] and "What to purge" in text_of(pilot)
 
 
 # Confirm ------------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ async def test_of_a_whole_agent_its_name_is_typed() -> None:
     async with run(made) as pilot:
         screen(pilot).query_one("#what", RadioSet).focus()
         await press(pilot, "down", "down", "down", "enter", "ctrl+n")
-        assert "All of ada would be destroyed" in text_of(pilot)
+        assert "All of ada will be purged" in text_of(pilot)
         await press(pilot, "ctrl+n")
         await fill(pilot, "phrase", "purge ada")
         await press(pilot, "enter")
@@ -301,16 +301,16 @@ async def test_the_proof_says_how_it_stands_everywhere(size: tuple[int, int]) ->
         await destroy(pilot)
         said = str(screen(pilot).query_one("#proof-text").render())
         for part in (
-            "Destroyed: 1 memory and places in 1 file (4 versions in 3 states).",
+            "Purged: 1 memory and places in 1 file (4 versions in 3 states).",
             "Looked through again: 60 versions and 1 live place; 0 hits.",
             "desk: done; 4 objects destroyed, 0 left, signed",
             "office: waits until 2026-11-21 15:00",
             "Not reached: laptop-2",
-            "The receipt holds",
+            "The receipt is valid",
             "1 undo folder emptied",
         ):
             assert part in said, part
-        assert "Destroyed" in text_of(pilot)
+        assert "Purged" in text_of(pilot)
 
 
 async def test_what_was_written_since_the_preview_is_said() -> None:
@@ -354,7 +354,7 @@ async def test_t_confirms_it_where_it_waits() -> None:
         assert asked(made, "receipts", "confirm")[0][1] == f"{TOKEN}\n"
         assert "office: done" in text_of(pilot)
         await press(pilot, "t")
-        assert "it waits nowhere" in notes(pilot)[-1]
+        assert "no remote is waiting" in notes(pilot)[-1]
 
 
 async def test_e_exports_the_receipt_and_y_copies_what_shows_it() -> None:
@@ -446,16 +446,18 @@ async def test_while_it_runs_nothing_leaves_it_and_stopping_says_what_became_of_
         await pilot.pause()
         await pilot.press("escape", "1", "q")
         await pilot.pause()
-        assert "it is at work; c stops it" in notes(pilot)[-1] and isinstance(pilot.app.screen, PurgeWizard)
+        assert "the purge is running; press c to stop it" in notes(pilot)[-1] and isinstance(
+            pilot.app.screen, PurgeWizard
+        )
         made.answers(("receipts", "list"), {"receipts": [{"id": RECEIPT}], "damaged": []})
         receipt = shown()
         del receipt["receipt"]["vaults"][1]
         made.answers(("receipts", "show", RECEIPT), receipt)
         await press(pilot, "c")
         said = text_of(pilot)
-        assert "What had begun is finished by the next command" in said
-        assert "It had begun, and is finished on this machine now" in said
-        assert "office: not told yet; it is told at the next contact" in said
+        assert "The next command or the daemon finishes what had begun" in said
+        assert "is now finished on this machine" in said
+        assert "office: not told yet; it is purged at the next contact" in said
 
 
 async def test_a_purge_that_was_stopped_before_it_began_says_so() -> None:
@@ -467,7 +469,7 @@ async def test_a_purge_that_was_stopped_before_it_began_says_so() -> None:
         await made.begun.wait()
         await pilot.pause()
         await press(pilot, "c")
-        assert "Nothing was destroyed" in text_of(pilot)
+        assert "Nothing was purged" in text_of(pilot)
 
 
 async def test_a_purge_that_fails_is_looked_into() -> None:
@@ -476,7 +478,7 @@ async def test_a_purge_that_fails_is_looked_into() -> None:
     async with run(made) as pilot:
         await destroy(pilot)
         said = " ".join(text_of(pilot).split())
-        assert "another program is at work with ada" in said and "Nothing was destroyed" in said
+        assert "another program is at work with ada" in said and "Nothing was purged" in said
         assert CANARY not in repr(vars(screen(pilot)))
 
 
@@ -487,7 +489,7 @@ async def test_what_cannot_be_finished_now_is_not_called_nothing() -> None:
         await confirm(pilot)
         made.answers(("receipts", "list"), {"receipts": []}, notes=("An interrupted purge could not be finished yet",))
         await press(pilot, "enter", "enter")
-        assert "could not be finished yet" in text_of(pilot) and "Nothing was destroyed" not in text_of(pilot)
+        assert "could not be finished yet" in text_of(pilot) and "Nothing was purged" not in text_of(pilot)
 
 
 async def test_what_is_looked_for_stands_nowhere_that_can_be_seen() -> None:

@@ -65,7 +65,7 @@ async def look(pilot: Pilot[None]) -> None:
     await fill(pilot, "text", TEXT)
     nothing_shows(pilot)
     await pilot.press("enter")
-    await shows(pilot, "would be destroyed")
+    await shows(pilot, "will be purged")
     nothing_shows(pilot)
 
 
@@ -100,11 +100,11 @@ async def test_a_whole_purge_by_keys_leaves_nothing_of_it_anywhere(stick: Path, 
         async with live(screen="purge", agent="ada") as pilot:
             await look(pilot)
             await pilot.press("w")
-            await shows(pilot, "Live files are cut as well")
+            await shows(pilot, "Live files are edited too")
             await say_the_words(pilot)
             said = await ends(pilot)
-            assert "Destroyed:" in said and "0 hits" in said and "stick: done" in said and "receipt holds" in said
-            assert "Cut in the workspace: MEMORY.md" in said
+            assert "Purged:" in said and "0 hits" in said and "stick: done" in said and "receipt is valid" in said
+            assert "Removed from the workspace: MEMORY.md" in said
             assert wizard(pilot)._text == ""
     is_gone(stick)
     assert SCANNER.folders(tmp_path / "workspace") == []
@@ -127,7 +127,7 @@ async def test_a_daemon_that_is_killed_in_the_preview_and_in_the_purge_changes_n
             await say_the_words(pilot)
             daemon.kill()
             said = await ends(pilot)
-            assert "Destroyed:" in said and "stick: done" in said
+            assert "Purged:" in said and "stick: done" in said
     finally:
         daemon.kill()
     is_gone(stick)
@@ -141,10 +141,10 @@ async def test_commands_that_are_killed_in_the_purge_are_told_of_honestly(stick:
         await until(pilot, lambda: wizard(pilot).is_at_work or wizard(pilot)._receipt, "the beginning")
         os.kill(server.pid, signal.SIGKILL)
         said = await ends(pilot)
-        told = [each for each in ("Destroyed:", "finished on this machine now", "may still be at work") if each in said]
+        told = [each for each in ("Purged:", "now finished on this machine", "may still be running") if each in said]
         assert len(told) == 1, said
         gone = bool(run("receipts", "list")["receipts"])
-        assert gone or told == ["may still be at work"]
+        assert gone or told == ["may still be running"]
     if gone:
         run("sync")  # the remote is told now about the purge that was cut off before
         is_gone(stick)
@@ -159,7 +159,7 @@ async def test_a_purge_that_is_stopped_is_all_or_nothing_and_says_which(stick: P
         said = await ends(pilot)
         gone = bool(run("receipts", "list")["receipts"])
         assert not gone or "stick: " in said, said
-        assert ("Nothing was destroyed" in said) is not gone, said
+        assert ("Nothing was purged" in said) is not gone, said
     if gone:
         run("sync")  # the remote is told now about the purge that was cut off before
         is_gone(stick)
@@ -180,7 +180,7 @@ async def test_at_an_endpoint_it_happens_at_once_with_the_second_token(
         monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "machine/home"))
         async with live(screen="purge", agent="ada") as pilot:
             await look(pilot)
-            await shows(pilot, "boat: after 24 hours, or at once with its second token")
+            await shows(pilot, "boat: after 24 hours, or immediately with its second token")
             await pilot.press("ctrl+n")
             await shows(pilot, "Second token of boat")
             await fill(pilot, "token-0", token)

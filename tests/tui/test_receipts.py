@@ -53,7 +53,7 @@ async def test_where_nothing_was_purged_it_is_said_how_to() -> None:
     async with run(made) as pilot:
         assert "Nothing was purged." in text_of(pilot)
         await press(pilot, "e")
-        assert "no receipt under the cursor" in notes(pilot)[-1]
+        assert "select a receipt first" in notes(pilot)[-1]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -67,7 +67,7 @@ async def test_the_detail_follows_the_cursor() -> None:
     async with run() as pilot:
         assert "cannot be read" in detail(pilot)
         await press(pilot, "down")
-        assert "office: waits until 2026-11-21 15:00" in detail(pilot) and "The receipt holds" in detail(pilot)
+        assert "office: waits until 2026-11-21 15:00" in detail(pilot) and "The receipt is valid" in detail(pilot)
         await press(pilot, "y")
         assert pilot.app.clipboard == f"lifeboat receipts show {RECEIPT}"
         await press(pilot, "down")
@@ -81,7 +81,7 @@ async def test_a_receipt_that_does_not_hold_says_what_is_wrong() -> None:
     async with run(made) as pilot:
         await press(pilot, "down")
         assert "office: another endpoint signed it" in detail(pilot)
-        assert "The receipt does not hold." in detail(pilot)
+        assert "The receipt is not valid." in detail(pilot)
 
 
 async def test_a_receipt_that_is_gone_meanwhile_is_an_error_and_no_traceback() -> None:
@@ -123,7 +123,7 @@ async def test_v_checks_a_file_whoever_made_it() -> None:
         await fill(pilot, "answer", "/srv/ada/receipt.json")
         await press(pilot, "enter")
         assert asked(made, "receipts", "verify")[0][0][-1] == "/srv/ada/receipt.json"
-        assert "its signature is of another text" in detail(pilot) and "It does not hold." in notes(pilot)[-1]
+        assert "its signature is of another text" in detail(pilot) and "The receipt is not valid." in notes(pilot)[-1]
 
 
 async def test_a_dashboard_that_only_looks_exports_and_confirms_nothing() -> None:

@@ -101,7 +101,7 @@ async def test_the_detail_has_every_agent_and_why_one_is_not_well() -> None:
     async with dashboard(copies(HOME), screen="remotes") as pilot:
         shown = text_of(pilot)
         assert "sequence 44" in shown and "nothing yet, never read back: desktop writes it" in shown
-        assert "pinned to ab12" in shown and "may be away (optional)" in shown
+        assert "pinned to ab12" in shown and ", optional" in shown
 
 
 async def test_without_any_it_says_what_that_means_and_which_key_adds_one() -> None:
@@ -109,7 +109,7 @@ async def test_without_any_it_says_what_that_means_and_which_key_adds_one() -> N
         assert "on this disk only" in text_of(pilot) and "Press a" in text_of(pilot)
         for key in "tTx":
             await press(pilot, key)
-            assert notes(pilot)[-1].endswith("there is no second copy yet (a adds one)")
+            assert notes(pilot)[-1].endswith("there is no remote yet; press a to add one")
 
 
 async def test_one_whose_file_is_broken_is_shown_and_can_be_removed_only() -> None:
@@ -117,7 +117,7 @@ async def test_one_whose_file_is_broken_is_shown_and_can_be_removed_only() -> No
     async with dashboard(link, screen="remotes") as pilot:
         assert "what is this?" in text_of(pilot)
         await press(pilot, "t")
-        assert notes(pilot)[-1] == "Test: its file cannot be used; x removes it"
+        assert notes(pilot)[-1] == "Test: its configuration cannot be used; press x to remove it"
         await press(pilot, "x")
         await confirm(pilot, "share")
         assert asked(link, "remote", "remove") == [(("remote", "remove", "share", "--yes"), "")]
@@ -158,7 +158,7 @@ async def test_purges_that_wait_there_are_said_and_p_goes_to_the_receipts(monkey
         await press(pilot, "p")
         assert opened == [((), {})]
         await press(pilot, "escape", "down", "p")
-        assert notes(pilot)[-1] == "Purges: no purge waits there"
+        assert notes(pilot)[-1] == "Purges: no purge is waiting there"
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, module: str, kind: str) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -202,10 +202,10 @@ async def test_before_it_is_added_it_is_said_who_answers_and_who_can_read_what()
         look = ("remote", "add", "home", "https://boat.example.com", "--token-stdin", "--dry-run")
         assert asked(link, "remote", "add") == [(look, f"{SECRET}\n")]
         shown = text_of(pilot)
-        assert READABLE in shown and "It ends on 2027-01-01" in shown and "more than this machine needs" in shown
+        assert READABLE in shown and "It ends on 2027-01-01" in shown and "more than needed" in shown
         await press(pilot, "enter")
         assert asked(link, "remote", "add")[1] == (look[:-1], f"{SECRET}\n")
-        assert "Bring everything there now?" in text_of(pilot)
+        assert "Push everything there now?" in text_of(pilot)
 
 
 async def test_a_join_line_goes_to_the_field_that_is_not_shown_and_to_standard_input() -> None:
@@ -244,7 +244,7 @@ async def test_what_is_missing_or_wrong_is_said_in_the_form() -> None:
     link.fails(["remote", "add"], RemoteUnreachable("boat.example.com does not answer", fix="look at its address"))
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "a", "enter")
-        assert "type what to call it" in text_of(pilot)
+        assert "type a name" in text_of(pilot)
         await fill(pilot, name="home")
         await press(pilot, "enter")
         assert "type an address, a folder or a join line" in text_of(pilot)
@@ -323,7 +323,7 @@ async def test_a_token_is_not_shown_and_is_said_to_count() -> None:
         assert SECRET not in text_of(pilot)
         await press(pilot, "enter")
         assert asked(link, "remote", "token") == [(("remote", "token", "home", "--token-stdin"), f"{SECRET}\n")]
-        assert "lets this machine in with the new token" in notes(pilot)[-1]
+        assert "accepts the new token" in notes(pilot)[-1]
 
 
 async def test_a_folder_has_no_token() -> None:
@@ -446,9 +446,9 @@ async def test_adopting_that_was_not_confirmed_does_nothing() -> None:
 async def test_what_cannot_be_done_with_an_agent_there_says_why() -> None:
     async with dashboard(away(), screen="remotes") as pilot:
         await press(pilot, "enter", "down", "A")
-        assert notes(pilot)[-1] == "Adopt: it is not on this machine; r brings it back"
+        assert notes(pilot)[-1] == "Adopt: it is not on this machine; press r to restore it"
         await press(pilot, "down", "r")
-        assert notes(pilot)[-1] == "Bring back: nothing was captured there yet"
+        assert notes(pilot)[-1] == "Restore: it has no sequence there yet"
 
 
 async def test_a_long_answer_leaves_room_for_its_button_and_is_read_line_by_line() -> None:

@@ -89,7 +89,7 @@ async def test_an_agent_that_was_never_captured_is_told_what_to_do() -> None:
     link = machine()
     link.answers(("timeline", ADA), {"entries": []})
     async with wizard(link) as pilot:
-        assert "Nothing is kept of this agent here" in text_of(pilot)
+        assert "No sequence of this agent is on this machine" in text_of(pilot)
 
 
 async def test_a_timeline_that_fails_is_said() -> None:
@@ -131,7 +131,7 @@ async def test_another_folder_can_be_adopted_and_in_place_cannot() -> None:
     async with wizard(link) as pilot:
         await _to_what(pilot, "adopt")
         await press(pilot, "enter")
-        assert any("only where it goes into another folder" in note for note in notes(pilot))
+        assert any("only when restoring to another folder" in note for note in notes(pilot))
         screen(pilot).what.table.select("to")
         await press(pilot, "enter", "down", "enter")
         await say(pilot, "/srv/copy")
@@ -227,7 +227,7 @@ async def test_the_preview_says_whether_credentials_go_back_without_a_decision()
     link = machine()
     link.answers(DRY, PLAN | {"with_credentials": True})
     async with wizard(link, at="12") as pilot:
-        assert "put back (i leaves them out)" in " ".join(text_of(pilot).split())
+        assert "put back (press i to leave them out)" in " ".join(text_of(pilot).split())
         await press(pilot, "i")
         assert commands(link, *DRY)[-1][3:] == ("--at", "12", "--without-credentials")
 
@@ -269,7 +269,7 @@ async def test_a_second_copy_that_is_away_is_said_with_what_helps() -> None:
     link = machine()
     link.fails(DRY, NetworkUnreachable("stick is not there"))
     async with wizard(link, at="12", remote="stick") as pilot:
-        assert "stick is not there" in text_of(pilot) and "^r tries again" in text_of(pilot)
+        assert "stick is not there" in text_of(pilot) and "Press R to try again" in text_of(pilot)
         await press(pilot, "R")
         assert commands(link, *RUN_IT) == []
 
@@ -279,7 +279,7 @@ async def test_a_locked_key_is_unlocked_here_and_its_passphrase_is_nowhere_to_be
     link.fails((*DRY, "--at", "12", "--with-credentials"), KeyLocked("it is wrapped with a passphrase"))
     async with wizard(link, at="12") as pilot:
         await press(pilot, "i")
-        assert "U unlocks it" in text_of(pilot)
+        assert "Press U to unlock it" in text_of(pilot)
         await press(pilot, "U")
         link.answers((*DRY, "--at", "12", "--with-credentials"), PLAN)
         await say(pilot, "canary of the passphrase")
@@ -352,7 +352,7 @@ async def test_a_restore_tells_what_was_done_and_what_is_left_to_do() -> None:
             "sequence 15",
             "make another",
             "openclaw gateway start",
-            "u takes it back",
+            "press u, or run",
         ):
             assert text in said
         await press(pilot, "y")
@@ -383,7 +383,7 @@ async def test_what_was_restored_is_taken_back_with_u() -> None:
         await press(pilot, "R", "u", "enter")
         assert commands(link, *UNDO) == []
         await press(pilot, "u", "right", "enter")
-        await until(pilot, lambda: "is taken back" in text_of(pilot))
+        await until(pilot, lambda: "was undone" in text_of(pilot))
         assert commands(link, *UNDO) == [UNDO]
 
 
@@ -393,18 +393,18 @@ async def test_files_that_changed_since_are_moved_aside_only_when_asked() -> Non
     link.answers((*UNDO, "--force"), UNDONE)
     async with wizard(link, at="12") as pilot:
         await press(pilot, "R", "u", "right", "enter")
-        await until(pilot, lambda: "Take it back all the same?" in text_of(pilot))
+        await until(pilot, lambda: "Undo it anyway?" in text_of(pilot))
         await press(pilot, "right", "enter")
-        await until(pilot, lambda: "is taken back" in text_of(pilot))
+        await until(pilot, lambda: "was undone" in text_of(pilot))
 
 
 @pytest.mark.parametrize(
     ("error", "helps"),
     [
-        (RestoreError.TARGET_CHANGED("MEMORY.md is another file now"), "as it is now"),
-        (Busy("lifeboat sync (pid 77) works on ada"), "R tries again"),
+        (RestoreError.TARGET_CHANGED("MEMORY.md is another file now"), "the current state"),
+        (Busy("lifeboat sync (pid 77) works on ada"), "Press R to try again"),
         (RestoreError.RUNTIME_RUNNING("the gateway (pid 4121) is at work on it; nothing was changed"), "Stop it"),
-        (DiskFull("no room in /srv"), "Make room"),
+        (DiskFull("no room in /srv"), "Free some space"),
     ],
 )
 async def test_what_keeps_it_from_being_done_goes_back_to_a_fresh_preview(error: LifeboatError, helps: str) -> None:
@@ -428,7 +428,7 @@ async def test_an_agent_that_lives_elsewhere_is_taken_over_by_typing_the_machine
         await press(pilot, "enter", "ctrl+n")
         link.fails(RUN_IT, MovedElsewhere("laptop-2 wrote it an hour ago"))
         await press(pilot, "R")
-        await until(pilot, lambda: "Take it over?" in text_of(pilot))
+        await until(pilot, lambda: "Take over the agent?" in text_of(pilot))
         taken = (*RUN_IT, "--from", "stick", "--to", "/srv/copy", "--adopt", "--take-over", "laptop-2")
         link.answers(taken, DONE)
         await say(pilot, "laptop-2")
@@ -467,7 +467,7 @@ async def test_it_says_how_far_it_is_and_nothing_else_is_done_meanwhile() -> Non
         assert any("c stops it" in note for note in notes(pilot))
 
 
-@pytest.mark.parametrize(("entries", "said"), [([], "Nothing was changed"), ([LOGGED], "It was done all the same")])
+@pytest.mark.parametrize(("entries", "said"), [([], "Nothing was changed"), ([LOGGED], "It finished before")])
 async def test_c_stops_it_and_says_what_has_become_of_it(entries: list[JsonObject], said: str) -> None:
     link = machine(Waiting)
     async with wizard(link, at="12") as pilot:
@@ -517,7 +517,7 @@ async def test_y_copies_the_command_of_each_step() -> None:
 async def test_esc_goes_one_step_back_each_time_and_leaves_at_the_first() -> None:
     async with wizard(machine()) as pilot:
         await press(pilot, "enter", "ctrl+n", "escape", "escape")
-        assert "Kept moments" in text_of(pilot)
+        assert "Sequences" in text_of(pilot)
         await press(pilot, "escape")
         assert not any(isinstance(each, RestoreWizard) for each in pilot.app.screen_stack)
 

@@ -62,19 +62,19 @@ async def test_a_restore_by_keys_brings_back_what_was_and_u_takes_it_back(ada: H
     before = written(ada)
     with serving(ada.context):
         async with wizard(ada) as pilot:
-            await says(pilot, "Kept moments [3]")
+            await says(pilot, "Sequences [3]")
             await pilot.press("end", "enter")
             await says(pilot, "in place:")
             await pilot.press("ctrl+n")
             await says(pilot, "Same as: lifeboat restore")
             assert written(ada) == before
             await pilot.press("R")
-            await says(pilot, "u takes it back")
+            await says(pilot, "press u, or run")
             assert written(ada) == ada.trees[0]
             await pilot.press("u")
-            await says(pilot, "Take the last restore back?")
+            await says(pilot, "Undo the last restore?")
             await pilot.press("right", "enter")
-            await says(pilot, "is taken back")
+            await says(pilot, "was undone")
             assert written(ada) == before
 
 
@@ -113,9 +113,11 @@ async def test_stopped_in_the_middle_it_is_all_old_or_all_new_and_the_wizard_say
             await pilot.press("c")
             await until(
                 pilot,
-                lambda: any(said in text_of(pilot) for said in ("It was stopped", "It was done", "Sequence 0 of")),
+                lambda: any(
+                    said in text_of(pilot) for said in ("Stopped. Nothing was changed", "It finished", "Sequence 0 of")
+                ),
             )
-            if "It was stopped" in text_of(pilot):
+            if "Stopped. Nothing was changed" in text_of(pilot):
                 assert written(ada) == before
             else:
                 assert written(ada) == ada.trees[0]
@@ -133,7 +135,7 @@ async def test_a_command_server_that_is_killed_in_the_middle_leaves_all_old_or_a
             os.kill(starting.result().pid, 9)
             await until(
                 pilot,
-                lambda: any(said in text_of(pilot) for said in ("whole or not at all", "It was done", "Sequence 0 of")),
+                lambda: any(said in text_of(pilot) for said in ("whole or not at all", "It finished", "Sequence 0 of")),
             )
             await until(pilot, lambda: written(ada) in (before, ada.trees[0]))
             await pilot.press("escape")

@@ -198,7 +198,7 @@ async def test_a_filter_that_nothing_fits_says_so() -> None:
     async with shown(3) as pilot:
         table_of(pilot).filter("nowhere to be found")
         await pilot.pause()
-        assert any("Nothing fits the filter" in line for line in lines(pilot))
+        assert any("No row matches the filter" in line for line in lines(pilot))
         assert said(pilot)[-1] == ("moved", None)
 
 

@@ -67,7 +67,7 @@ async def test_sequences_stand_under_their_days_at_every_size(size: tuple[int, i
         said = text_of(pilot)
         assert said.index("TODAY") < said.index("YESTERDAY") < said.index("WED 2026-11-18")
         assert "✓ this disk" in said and "restored: 3 files" in said
-        assert "captures an hour" in said
+        assert "captures per hour" in said
 
 
 async def test_names_and_pins_stand_beside_sequences_where_there_is_room() -> None:
@@ -126,16 +126,18 @@ async def test_who_holds_a_key_down_compares_only_where_the_cursor_comes_to_rest
 async def test_the_first_sequence_has_nothing_before_it() -> None:
     async with _shown() as pilot:
         await press(pilot, "end")
-        assert "everything begins here" in text_of(pilot)
+        assert "The oldest stored sequence" in text_of(pilot)
         await press(pilot, "enter")
-        assert isinstance(pilot.app.screen, TimelineScreen) and "no sequence before it" in notes(pilot)[-1]
+        assert (
+            isinstance(pilot.app.screen, TimelineScreen) and "no earlier sequence to compare with" in notes(pilot)[-1]
+        )
 
 
 async def test_what_is_not_captured_is_told_on_the_line_of_the_workspace() -> None:
     async with _shown() as pilot:
         await press(pilot, "home")
         assert _here(pilot) == "workspace"
-        assert "not kept yet" in text_of(pilot) and "s captures it" in text_of(pilot)
+        assert "not kept yet" in text_of(pilot) and "Press s to capture it" in text_of(pilot)
 
 
 async def test_a_comparison_that_was_cut_says_how_to_see_all() -> None:
@@ -152,7 +154,7 @@ async def test_an_agent_without_history_is_told_what_to_press() -> None:
     async with _shown(link) as pilot:
         assert "Press s to capture it now" in text_of(pilot)
         await press(pilot, "r")
-        assert "nothing is kept yet" in notes(pilot)[-1]
+        assert "there is no sequence yet" in notes(pilot)[-1]
 
 
 async def test_what_cannot_be_answered_is_said_and_what_was_shown_stays() -> None:
@@ -281,7 +283,7 @@ async def test_the_workspace_is_nothing_to_restore_name_or_verify() -> None:
         await press(pilot, "home")
         for key in "rtv":
             await press(pilot, key)
-            assert "choose a sequence" in notes(pilot)[-1]
+            assert "select a sequence" in notes(pilot)[-1]
 
 
 async def test_a_history_that_gave_way_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,7 +308,7 @@ async def test_of_several_that_gave_way_one_is_chosen(monkeypatch: pytest.Monkey
 async def test_without_one_that_gave_way_the_key_says_so() -> None:
     async with _shown() as pilot:
         await press(pilot, "H")
-        assert "no history of this agent gave way" in notes(pilot)[-1]
+        assert "this agent has no replaced history" in notes(pilot)[-1]
 
 
 async def test_a_sequence_gets_a_name() -> None:
@@ -336,7 +338,7 @@ async def test_a_name_that_would_be_an_option_is_refused_before_anything_is_run(
     link = history()
     async with _shown(link) as pilot:
         await press(pilot, "t", *"-x", "enter")
-        assert "does not begin with -" in text_of(pilot)
+        assert "cannot begin with -" in text_of(pilot)
         await press(pilot, "escape")
         assert _asked(link, "label") == []
 
@@ -361,7 +363,7 @@ async def test_only_looking_neither_names_nor_syncs() -> None:
 async def test_the_chart_is_drawn_by_days_on_demand() -> None:
     async with _shown() as pilot:
         await press(pilot, "D")
-        assert "captures a day" in text_of(pilot)
+        assert "captures per day" in text_of(pilot)
         await press(pilot, "y")
         assert pilot.app.clipboard == "lifeboat timeline ada --days 60"
         await press(pilot, "D", "y")
@@ -441,14 +443,14 @@ async def test_work_shows_how_far_it_is_and_x_stops_it() -> None:
         assert "stopped" in notes(pilot)[-1]
         assert not _screen(pilot).query_one(ProgressDisplay).has_class("-shown")
         await press(pilot, "x")
-        assert "nothing runs" in notes(pilot)[-1]
+        assert "nothing is running" in notes(pilot)[-1]
 
 
 async def test_nothing_else_is_started_while_something_runs() -> None:
     async with _verifying() as (pilot, link):
         await pilot.press("s")
         await pilot.pause()
-        assert "something runs already" in notes(pilot)[-1] and _asked(link, "sync") == []
+        assert "a command is running" in notes(pilot)[-1] and _asked(link, "sync") == []
         await press(pilot, "x")
 
 

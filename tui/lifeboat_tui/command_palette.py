@@ -28,7 +28,7 @@ class ActionCommands(Provider):
             return
         for act in screen.acts():
             refusal = screen.refusal(act)
-            said = act.help if refusal is None else f"Not now: {refusal}"
+            said = act.help if refusal is None else f"Unavailable: {refusal}"
             yield f"{act.label.capitalize()} ({act.key_text})", make_plain(said), partial(screen.action_act, act.name)
         app = cast("LifeboatApp", screen.app)
         for agent in app.status.agents if app.status is not None else ():

@@ -24,7 +24,7 @@ from lifeboat_cli.terminal import help_examples
 from lifeboat_formats.interchange import format_registry as formats
 from lifeboat_formats.interchange.contract import MappingTable
 from lifeboat_tui.screens import screen_registry
-from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
+from lifeboat_tui.screens.lifeboat_screen import FILTER, LifeboatScreen
 from lifeboat_tui.screens.screen_registry import OF_AN_AGENT
 from lifeboat_tui.user_actions import EVERYWHERE, PLACES, UserAction
 from support.docs import json_page
@@ -229,14 +229,14 @@ def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
     return [
         f"## {screen.NAME}",
         _prose(screen.HELP),
-        f"`lifeboat tui {name}{' AGENT' if name in OF_AN_AGENT else ''}`; its twin is `{twin}`.",
-        _act_table(screen.ACTS),
+        f"`lifeboat tui {name}{' AGENT' if name in OF_AN_AGENT else ''}` shows `{twin}`.",
+        _act_table(tuple(act for act in screen.ACTS if act != FILTER)),
     ]
 
 
 def _act_table(acts: tuple[UserAction, ...]) -> str:
-    rows = [f"| `{act.key_text}` | {act.label} | {act.help} |" for act in acts]
-    return "\n".join(["| key | | what it does |", "|---|---|---|", *rows])
+    rows = [f"| `{act.key_text}` | {act.help} |" for act in acts]
+    return "\n".join(["| key | action |", "|---|---|", *rows])
 
 
 def main() -> None:

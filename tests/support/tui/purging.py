@@ -53,7 +53,7 @@ def plan(**more: Any) -> JsonObject:
         "spared": [],
         "elsewhere": {"bookkeeper": 2},
         "sealed": False,
-        "unreachable": [{"name": "laptop-2", "why": "it is off", "what": "told at the next contact"}],
+        "unreachable": [{"name": "laptop-2", "why": "it is off", "what": "purged at the next contact"}],
         "remotes": [
             {"name": "office", "state": None, "message": "", "waits": True, "only_there": []},
             {"name": "laptop-2", "state": "pending", "message": "it is off", "waits": True, "only_there": []},

@@ -49,9 +49,9 @@ class CommandScreen(LifeboatScreen):
 
     async def ask_passphrase(self) -> str | None:
         """Ask for the passphrase of the key. Returns it as a line for standard input, or None when the user cancels."""
-        typed = await self.answer(TextDialog("The passphrase of your key", secret=True, yes="Go on", problem=_empty))
+        typed = await self.answer(TextDialog("Passphrase of your key", secret=True, yes="Continue", problem=_empty))
         return None if typed is None else f"{typed}\n"
 
 
 def _empty(text: str) -> str | None:
-    return None if text else "type the passphrase, or cancel"
+    return None if text else "type the passphrase"

@@ -31,27 +31,27 @@ COLUMNS = (
     TableColumn("OF WHAT", 14, grow=2, rank=1),
     TableColumn("FOUND", 24, grow=5),
 )
-_HEADINGS = {"error": "BROKEN", "warning": "TO LOOK AT", "ok": "AS IT MUST BE"}
+_HEADINGS = {"error": "BROKEN", "warning": "TO LOOK AT", "ok": "OK"}
 """Levels, the worst first. An unknown level is placed between errors and warnings."""
 _ORDER = ("error", "", "warning", "ok")
-CHECKING = "Checking the home, the key, every agent and its copies..."
+CHECKING = "Checking the home, the key, and all agents and remotes..."
 
 
 class DoctorScreen(ReportScreen):
     NAME = "Doctor"
     ENTER = "go"
     ACTS = (
-        UserAction("go", "enter", "go there", "The place where what was found is put right", footer=True),
-        UserAction("again", "r", "check again", "Look at everything again", footer=True),
-        UserAction("stop", "x", "stop", "Stop checking", footer=True),
+        UserAction("go", "enter", "go there", "Open the screen where the finding can be fixed", footer=True),
+        UserAction("again", "r", "check again", "Run all checks again", footer=True),
+        UserAction("stop", "x", "stop", "Stop the checks", footer=True),
         BUNDLE,
         FILTER,
     )
     HELP = """
-Everything that could go wrong is looked at, and what was found stands here, the worst first. Below is what helps
-against the finding under the cursor: enter goes to the place where it is put right, y copies the command or what to do.
+Results of all checks, worst first. Below the list is the fix for the finding under the cursor: enter opens the screen
+where it can be fixed, y copies the command.
 
-b writes a report for somebody who helps you: versions, counts and findings, and nothing that is yours.
+b writes a support report with versions, counts and findings, and none of your content.
 """
     CSS = """
     DoctorScreen #summary { height: auto; padding: 0 1; text-style: bold; display: none; }
@@ -86,7 +86,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
             self._show(await self.fetch(Examination, "doctor", tell=self._tell))
         except asyncio.CancelledError:
             if self.is_mounted and not self._findings:
-                self.table.empty = "Nothing was checked: r checks."
+                self.table.empty = "Not checked yet. Press r to check."
                 self.table.refresh()
             raise
         finally:
@@ -107,7 +107,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
             return
         self._findings = _keyed(examination.findings)
         self.query_one("#summary", Static).update(self._summary())
-        self.table.empty = "Nothing was checked."
+        self.table.empty = "Not checked yet."
         self.table.show(self._rows())
         self._describe()
 
@@ -115,10 +115,10 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         levels = [one.level for one in self._findings.values()]
         checked, broken, warned = count_text(len(levels), "check"), levels.count("error"), levels.count("warning")
         if broken:
-            return f"{self.glyphs.sign('error')} {broken} of {checked} found something broken"
+            return f"{self.glyphs.sign('error')} {broken} of {checked} found a problem"
         if warned:
-            return f"{self.glyphs.sign('warning')} Nothing is broken; {warned} of {checked} found something to look at"
-        return f"{self.glyphs.sign('ok')} All is as it must be ({checked})"
+            return f"{self.glyphs.sign('warning')} Nothing is broken; {warned} of {checked} have warnings"
+        return f"{self.glyphs.sign('ok')} No problems ({checked})"
 
     def _rows(self) -> Iterator[TableRow]:
         for level in _ORDER:
@@ -157,27 +157,27 @@ b writes a report for somebody who helps you: versions, counts and findings, and
         yield Content(make_plain(found.result))
         yield Content("")
         if found.fix is None:
-            yield Content.styled(
-                "There is nothing to do about it here." if found.level != "ok" else "", "$foreground 60%"
-            )
+            yield Content.styled("No fix is needed." if found.level != "ok" else "", "$foreground 60%")
             return
         yield Content.assemble(("what helps  ", "$foreground 60%"), make_plain(found.fix))
         place = self.place
-        goes = f"enter opens {place.label}; " if place is not None else ""
-        yield Content.styled(f"{goes}y copies what helps", "$foreground 60%")
+        goes = f"Press enter to open {place.label}, " if place is not None else ""
+        yield Content.styled(f"{goes}y to copy the fix", "$foreground 60%")
 
     # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         if act == "go":
             if self.finding is None:
-                return "there is no finding under the cursor"
+                return "select a finding first"
             if self.place is None:
-                return "this is done in a shell (y copies what helps)" if self.finding.fix else "nothing is to be done"
+                return (
+                    "the fix is a shell command; press y to copy it" if self.finding.fix else "nothing needs to be done"
+                )
         if act == "again" and self._is_checking:
-            return "it is being checked (x stops that)"
+            return "the checks are running; press x to stop them"
         if act == "stop" and not self._is_checking:
-            return "nothing runs"
+            return "nothing is running"
         return None
 
     async def do_go(self) -> None:

@@ -19,16 +19,16 @@ class FindingFix:
 
 
 _PLACES = (
-    (("doctor", "--remote"), "remotes", "the second copies (t tests one)", False),
+    (("doctor", "--remote"), "remotes", "the remotes (t tests one)", False),
     (("keys",), "keys", "the keys", False),
     (("config",), "settings", "the settings", False),
-    (("remote",), "remotes", "the second copies", False),
-    (("agents", "adopt"), "remotes", "the second copies", False),
-    (("agents", "discover"), "setup", "the search for agents", False),
+    (("remote",), "remotes", "the remotes", False),
+    (("agents", "adopt"), "remotes", "the remotes", False),
+    (("agents", "discover"), "setup", "the list of agents found on this machine", False),
     (("agents",), "dashboard", "the dashboard", False),
     (("sync",), "dashboard", "the dashboard (s syncs)", False),
     (("receipts",), "receipts", "the receipts", False),
-    (("daemon", "start"), "start_daemon", "nothing, but starts the service", False),
+    (("daemon", "start"), "start_daemon", "nothing, and starts the daemon", False),
     (("restore",), "restore", "the way back", True),
     (("verify",), "timeline", "the timeline", True),
     (("purge",), "purge", "the purge", True),

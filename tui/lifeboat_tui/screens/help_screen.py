@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from lifeboat_tui.screens.lifeboat_screen import LifeboatScreen
 
 GLOSSARY = (
-    ("agent", "what remembers: a folder of notes, and the runtime it belongs to"),
-    ("capture", "taking up what changed; it counts once it is on this disk"),
-    ("sequence", "the number of a kept state; it means the same on every machine"),
-    ("second copy", "an endpoint or a folder that holds your agents too"),
-    ("verified", "read back, every digest and signature checked"),
-    ("held", "a removal that looks like an accident: kept here, not passed on until you say so"),
-    ("purge", "destroying something in all history, with a receipt"),
-    ("recovery words", "24 words that are your key: whoever has them has it, without them nobody has"),
+    ("agent", "a workspace of an agent runtime that Lifeboat protects"),
+    ("capture", "read the workspace and store the changes as the next sequence"),
+    ("sequence", "one captured state of an agent; its number is the same on every machine"),
+    ("remote", "another place with copies of your agents: an endpoint or a folder"),
+    ("verified", "read back, with all digests and signatures checked"),
+    ("held", "a capture that removed much: it is not pushed to remotes until you accept it"),
+    ("purge", "destroy a text or a memory in every copy, with a signed receipt"),
+    ("recovery words", "24 words that are your key; anyone who has them can use it"),
 )
 """The eight most important terms, in the order in which users meet them."""
 _MOVING = (
@@ -33,7 +33,7 @@ _MOVING = (
     ("g G", "first, last"),
     ("enter", "open"),
     ("tab", "next part of the screen"),
-    ("^p", "everything that can be done, by name"),
+    ("^p", "all actions by name"),
 )
 
 
@@ -57,7 +57,7 @@ class HelpScreen(Dialog[None]):
         screen = self._screen
         with Vertical() as box:
             box.border_title = f"Help: {screen.NAME.lower()}"
-            box.border_subtitle = "esc closes · 8 opens the doctor"
+            box.border_subtitle = "esc: close · 8: doctor"
             with VerticalScroll():
                 part = getattr(screen.focused, "HELP", "")
                 yield Static("\n\n".join(filter(None, (_flowing(part), _flowing(screen.HELP)))), markup=False)
@@ -85,7 +85,7 @@ def _keys(title: str, acts: tuple[UserAction, ...], screen: LifeboatScreen) -> C
     rows = []
     for act in acts:
         refusal = screen.refusal(act)
-        rows.append((act.key_text, act.help if refusal is None else f"{act.help} (not now: {refusal})"))
+        rows.append((act.key_text, act.help if refusal is None else f"{act.help} (unavailable: {refusal})"))
     return _pairs(title, tuple(rows))
 
 

@@ -36,19 +36,27 @@ class HistorySearchScreen(AgentScreen):
     """Search in one agent. `found` receives the chosen sequence after the screen has closed; without it the timeline
     opens."""
 
-    NAME = "Find in history"
+    NAME = "Search the history"
     ENTER = "open"
     ACTS = (
-        UserAction("open", "enter", "go to the sequence", "The sequence in which it came, or stood last", footer=True),
-        UserAction("restore", "r", "restore that", "Bring the file back as it was where it stood last", footer=True),
-        UserAction("words", "F", "other words", "Search for something else", footer=True),
+        UserAction(
+            "open",
+            "enter",
+            "open sequence",
+            "Open the sequence that added the match, or the last one with it",
+            footer=True,
+        ),
+        UserAction(
+            "restore", "r", "restore that", "Restore the file from the last sequence that has the match", footer=True
+        ),
+        UserAction("words", "F", "other words", "Change the search", footer=True),
         FILTER,
     )
     HELP = """
-Every kept sequence is searched, memories and lines of files. Each place is told once, with the first and the last
-sequence in which it stood. Enter goes to where it came; where it is gone, to where it stood last. r brings it back.
+Searches memories and lines of files in all sequences. Each match is listed once, with the first and the last sequence
+that has it. Purged text is never found.
 
-What was purged is never found.
+Enter opens the sequence that added the match, or the last one with it if it was removed. r restores from there.
 """
     CSS = """
     HistorySearchScreen #words { margin: 0 1; }
@@ -65,7 +73,7 @@ What was purged is never found.
     # What is shown ----------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        yield Input(placeholder="words to find in the history", compact=True, id="words")
+        yield Input(placeholder="words to search for in all sequences", compact=True, id="words")
         yield FilteredTable(COLUMNS, title="Places", empty=BEFORE, glyphs=self.glyphs, id="hits")
         with Vertical(id="detail"):
             yield Static("", id="detail-text", markup=False)
@@ -78,9 +86,11 @@ What was purged is never found.
             return
         found = await self.fetch(Found, "search", self.agent_id, *self._words, "--history", "--limit", str(LIMIT))
         self._hits = {str(at): hit for at, hit in enumerate(found.hits)}
-        self.table.empty = f"These words stand nowhere in what is kept of {make_plain(self.agent_name)}."
+        self.table.empty = f"No sequence of {make_plain(self.agent_name)} contains these words."
         self.table.show(_row(key, hit, self.glyphs) for key, hit in self._hits.items())
-        more = f" (the newest {len(found.hits)}; more words find fewer)" if found.truncated else ""
+        more = (
+            f" (only the newest {len(found.hits)} are shown; add words to narrow the search)" if found.truncated else ""
+        )
         self.query_one("#detail").border_title = f"{count_text(len(found.hits), 'place')}{more}"
         self._show_detail()
         if found.hits:
@@ -115,7 +125,7 @@ What was purged is never found.
 
     def why_not(self, act: str) -> str | None:
         if act in ("open", "restore") and self.chosen is None:
-            return "nothing is found yet"
+            return "there is no match yet"
         return None
 
     def do_open(self) -> None:
@@ -175,9 +185,7 @@ def _number(number: int | None) -> str:
 def _detail(hit: Hit) -> Iterator[str]:
     yield _where(hit)
     yield " ".join(hit.snippet.split())
-    stood = (
-        f"It stands there since sequence {hit.first}." if hit.present else f"It stood there in sequences {hit.first}"
-    )
-    yield stood if hit.present else f"{stood} to {_last(hit)}, and is gone."
+    stood = f"Present since sequence {hit.first}." if hit.present else f"Present in sequences {hit.first}"
+    yield stood if hit.present else f"{stood} to {_last(hit)}, then removed."
     if not hit.present:
-        yield f"enter goes to sequence {_last(hit)}; r brings it back as it was there."
+        yield f"Press enter to open sequence {_last(hit)}, r to restore from it."

@@ -16,12 +16,10 @@ from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.command_progress import OutcomeScreen
 from lifeboat_tui.widgets.question_dialogs import TextDialog
 
-BUNDLE = UserAction(
-    "bundle", "b", "report", "Write a report for somebody who helps: nothing in it is yours", writes=True
-)
+BUNDLE = UserAction("bundle", "b", "report", "Write a support report without any of your content", writes=True)
 _INTRO = (
-    "A ZIP file with versions, settings without texts of yours, findings, counts and sizes.",
-    "No content, no names of files or agents, no keys, no credentials. You see what is in it before you send it.",
+    "A ZIP file with versions, settings (without your texts), findings, counts and sizes.",
+    "It has no content, no names of files or agents, no keys and no credentials. You can check it before you send it.",
 )
 
 
@@ -40,30 +38,28 @@ class ReportScreen(CommandScreen):
         """Ask for a file name and write the report. An existing file is never replaced: the user is asked for another
         name."""
         lines = [*_INTRO, *(("", problem) if problem else ())]
-        question = TextDialog("Where shall the report go?", lines, value=name, yes="Write it", problem=_problem)
+        question = TextDialog("Write the report to which file?", lines, value=name, yes="Write it", problem=_problem)
         typed = await self.answer(question)
         if typed is None:
             return
         path = os.path.expanduser(typed.strip())
         try:
-            said = await self.carry_out("Gathering what helps", "doctor", "--bundle", path)
+            said = await self.carry_out("Writing the report", "doctor", "--bundle", path)
         except LifeboatError as error:
             if error.code != "file_exists":
                 raise
-            await self._write_bundle(typed, "There is a file of this name already: choose another one.")
+            await self._write_bundle(typed, "This file already exists; type another name.")
             return
         done = decode_document(Bundle, said.document)
         parts = [f"{part.name:<14} {part.what}" for part in done.parts]
-        look = f"Look before you send it: unzip -p {quote_argument(done.path)}"
+        look = f"To check it before you send it: unzip -p {quote_argument(done.path)}"
         await self.answer(
-            OutcomeScreen(
-                "The report is written", [f"{done.path} ({format_size(done.bytes)}) holds:", *parts, "", look]
-            )
+            OutcomeScreen("Report written", [f"{done.path} ({format_size(done.bytes)}) contains:", *parts, "", look])
         )
 
 
 def _problem(text: str) -> str | None:
     name = text.strip()
     if not name or name.endswith("/"):
-        return "type the name of a file"
-    return "a name does not begin with -" if name.startswith("-") else None
+        return "type the path of a file"
+    return "the name cannot begin with -" if name.startswith("-") else None

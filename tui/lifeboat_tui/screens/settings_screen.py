@@ -36,14 +36,14 @@ THEME = "dashboard.theme"
 AT_NEXT_START = frozenset({"dashboard.ascii"})
 EXPECTED = {
     "number": "a whole number",
-    "share": "a share above 0 and at most 1",
+    "share": "a share greater than 0, at most 1",
     "days": "a number of days",
-    "size": "a size, as 100KB, 50MB or 2GB",
-    "duration": "a time, as 30s, 15m, 24h or 90d",
-    "cron": "five fields of cron: minute, hour, day of the month, month, day of the week",
-    "command": "a command as in a shell, or none",
+    "size": "a size such as 100KB, 50MB or 2GB",
+    "duration": "a duration such as 30s, 15m, 24h or 90d",
+    "cron": "five cron fields: minute, hour, day of the month, month, day of the week",
+    "command": "a shell command, or none",
     "path": "an absolute path, or none",
-    "address": "an address (https://, http://; of a memory server also stdio: and a command), or none",
+    "address": "a URL (https:// or http://; for a memory server also stdio: and a command), or none",
 }
 
 
@@ -55,20 +55,20 @@ class SettingsScreen(CommandScreen):
             "edit",
             "e",
             "change",
-            "Change the setting; the value is tried out before it is kept",
+            "Change the setting; the value is checked before it is saved",
             footer=True,
             writes=True,
         ),
-        UserAction("default", "x", "default", "Take the setting back to its default", footer=True, writes=True),
-        UserAction("agent", "A", "choose agent", "See and change what holds for one agent only", footer=True),
+        UserAction("default", "x", "default", "Reset the setting to its default", footer=True, writes=True),
+        UserAction("agent", "A", "choose agent", "Show and change settings of one agent", footer=True),
         FILTER,
     )
     HELP = """
-Every setting, grouped by its first word, with where its value comes from: default, the configuration file, the
-environment, or an agent's own. Enter changes the one under the cursor; a value that is not understood changes nothing.
+All settings, grouped by their first word, with the source of each value: default, configuration file, environment, or
+the agent. Enter changes the setting under the cursor; an invalid value is refused and changes nothing.
 
-Most settings can be another one for a single agent: A chooses it. Addresses are private, since whoever has one can use
-it: they are never shown.
+Most settings can have another value for one agent: A chooses the agent. Private addresses are never shown, because
+anyone who has one can use it.
 """
     CSS = """
     SettingsScreen #problem { height: auto; padding: 0 1; color: $text-error; text-style: bold; display: none; }
@@ -107,7 +107,7 @@ it: they are never shown.
         self._settings = found.settings
         problem = self.query_one("#problem", Static)
         problem.set_class(found.problem is not None, "-shown")
-        problem.update(f"{make_plain(found.problem)}; the last good settings are in force" if found.problem else "")
+        problem.update(f"{make_plain(found.problem)}; the last valid settings are in use" if found.problem else "")
         self.table.show(self._rows(), flash=True)
         self._show_detail()
 
@@ -151,23 +151,25 @@ it: they are never shown.
         default = "not set" if one.private else spell_value(one.default)
         takes = " or ".join(one.choices) if one.choices else EXPECTED.get(one.kind, one.kind)
         yield format_pair("default", default)
-        yield format_pair("takes", f"{takes}{f', like {one.example}' if one.example and not one.choices else ''}")
+        yield format_pair(
+            "takes", f"{takes}{f', for example {one.example}' if one.example and not one.choices else ''}"
+        )
 
     def _for_whom(self, one: Setting) -> str:
         if self._agent_id is None:
             return ""
-        return f"; for {self._agent_name}" if one.per_agent else "; the same for every agent"
+        return f"; for {self._agent_name}" if one.per_agent else "; the same for all agents"
 
     # Actions ----------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
         one = self.chosen
         if act in ("edit", "default") and one is None:
-            return "put the cursor on a setting"
+            return "select a setting first"
         if act in ("edit", "default") and one is not None and self._agent_id is not None and not one.per_agent:
-            return "it is the same for every agent; A leaves the agent"
+            return "it is the same for all agents; press A to leave the agent"
         if act == "default" and one is not None and one.source == "default":
-            return "it has its default"
+            return "it already has its default"
         if act == "agent" and not self._agents:
             return "there is no agent yet"
         return None
@@ -209,9 +211,11 @@ it: they are never shown.
         """Ask until the value is valid or the user cancels."""
         value, problem = "" if one.private else one.shown, ""
         while True:
-            takes = f"It takes {EXPECTED.get(one.kind, 'a value')}{f', like {one.example}' if one.example else ''}."
-            hidden = ["It is private, so it is not shown, now or later."] if one.private else []
-            lines = [one.effect, takes, *hidden, *([f"Not that: {problem}"] if problem else [])]
+            takes = (
+                f"Expected: {EXPECTED.get(one.kind, 'a value')}{f', for example {one.example}' if one.example else ''}."
+            )
+            hidden = ["The value is private and never shown."] if one.private else []
+            lines = [one.effect, takes, *hidden, *([f"Not valid: {problem}"] if problem else [])]
             typed = await self.answer(
                 TextDialog(
                     one.name,
@@ -219,7 +223,7 @@ it: they are never shown.
                     value=value,
                     secret=one.private,
                     yes="Keep it",
-                    problem=require_text("type a value, or cancel (x takes the default)"),
+                    problem=require_text("type a value (x resets to the default)"),
                 )
             )
             if typed is None:
@@ -244,7 +248,7 @@ it: they are never shown.
         """Set a value, or the default for None, and report the effect."""
         now = await self.fetch(Setting, *self._words("set", one, value), text=_input(one, value))
         whose = "" if self._agent_id is None else f" for {self._agent_name}"
-        later = "; it counts from the next start of the dashboard" if one.name in AT_NEXT_START else ""
+        later = "; takes effect at the next start of the dashboard" if one.name in AT_NEXT_START else ""
         self.tell_user(f"{now.name} = {now.shown} ({now.source}){whose}: {one.effect}{later}")
         if one.name == THEME and spell_value(now.value) in BY_SETTING:
             self.app.theme = BY_SETTING[spell_value(now.value)]

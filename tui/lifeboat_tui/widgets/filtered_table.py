@@ -36,7 +36,7 @@ class FilteredTable(Vertical):
         super().__init__(id=id)
         self.table = RowTable(columns, title=title, empty=empty, glyphs=glyphs, markable=markable, id=f"{id}-table")
         self._input = Input(
-            placeholder="filter: words that must stand there; esc clears", compact=True, id=f"{id}-filter"
+            placeholder="filter: words that rows must contain; esc clears", compact=True, id=f"{id}-filter"
         )
 
     def compose(self) -> ComposeResult:

@@ -90,7 +90,7 @@ class ConfirmDialog(Dialog[bool]):
             with VerticalScroll(classes="text", can_focus=False):
                 yield Static("\n".join(make_plain(line) for line in self._lines), markup=False)
             if self._phrase is not None:
-                yield Static(f"Type  {make_plain(self._phrase)}  to go on:", markup=False)
+                yield Static(f"Type  {make_plain(self._phrase)}  to continue:", markup=False)
                 yield Input(id="phrase", select_on_focus=False)
             with Horizontal():
                 yield Button("Cancel", id="cancel")

@@ -441,7 +441,7 @@ class RowTable(ScrollView, can_focus=True):
 
     def _empty_line(self, y: int, width: int, base: Style) -> Strip:
         """Return a line of the text for an empty table."""
-        text = "Nothing fits the filter; esc clears it." if self._words else self.empty
+        text = "No row matches the filter. Press esc to clear it." if self._words else self.empty
         lines = [part for line in text.split("\n") for part in _wrapped(line, max(10, width - 4))]
         said = lines[y - 1] if 0 <= y - 1 < len(lines) else ""
         style = base + self.get_component_rich_style("table--muted", partial=True)

@@ -41,30 +41,31 @@ _NEWS = {
     NOTED: frozenset({"capture", "push", "notice", "agent", "gone", "offers", "tick", "stopping"}),
 }
 """Events after which each log may have a new entry."""
-NOTHING = "Nothing was done yet. Captures, restores, purges and what was held will stand here."
-NOTHING_FITS = "Nothing fits. esc takes back what narrows the list, the last first."
-NOTHING_NOTED = "The service noted nothing yet. S starts it where it does not run."
+NOTHING = "No events yet. Captures, pushes, restores and purges will be listed here."
+NOTHING_FITS = "No event matches. Press esc to remove the newest filter."
+NOTHING_NOTED = "The daemon has not logged anything yet. Press S to start it if it is not running."
 
 
 class ActivityScreen(ReportScreen):
     NAME = "Activity"
     ENTER = "open"
     ACTS = (
-        UserAction("open", "enter", "details", "Every field of the line, what it means and what helps", footer=True),
-        UserAction("origin", "o", "go there", "The timeline at its sequence, or its receipt", footer=True),
-        UserAction("kind", "K", "kind", "Only what is of one kind; of the service's log from a level on", footer=True),
-        UserAction("agent", "A", "agent", "Only what was done with one agent", footer=True),
-        UserAction("log", "L", "service's log", "What the service noted, or back to what was done", footer=True),
-        UserAction("follow", "f", "hold still", "New lines wait until you press f again"),
+        UserAction(
+            "open", "enter", "details", "Show all fields of the event, its meaning and how to fix it", footer=True
+        ),
+        UserAction("origin", "o", "go there", "Open the event's sequence in the timeline, or its receipt", footer=True),
+        UserAction("kind", "K", "kind", "Show events of one kind; in the daemon's log, from one level on", footer=True),
+        UserAction("agent", "A", "agent", "Show events of one agent", footer=True),
+        UserAction("log", "L", "daemon's log", "Show the daemon's log, or the events again", footer=True),
+        UserAction("follow", "f", "hold events", "Hold new events back until you press f again"),
         BUNDLE,
         FILTER,
     )
     HELP = """
-Everything that was done with your agents, the newest first: captures, restores, purges, what was held, what was read
-back. New lines come by themselves; the cursor stays where it is. Below is what the line under the cursor means.
+Events of all agents, newest first: captures, pushes, restores, purges, held captures, verifications. New events appear
+automatically; the cursor keeps its place. Below the list is the meaning of the event under the cursor.
 
-L shows what the service noted of itself: kinds, numbers and times, no content and no names of files. b writes a report
-for somebody who helps you.
+L shows the log of the daemon: kinds, numbers and times, but no content and no file names. b writes a support report.
 """
     CSS = """
     ActivityScreen FilteredTable { height: 1fr; }
@@ -95,8 +96,8 @@ for somebody who helps you.
     # What is shown ----------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        yield FilteredTable(DONE_COLUMNS, title="What was done", empty="Looking...", glyphs=self.glyphs, id=DONE)
-        yield FilteredTable(NOTED_COLUMNS, title="The service's log", empty="Looking...", glyphs=self.glyphs, id=NOTED)
+        yield FilteredTable(DONE_COLUMNS, title="Events", empty="Looking...", glyphs=self.glyphs, id=DONE)
+        yield FilteredTable(NOTED_COLUMNS, title="Daemon's log", empty="Looking...", glyphs=self.glyphs, id=NOTED)
         with VerticalScroll(id="detail"):
             yield Static("", id="detail-text")
 
@@ -110,7 +111,7 @@ for somebody who helps you.
         return ("log", *name, "--limit", str(self._limits[DONE]), *self._narrowed())
 
     def crumbs(self) -> tuple[str, ...]:
-        return ("lifeboat", "activity", "the service's log") if self._source == NOTED else ("lifeboat", "activity")
+        return ("lifeboat", "activity", "daemon's log") if self._source == NOTED else ("lifeboat", "activity")
 
     def _narrowed(self) -> tuple[str, ...]:
         if self._source == NOTED:
@@ -137,7 +138,7 @@ for somebody who helps you.
         events = (await self.fetch(ServiceLog, *words)).events
         rows = list(build_event_rows(events, self._names(), self.glyphs))
         self._noted = {row.key: one for row, one in rows if one is not None}
-        parts = [f"from {self._level} on" if self._level else ""]
+        parts = [f"{self._level} and above" if self._level else ""]
         self._show(NOTED, [row for row, _ in rows], words, parts, NOTHING_FITS if self._level else NOTHING_NOTED)
 
     def _show(self, source: str, rows: list[TableRow], words: tuple[str, ...], parts: list[str], empty: str) -> None:
@@ -147,7 +148,7 @@ for somebody who helps you.
         table = self.query_one(f"#{source}", FilteredTable).table
         is_news = self._shown_as.get(source) == words and bool(table.rows)
         self._shown_as[source] = words
-        title = "The service's log" if source == NOTED else "What was done"
+        title = "Daemon's log" if source == NOTED else "Events"
         table.title = " · ".join([title, *filter(None, (make_plain(part) for part in parts))])
         table.empty = empty
         is_on_top = table.scroll_offset.y == 0 and table.cursor < table.size.height - 2
@@ -186,7 +187,9 @@ for somebody who helps you.
 
     def do_follow(self) -> None:
         self._is_held = not self._is_held
-        self.tell_user("New lines wait: f shows them." if self._is_held else "New lines come by themselves.")
+        self.tell_user(
+            "New events are held back; press f to show them." if self._is_held else "New events appear automatically."
+        )
         if not self._is_held and self._is_waiting:
             self._is_waiting = False
             self.look_for_news()
@@ -249,22 +252,22 @@ for somebody who helps you.
 
     def why_not(self, act: str) -> str | None:
         if act == "open" and self.table.current is None:
-            return "there is no line under the cursor"
+            return "select a line first"
         if act == "origin":
             return self._why_no_origin()
         if act == "agent" and self._source == NOTED:
-            return "the service's log is about all agents (/ filters it)"
+            return "the daemon's log covers all agents; press / to filter it"
         if act == "kind" and self._source == DONE and not self._kinds:
-            return "nothing was done yet"
+            return "there are no events yet"
         return None
 
     def _why_no_origin(self) -> str | None:
         one = self.entry
         if one is None:
-            return "choose a line of what was done"
+            return "select an event"
         if one.kind == "purge" or one.sequence is not None:
             return None
-        return "this line is about no single sequence"
+        return "this event belongs to no single sequence"
 
     def do_origin(self) -> None:
         one = self.entry
@@ -289,7 +292,7 @@ for somebody who helps you.
     async def do_kind(self) -> None:
         """Ask for the kind of entries, or for the level in the log of the service."""
         if self._source == NOTED:
-            choices = [("", "everything"), *((level, f"{level}, and what is graver") for level in LEVELS[1:-1])]
+            choices = [("", "everything"), *((level, f"{level} and more severe") for level in LEVELS[1:-1])]
             choices.append((LEVELS[-1], "only errors"))
             level = await self.answer(ChoiceDialog("How grave?", choices, here=self._level))
             if level is not None:

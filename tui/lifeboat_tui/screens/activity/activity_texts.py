@@ -42,29 +42,29 @@ _STYLES = {
     "accepted": "success",
 }
 _MEANING = {
-    "create": ("The agent is protected from here on.", ""),
-    "capture": ("What had changed was taken up.", "o shows it in the timeline"),
+    "create": ("The agent was added; its captures start here.", ""),
+    "capture": ("The workspace changed and was captured as a new sequence.", "press o to open it in the timeline"),
     "held": (
-        "So much went at once that it looks like an accident. It is kept here and not passed on to second copies.",
-        "lifeboat restore {name} brings it back, lifeboat agents accept {name} says that it was meant",
+        "So much was removed at once that it may be an accident. The capture is not pushed to remotes until accepted.",
+        "undo it: lifeboat restore {name}; accept it: lifeboat agents accept {name}",
     ),
-    "accepted": ("Somebody said that a removal was meant: it goes to the second copies.", ""),
-    "damaged": ("The last verification found something that does not hold.", "lifeboat verify {name}, lifeboat doctor"),
-    "verified": ("The newest state was read back, every digest and signature checked.", ""),
-    "verified_whole": ("Every kept state was read back, every digest and signature checked.", ""),
-    "thin": ("Old states were let go, as the settings of retention say. Newer ones are not touched.", ""),
-    "pin": ("This state is never thinned while the pin is there.", ""),
-    "unpin": ("This state may be thinned again.", ""),
-    "label": ("Somebody named this state: it is never thinned then.", ""),
-    "restore": ("An earlier state was brought back.", "lifeboat undo {name} takes it back"),
-    "undo": ("A restore was taken back: the workspace is as it was before.", ""),
-    "import": ("An archive was taken in.", ""),
-    "adopt": ("This machine goes on from a state of a second copy.", ""),
+    "accepted": ("A user accepted a held removal; it is pushed to the remotes.", ""),
+    "damaged": ("The last verification found damaged data.", "lifeboat verify {name}, lifeboat doctor"),
+    "verified": ("The newest sequence was read back; all digests and signatures match.", ""),
+    "verified_whole": ("All sequences were read back; all digests and signatures match.", ""),
+    "thin": ("Old sequences were removed according to the retention settings.", ""),
+    "pin": ("This sequence is pinned, so thinning never removes it.", ""),
+    "unpin": ("This sequence was unpinned, so thinning may remove it.", ""),
+    "label": ("A user named this sequence, so thinning never removes it.", ""),
+    "restore": ("An earlier sequence was restored.", "lifeboat undo {name} to undo it"),
+    "undo": ("A restore was undone: the workspace is as it was before it.", ""),
+    "import": ("An archive was imported.", ""),
+    "adopt": ("This machine continues from a sequence of a remote.", ""),
     "rotate": ("Credentials are sealed to new keys.", ""),
     "rotated": ("Credentials are sealed to new keys.", ""),
-    "forgotten": ("Memories were dropped; f on their lines brings them back.", ""),
-    "purge": ("Something was destroyed in all history.", "o opens its receipt"),
-    "epoch": ("Machines that are lost write no more.", ""),
+    "forgotten": ("Memories were forgotten; press f on them to undo that.", ""),
+    "purge": ("Data was purged from the whole history.", "press o to open the receipt"),
+    "epoch": ("Lost machines can no longer write.", ""),
 }
 """For each kind of entry its meaning and the advice, if any."""
 LEVELS = ("debug", "info", "warning", "error")
@@ -103,7 +103,7 @@ def describe_log_entry(one: Entry) -> Iterator[Content]:
     if helps:
         yield format_pair("next", helps.format(name=quote_argument(one.name)))
     if one.details.get("set") is False:
-        yield Content("It does not stand any more: this is the line that says so.")
+        yield Content("Solved: this event ended the problem.")
     yield Content("")
     yield from _pairs(
         {
@@ -177,7 +177,7 @@ def find_cause_and_fix(code: str) -> tuple[str, str]:
     """Return the meaning of an error code and what helps."""
     known = next((each for each in list_codes() if each.code == code and each is not LifeboatError), None)
     cause = code.replace("_", " ") if known is None else known.title
-    helps = (known.fix if known is not None else None) or "8 opens the doctor, which looks into it"
+    helps = (known.fix if known is not None else None) or "press 8 to open the doctor"
     return cause, helps
 
 

@@ -33,9 +33,9 @@ class ServicePage(FirstRunPage):
         if step is None or step.state != "missing":
             self.say("" if step is None else step.text)
         elif step.action == "start_daemon":
-            self.say(step.text, "Going on starts the daemon; it runs until this computer ends.")
+            self.say(step.text, "Continue starts the daemon; it runs until this computer shuts down.")
         else:
-            self.say(step.text, "Going on installs the service: it starts at every login and captures every change.")
+            self.say(step.text, "Continue installs the service: it starts at every login and captures every change.")
 
     async def go_on(self, tell: Tell) -> bool:
         step = self._step

@@ -46,7 +46,7 @@ class FirstRunChoices:
 class MissingInput(LifeboatError):
     """The user must type or choose something first."""
 
-    title = "Not yet"
+    title = "Input missing"
 
 
 class FirstRunPage(VerticalScroll, can_focus=False):
@@ -54,7 +54,7 @@ class FirstRunPage(VerticalScroll, can_focus=False):
     cannot be skipped."""
 
     STEP: ClassVar[str] = ""
-    YES: str = "Go on"
+    YES: str = "Continue"
     NEEDED: bool = False
     DEFAULT_CSS = """
     FirstRunPage { padding: 0 1; }
@@ -120,7 +120,7 @@ class FirstRunPage(VerticalScroll, can_focus=False):
         except LifeboatError as error:
             if error.code != LOCKED:
                 raise
-            question = TextDialog("Your key is locked. Its passphrase:", secret=True, yes="Unlock")
+            question = TextDialog("Passphrase of your key", secret=True, yes="Unlock")
             passphrase = await self.app.push_screen_wait(question)
             if not passphrase:
                 raise

@@ -80,11 +80,9 @@ class FirstRunWizard(LifeboatScreen):
     NAME = "First run"
     IS_GUIDED = True
     ACTS = (
-        UserAction(
-            "go_on", "ctrl+n", "go on", "Do what this step says, then the next one comes", footer=True, writes=True
-        ),
-        UserAction("later", "ctrl+l", "later", "Leave this step for later", footer=True),
-        UserAction("reveal", "w", "show the words", "Show the 24 words of your key for a moment", writes=True),
+        UserAction("go_on", "ctrl+n", "continue", "Carry out this step and continue", footer=True, writes=True),
+        UserAction("later", "ctrl+l", "later", "Skip this step for now", footer=True),
+        UserAction("reveal", "w", "show the words", "Show the 24 words of your key for a short time", writes=True),
     )
     HELP = """
 Bring my agent back restores your agents on a machine that never had them: from the recovery kit in one step, or from a
@@ -116,7 +114,7 @@ hidden until you ask for them, and only your key's store keeps them.
         yield ProgressDisplay(self.glyphs, id="running")
         with Horizontal(id="buttons"):
             yield Button("Later", id="later", compact=True)
-            yield Button("Go on", id="go", variant="primary", compact=True)
+            yield Button("Continue", id="go", variant="primary", compact=True)
 
     def crumbs(self) -> tuple[str, ...]:
         return (*super().crumbs(), *filter(None, (self._page.STEP.lower(),)))
@@ -183,11 +181,11 @@ hidden until you ask for them, and only your key's store keeps them.
 
     def why_not(self, act: str) -> str | None:
         if act in ("go_on", "later", "reveal") and self.is_working:
-            return "it is at work; esc stops it"
+            return "the step is running; press esc to stop it"
         if act == "later" and self._page.NEEDED:
-            return "without this step there is no next one"
+            return "this step is required"
         if act == "reveal" and not isinstance(self._page, RecoveryWordsPage):
-            return "that is for the step of the words"
+            return "only in the step Words"
         return None
 
     @on(Button.Pressed, "#go")
@@ -227,7 +225,7 @@ hidden until you ask for them, and only your key's store keeps them.
             return False
         except asyncio.CancelledError:
             if self.is_mounted:
-                self.tell_user("Stopped. Nothing is half done.")
+                self.tell_user("Stopped. Nothing was left half done.")
             raise
         finally:
             if self.is_mounted:

@@ -16,11 +16,11 @@ from lifeboat_tui.widgets.hidden_input import HiddenInput, join_lines
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
 PLACES = {
-    "keyring": "the keyring of this desktop",
+    "keyring": "the desktop keyring",
     "passphrase": "a file wrapped with a passphrase",
-    "command": "what the setting key_command runs",
-    "key_file": "the file that LIFEBOAT_KEY_FILE names",
-    "file": "a file that only its mode protects",
+    "command": "the output of the command in the setting key_command",
+    "key_file": "the file in LIFEBOAT_KEY_FILE",
+    "file": "a file, protected only by its file mode",
 }
 SHORTEST = 8
 """Minimum length of a passphrase."""
@@ -40,12 +40,12 @@ class CreateKeyPage(FirstRunPage):
     def compose(self) -> ComposeResult:
         yield from super().compose()
         yield Static(
-            "Passphrase, twice (empty: none). It is asked for only when credentials are put back.",
+            "Passphrase, twice (empty: none). It is needed only to restore credentials.",
             classes="label of-passphrase",
             markup=False,
         )
-        yield HiddenInput(f"{SHORTEST} characters or more", id="passphrase")
-        yield HiddenInput("the same again", id="again", classes="of-passphrase")
+        yield HiddenInput(f"at least {SHORTEST} characters", id="passphrase")
+        yield HiddenInput("repeat the passphrase", id="again", classes="of-passphrase")
 
     def twin(self) -> tuple[str, ...]:
         return ("keys", "status")
@@ -58,9 +58,9 @@ class CreateKeyPage(FirstRunPage):
     async def go_on(self, tell: Tell) -> bool:
         passphrase, again = (self.query_one(name, Input).value for name in ("#passphrase", "#again"))
         if passphrase != again:
-            raise MissingInput("the two passphrases are not the same")
+            raise MissingInput("the two passphrases differ")
         if passphrase and len(passphrase) < SHORTEST:
-            raise MissingInput(f"a passphrase has {SHORTEST} characters or more")
+            raise MissingInput(f"a passphrase needs at least {SHORTEST} characters")
         if self._key.state == "error":
             raise MissingInput(self._key.note)
         await self._make(passphrase)
@@ -85,11 +85,15 @@ def _line(passphrase: str) -> str:
 
 
 def _about(key: KeyStatus) -> list[str]:
-    what = "Your key opens the credentials of your agents. Capturing needs no secret; putting credentials back does."
+    what = "Your key opens the credentials of your agents. It is needed to restore them, not to capture."
     if key.key_id is None:
-        found = key.note if key.state == "error" else "There is no key yet: going on makes it, in the best place here."
+        found = (
+            key.note
+            if key.state == "error"
+            else "There is no key yet. Continue creates one and stores it in the safest place available."
+        )
         return [what, found]
-    lies = f"It is made ({key.key_id}) and lies in {PLACES.get(key.store, key.store)}."
+    lies = f"Your key {key.key_id} is stored in {PLACES.get(key.store, key.store)}."
     return [what, lies] if key.state == "ok" else [what, lies, key.note]
 
 
@@ -97,7 +101,7 @@ class RecoverKeyPage(FirstRunPage):
     """Page that recovers the key of this home from its words when the key is missing."""
 
     STEP = "Key"
-    YES = "Take the key"
+    YES = "Recover the key"
     NEEDED = True
 
     def __init__(self, known: FirstRunChoices) -> None:
@@ -106,7 +110,7 @@ class RecoverKeyPage(FirstRunPage):
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        yield HiddenInput("the 24 words in their order", id="words", pasted=join_lines, takes_words=True)
+        yield HiddenInput("the 24 words in order", id="words", pasted=join_lines, takes_words=True)
         yield Static("", id="count", classes="label", markup=False)
         yield TextCheckbox("Show what I type", id="visible", compact=True)
 
@@ -117,13 +121,13 @@ class RecoverKeyPage(FirstRunPage):
         key = await self.fetch(KeyStatus, "keys", "status")
         self._is_here = key.key_id is not None and (key.state == "ok" or key.store in ("passphrase", "keyring"))
         self.show(["words", "count", "visible"], shown=not self._is_here)
-        self.YES = "Go on" if self._is_here else "Take the key"
+        self.YES = "Continue" if self._is_here else "Recover the key"
         if self._is_here:
-            self.say(f"Your key is here ({key.key_id}).", *([key.note] if key.state != "ok" else []))
+            self.say(f"Your key {key.key_id} is on this machine.", *([key.note] if key.state != "ok" else []))
         else:
             self.say(
-                "Your key comes back from its 24 words. Type or paste them in their order, with or without numbers.",
-                "They stay on this machine; a recovery kit has them, too.",
+                "Recover your key from its 24 words. Type or paste them in order, with or without numbers.",
+                "They stay on this machine. Your recovery kit contains them.",
             )
 
     @on(Input.Changed, "#words")

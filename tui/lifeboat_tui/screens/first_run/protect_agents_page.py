@@ -21,7 +21,7 @@ COLUMNS = (
     TableColumn("FOLDER", 20, grow=3),
     TableColumn("", 13),
 )
-NOBODY = "No agent was found on this machine. Type the folder of one below, or leave this step for later."
+NOBODY = "No agent was found on this machine. Type the folder of one below, or skip this step."
 
 
 class ProtectAgentsPage(FirstRunPage):
@@ -36,8 +36,8 @@ class ProtectAgentsPage(FirstRunPage):
     def compose(self) -> ComposeResult:
         yield Static("Looking for agents...", id="said", markup=False)
         yield RowTable(COLUMNS, glyphs=self.first_run.glyphs, markable=True, id="found")
-        yield Static("Another one, which was not found:", classes="label", markup=False)
-        yield Input(placeholder="its folder", id="folder", compact=True)
+        yield Static("Folder of another agent:", classes="label", markup=False)
+        yield Input(placeholder="/srv/ada/.openclaw/workspace", id="folder", compact=True)
 
     def twin(self) -> tuple[str, ...]:
         return ("agents", "discover")
@@ -58,11 +58,11 @@ class ProtectAgentsPage(FirstRunPage):
 
     def _sentence(self) -> str:
         if not self._found:
-            return "Nothing of an agent is changed by protecting it: it is copied, again and again."
+            return "Protecting an agent only copies it; the agent itself is not changed."
         if not self._open():
-            return "Every agent that was found is protected."
+            return "All agents that were found are protected."
         found = count_text(len(self._open()), "agent is", "agents are")
-        return f"{found} not protected. Space marks; protecting copies, and changes nothing of an agent."
+        return f"{found} not protected. Space marks them. Protecting an agent only copies it; the agent is not changed."
 
     async def go_on(self, tell: Tell) -> bool:
         """Protect the marked agents and the typed folder. A failing agent does not prevent the others from being

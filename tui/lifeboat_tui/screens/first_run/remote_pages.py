@@ -23,8 +23,8 @@ _FIELDS = ("address", "secret", "name", "away")
 class AddRemotePage(FirstRunPage):
     """Page that asks for an address or a directory, and for a join line or a token in a hidden field."""
 
-    STEP = "Copy"
-    YES = "Make it known"
+    STEP = "Remote"
+    YES = "Add"
 
     def __init__(self, known: FirstRunChoices) -> None:
         super().__init__(known)
@@ -37,9 +37,9 @@ class AddRemotePage(FirstRunPage):
         yield RemoteFormInput(placeholder=EXAMPLES, id="address", compact=True)
         yield Static("Join line or token (not shown)", classes="label of-secret", markup=False)
         yield JoinLineInput(id="secret", compact=True)
-        yield Static("What to call it", classes="label of-name", markup=False)
+        yield Static("Name", classes="label of-name", markup=False)
         yield RemoteFormInput(placeholder="home, or stick for a folder", id="name", compact=True)
-        yield TextCheckbox("It is away at times, like a stick", id="away", compact=True)
+        yield TextCheckbox("Optional: not always reachable, such as a USB stick", id="away", compact=True)
 
     def twin(self) -> tuple[str, ...]:
         return ("remote", "list")
@@ -49,18 +49,18 @@ class AddRemotePage(FirstRunPage):
         self._copies = tuple(one for one in found if one.problem is None)
         self.show(_FIELDS, shown=not self._is_enough())
         self.say(*self._sentences())
-        self.YES = "Go on" if self._is_enough() else "Make it known"
+        self.YES = "Continue" if self._is_enough() else "Add"
 
     def _is_enough(self) -> bool:
         return bool(self._copies)
 
     def _sentences(self) -> list[str]:
         if self._copies:
-            told = [f"What is captured goes to {join_names([one.name for one in self._copies])}, too."]
+            told = [f"Captures are pushed to {join_names([one.name for one in self._copies])}."]
             return [*told, *([self._readable] if self._readable else [])]
         return [
-            "Everything is on this disk only. A second copy on another machine, a stick or a share survives its loss.",
-            "Another machine tells its join line when it runs: lifeboat endpoint serve",
+            "All copies are on this disk. A remote on another machine, a stick or a share survives its loss.",
+            "To get a join line, run on the other machine: lifeboat endpoint serve",
         ]
 
     async def go_on(self, tell: Tell) -> bool:
@@ -81,7 +81,7 @@ class AddRemotePage(FirstRunPage):
         options = ("optional",) if self.query_one("#away", TextCheckbox).value else ()
         address = self._folder(address) if is_folder(address) else address
         words, text = build_add_command(name, address, secret, options)
-        tell(CommandProgress("Asking it who it is"))
+        tell(CommandProgress("Checking the remote"))
         self._readable = (await self.fetch(SecondCopy, *words, text=text, tell=tell)).readable
         self.known.remote = name
         self.leave()
@@ -90,7 +90,7 @@ class AddRemotePage(FirstRunPage):
         return parse_folder(address)
 
     async def _bring_there(self, tell: Tell) -> None:
-        tell(CommandProgress("Bringing everything there"))
+        tell(CommandProgress("Pushing all agents"))
         await self.ask("sync", tell=tell)
         self.first_run.lifeboat.ask_status()
 
@@ -114,7 +114,7 @@ class SourceRemotePage(AddRemotePage):
         await super().begin()
         rows = [TableRow(f"={one.name}", (one.name, one.url or "")) for one in self._copies]
         table = self.query_one(RowTable)
-        table.show([*rows, TableRow("another", ("another second copy", ""))])
+        table.show([*rows, TableRow("another", ("another remote", ""))])
         table.set_class(not self._is_enough(), "gone")
 
     def _is_enough(self) -> bool:
@@ -125,15 +125,13 @@ class SourceRemotePage(AddRemotePage):
         agents."""
         folder = super()._folder(address)
         if not Path(folder).is_dir() and not self.first_run.link.is_demo:
-            raise MissingInput(f"there is no folder {folder}: is the right stick or share mounted?")
+            raise MissingInput(f"the folder {folder} does not exist; check that the stick or share is mounted")
         return folder
 
     def _sentences(self) -> list[str]:
         if self._is_enough():
             return [self._readable] if self._readable else []
-        return [
-            "The agent comes from a second copy: an endpoint on another machine, or a folder on a stick or a share."
-        ]
+        return ["Restore the agent from a remote: an endpoint on another machine, or a folder on a stick or a share."]
 
     async def go_on(self, tell: Tell) -> bool:
         row = self.query_one(RowTable).current

@@ -50,17 +50,17 @@ class RestoreAgentPage(FirstRunPage):
         return ("agents", "list", "--remote", self.known.remote)
 
     async def begin(self) -> None:
-        self.say(f"Which agents has {self.known.remote}?")
+        self.say(f"Loading the agents on {self.known.remote}...")
         self._agents = (await self.fetch(There, *self.twin())).agents
         table = self.query_one(RowTable)
         table.empty = f"{make_plain(self.known.remote)} has no agent yet."
         table.show([self._row(one) for one in self._agents])
-        self.say("Which agent shall come here?")
+        self.say("Choose the agent to restore.")
 
     def _row(self, one: Away) -> TableRow:
         number = "" if one.sequence is None else str(one.sequence)
         when = format_short_age(one.written_at or one.time, self.first_run.link.now())
-        here = "" if one.here is None else "is here"
+        here = "" if one.here is None else "on this machine"
         cells = (TableCell(one.name or one.id, "strong"), TableCell(one.runtime, "muted"), number, when, one.machine)
         return TableRow(one.id, (*cells, format_size(one.bytes), TableCell(here, "muted")))
 
@@ -68,11 +68,11 @@ class RestoreAgentPage(FirstRunPage):
         row = self.query_one(RowTable).current
         chosen = next((one for one in self._agents if row is not None and one.id == row.key), None)
         if chosen is None:
-            raise MissingInput(f"{self.known.remote} has no agent to bring back")
+            raise MissingInput(f"{self.known.remote} has no agent to restore")
         if chosen.here is not None:
-            raise MissingInput(f"{chosen.here} is an agent of this machine already; its timeline restores it")
+            raise MissingInput(f"{chosen.here} is already on this machine; restore it from its timeline")
         if chosen.sequence is None:
-            raise MissingInput(f"{self.known.remote} has no state of {chosen.name} yet")
+            raise MissingInput(f"{self.known.remote} has no sequence of {chosen.name} yet")
         self.known.agent = chosen
         return True
 
@@ -89,11 +89,11 @@ class RestoreTargetPage(FirstRunPage):
         yield from super().compose()
         agent = self.known.agent
         assert agent is not None
-        yield Static("For which runtime", classes="label", markup=False)
+        yield Static("Runtime", classes="label", markup=False)
         with RadioSet(id="runtime", compact=True):
             for runtime in self._runtimes():
                 yield TextRadioButton(runtime, value=runtime == agent.runtime, name=runtime)
-        yield Static("Its folder on this machine", classes="label", markup=False)
+        yield Static("Folder on this machine", classes="label", markup=False)
         yield Input(agent.folders.get(agent.runtime, ""), id="folder")
 
     def _runtimes(self) -> list[str]:
@@ -121,7 +121,7 @@ class RestoreTargetPage(FirstRunPage):
     async def begin(self) -> None:
         agent = self.known.agent
         assert agent is not None
-        self.say(f"{agent.name or agent.id} gets a folder of its own here, with its memory, files and credentials.")
+        self.say(f"{agent.name or agent.id} is restored into this folder, with its memories, files and credentials.")
 
     @on(RadioSet.Changed, "#runtime")
     def _other_runtime(self, event: RadioSet.Changed) -> None:
@@ -132,8 +132,8 @@ class RestoreTargetPage(FirstRunPage):
 
     async def go_on(self, tell: Tell) -> bool:
         if not self.value("folder"):
-            raise MissingInput("type the folder in which the agent shall live")
-        tell(CommandProgress("Fetching what the second copy has"))
+            raise MissingInput("type the folder for the agent")
+        tell(CommandProgress("Fetching from the remote"))
         words = self._words()
         self.known.plan = await self.fetch(Plan, "restore", *words, "--dry-run", tell=tell)
         self.known.restore = words
@@ -144,7 +144,7 @@ class FirstRunRestorePage(FirstRunPage):
     """Page with the preview, which carries out the restore when the user presses the button."""
 
     STEP = "Restore"
-    YES = "Bring it back"
+    YES = "Restore"
     NEEDED = True
 
     def __init__(self, known: FirstRunChoices) -> None:
@@ -165,7 +165,7 @@ class FirstRunRestorePage(FirstRunPage):
         if self._done is not None:
             return True
         words = ("restore", *self.known.restore, "--adopt", "--yes")
-        tell(CommandProgress("Bringing it back"))
+        tell(CommandProgress("Restoring"))
         try:
             done = await self.fetch(Done, *words, tell=tell)
         except LifeboatError as error:
@@ -174,7 +174,7 @@ class FirstRunRestorePage(FirstRunPage):
             machine = await self._ask_takeover(error)
             done = await self.fetch(Done, *words, "--take-over", machine, tell=tell)
         self._done = done
-        self.YES, self.NEEDED = "Go on", False
+        self.YES, self.NEEDED = "Continue", False
         self.say(*_told(done))
         self.first_run.lifeboat.ask_status()
         return False
@@ -190,30 +190,30 @@ class FirstRunRestorePage(FirstRunPage):
 
 
 def _preview(plan: Plan) -> Iterator[str]:
-    yield f"Sequence {plan.sequence} of {time_text(plan.time)} would be written to {plan.to}, for {plan.runtime}."
+    yield f"Sequence {plan.sequence} of {time_text(plan.time)} will be restored to {plan.to}, for {plan.runtime}."
     yield f"Files: {_counts(plan.files)}."
     if plan.credentials:
         back = sum(one.outcome == "injected" for one in plan.credentials)
         left = len(plan.credentials) - back
         yield f"Credentials: {back} put back{f', {left} left out' if left else ''}."
     if plan.files.overwritten:
-        yield "Files that stand there are moved aside first; lifeboat undo takes it back for seven days."
-    yield "It lives here from then on: a machine that wrote it before sends nothing more."
+        yield "Existing files are moved aside first. You can undo the restore for seven days: lifeboat undo"
+    yield "This machine becomes the writer of the agent; the previous machine can no longer push."
     if plan.signature != "signed":
-        yield "Nobody signed this state, so it is not written here: lifeboat restore ... --accept-unsigned asks for it."
-        yield from (f"Could run here: {line}" for line in plan.executable)
+        yield "Not signed, so it is not restored here. To accept it: lifeboat restore ... --accept-unsigned"
+        yield from (f"May be executed: {line}" for line in plan.executable)
     for warning in plan.warnings:
         yield f"Note: {warning}"
 
 
 def _told(done: Done) -> Iterator[str]:
-    yield f"{done.name} is back: sequence {done.sequence} is in {done.to}."
-    yield f"Files: {_counts(done.files)}. Credentials: {done.credentials.injected} in their places."
+    yield f"{done.name} is restored: sequence {done.sequence} in {done.to}."
+    yield f"Files: {_counts(done.files)}. Credentials: {done.credentials.injected} restored."
     for warning in done.warnings:
         yield f"Note: {warning}"
     for step in done.next:
         yield f"{step.title}:  {step.command}"
-    yield f"Look into it at any time:  lifeboat verify {quote_argument(make_plain(done.name))}"
+    yield f"To verify it:  lifeboat verify {quote_argument(make_plain(done.name))}"
 
 
 def _counts(files: Files) -> str:

@@ -50,14 +50,14 @@ class RecoveryWordsPage(FirstRunPage):
             self.say(f"The 24 words of your key were proven on {format_local_day(key.proven_at)}.")
         elif not self._places:
             self.say(
-                "24 words are your key. They are the only way back to the credentials when this machine is lost.",
-                f"Have paper and a pen ready. Going on shows them for {SHOWN_FOR:.0f} seconds; w shows them again.",
+                "Your key is 24 words. If this machine is lost, only they open the credentials.",
+                f"Have paper and a pen ready. Continue shows them for {SHOWN_FOR:.0f} seconds; w shows them again.",
             )
         self._name_button()
 
     def _name_button(self) -> None:
-        asks = "Prove them" if self._places else "They are on paper"
-        self.YES = "Go on" if self._is_proven else asks if self._was_shown else "Show the words"
+        asks = "Prove" if self._places else "I have written them down"
+        self.YES = "Continue" if self._is_proven else asks if self._was_shown else "Show the words"
 
     # Showing ------------------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class RecoveryWordsPage(FirstRunPage):
         self._was_shown = True
         self._name_button()
         self.say(*layout_words(words).split("\n"), where="sheet")
-        self.say("Write them on paper, with their numbers. Whoever has them has the key.")
+        self.say("Write them on paper, with their numbers. Anyone who has them can use your key.")
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(SHOWN_FOR, self.hide)
@@ -82,7 +82,7 @@ class RecoveryWordsPage(FirstRunPage):
         is_asked = bool(self._places)
         if is_asked:
             self._ask_for([])
-            self.say("The words are hidden. w shows them again; going on asks for three of them.")
+            self.say("The words are hidden. Press w to see them again. Continue asks for three of them.")
             self.first_run.focus_button()
         return is_asked
 
@@ -90,7 +90,7 @@ class RecoveryWordsPage(FirstRunPage):
         """Remove the words from the screen."""
         if self.is_mounted and str(self.query_one("#sheet", Static).content):
             self.say(where="sheet")
-            self.say("The words are hidden. w shows them again; going on asks for three of them.")
+            self.say("The words are hidden. Press w to see them again. Continue asks for three of them.")
 
     def leave(self) -> None:
         super().leave()
@@ -127,5 +127,5 @@ class RecoveryWordsPage(FirstRunPage):
             if places:
                 self.query_one(f"#label-{number}", Static).update(f"Word {places[number]}")
         if places:
-            self.say("Three of them, from the paper. esc goes back; there w shows them all again.")
+            self.say("Type these three words from the paper. Press esc, then w, to see all words again.")
         self._name_button()

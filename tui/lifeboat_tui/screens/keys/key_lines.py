@@ -17,15 +17,15 @@ COLUMNS = (
     TableColumn("LAST SEEN", 10, rank=1),
 )
 PLACES = {
-    "keyring": "the keyring of this desktop",
+    "keyring": "the desktop keyring",
     "passphrase": "a file wrapped with a passphrase",
-    "command": "what the setting key_command runs",
-    "key_file": "the file that LIFEBOAT_KEY_FILE names",
-    "file": "a file of this home that only its mode protects",
+    "command": "the output of the command in the setting key_command",
+    "key_file": "the file in LIFEBOAT_KEY_FILE",
+    "file": "a file in the home, protected only by its file mode",
 }
 MACHINE, AGENT, FORMER = "machine:", "agent:", "former:"
 """Prefixes of row keys."""
-NO_KEY = "There is no key yet. a on the dashboard makes one with the first agent."
+NO_KEY = "There is no key yet. Press 1, then a: adding the first agent creates one."
 
 
 def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
@@ -34,14 +34,14 @@ def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
     if status.key_id is None:
         return NO_KEY.split("\n")
     proven = (
-        f"{glyphs.sign('done')} Its 24 words were proven {format_age(status.proven_at, now)}, "
+        f"{glyphs.sign('done')} Recovery words proven {format_age(status.proven_at, now)}, "
         f"on {format_local_day(status.proven_at)}"
         if status.proven_at
-        else f"{glyphs.sign('warning')} Its 24 words were never proven: w shows them, p proves them"
+        else f"{glyphs.sign('warning')} Recovery words never proven. Press w to show them, p to prove them"
     )
     return [
         f"{glyphs.state(status.state)}  your key {status.key_id}",
-        f"It lies in {PLACES.get(status.store, status.store)}{f' ({status.note})' if status.note else ''}",
+        f"Stored in {PLACES.get(status.store, status.store)}{f' ({status.note})' if status.note else ''}",
         proven,
         *(f"{glyphs.sign('warning')} {problem}" for problem in status.problems),
     ]
@@ -50,12 +50,12 @@ def describe_key(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
 def build_key_rows(status: KeyStatus, glyphs: Glyphs, now: datetime) -> Iterator[TableRow]:
     """Yield rows of machines, agents and former keys, each group below a heading."""
     if status.machines:
-        yield TableRow("machines", (f"MACHINES that have the key [{len(status.machines)}]",), heading=True)
+        yield TableRow("machines", (f"MACHINES with the key [{len(status.machines)}]",), heading=True)
         for machine in status.machines:
             yield _machine(machine, glyphs, now)
     if status.agents:
         yield TableRow(
-            "agents", (f"AGENTS and what their credentials are sealed to [{len(status.agents)}]",), heading=True
+            "agents", (f"AGENTS and the key pairs of their credentials [{len(status.agents)}]",), heading=True
         )
         for agent in status.agents:
             yield _agent(agent, glyphs)
@@ -69,7 +69,7 @@ def _machine(machine: Machine, glyphs: Glyphs, now: datetime) -> TableRow:
     standing = (
         TableCell(f"{glyphs.sign('error')} lost", "error")
         if machine.revoked_at
-        else TableCell(f"{glyphs.sign('ok')} {'this machine' if machine.here else 'yours'}", "success")
+        else TableCell(f"{glyphs.sign('ok')} {'this machine' if machine.here else 'trusted'}", "success")
     )
     seen = "now" if machine.here else format_short_age(machine.last_seen, now)
     return TableRow(f"{MACHINE}{machine.id}", (TableCell(machine.name, "strong"), standing, machine.id, seen))
@@ -104,17 +104,17 @@ def describe_key_row(status: KeyStatus, key: str, now: datetime) -> list[str]:
     for agent in status.agents:
         if key == f"{AGENT}{agent.id}":
             sealed = (
-                f"Its credentials are sealed to the pair {agent.pair}, which only your key opens."
+                f"Its credentials are sealed to the key pair {agent.pair}. Only your key opens it."
                 if agent.pair
-                else "It has no credentials that were sealed yet."
+                else "It has no sealed credentials."
             )
             return [f"{agent.name} ({agent.id})", sealed]
     for former in status.former:
         if key == f"{FORMER}{former.key_id}":
             trust = (
-                "Others may have it: what it signs is refused, and its issuers had to make new credentials."
+                "Others may have this key. Its signatures are refused; have its credentials replaced by their issuers."
                 if former.compromised
-                else "Its words open old copies only."
+                else "Its recovery words open old copies only."
             )
             return [f"{former.key_id}, replaced {format_age(former.replaced_at, now)}", trust]
     return []
@@ -123,34 +123,34 @@ def describe_key_row(status: KeyStatus, key: str, now: datetime) -> list[str]:
 def _of_machine(machine: Machine, now: datetime) -> Iterator[str]:
     yield f"{machine.name} ({machine.id}){', this machine' if machine.here else ''}"
     seen = "now" if machine.here else format_age(machine.last_seen, now)
-    met = format_local_day(machine.first_seen) if machine.first_seen else "at a time nobody knows"
-    yield f"Met on {met}, last seen {seen}."
+    met = format_local_day(machine.first_seen) if machine.first_seen else "at an unknown time"
+    yield f"First seen {met}, last seen {seen}."
     if machine.revoked_at:
-        yield f"Lost since {format_local_day(machine.revoked_at)}: this machine, and what it signs, is refused."
+        yield f"Lost since {format_local_day(machine.revoked_at)}. The machine and its signatures are refused."
     elif machine.here:
-        yield "m calls it something else."
+        yield "Press m to rename it."
     else:
-        yield "m calls it something else; x says that it was lost, and replaces the key."
+        yield "Press m to rename it, x if it was lost: that replaces the key."
 
 
 def describe_rotation(done: Rotation) -> Iterator[str]:
     """Yield the results of a rotation, what is pending, and what the user has to do now."""
-    yield f"Your key is {done.key_id} now; it replaced {done.former}."
+    yield f"Your new key is {done.key_id}; it replaced {done.former}."
     if done.words_to:
-        yield f"Its 24 words are in {done.words_to}. w shows them, p proves them; then delete that file."
+        yield f"The new 24 words are in {done.words_to}. Write them down, prove them with p, then delete that file."
     if done.compromised:
-        yield "What the old key, or one before it, signs from now on is refused."
+        yield "New signatures by the old key or earlier ones are refused."
     if done.revoked is not None:
         yield f"{done.revoked.name} ({done.revoked.id}) is refused from now on."
         yield from (f"Its token of {remote.name} was revoked." for remote in done.remotes)
     if done.reissue:
         yield ""
-        yield "Old copies of these stay open to whoever has the old key. Let their issuers make new ones:"
+        yield "Anyone with the old key can still open old copies of these credentials. Have their issuers replace them:"
         yield from (f"  {_credential(one)}" for one in done.reissue)
-    yield from (f"To know: {text}" for text in done.warnings)
-    yield from (f"Not finished, the next command goes on: {text}" for text in done.unfinished)
+    yield from (f"Note: {text}" for text in done.warnings)
+    yield from (f"Not finished (the next command continues): {text}" for text in done.unfinished)
     yield ""
-    yield "Words and pages of the old key are void: they open old copies only. K writes a new page."
+    yield "The old recovery words and kit open old copies only. Press K to write a new recovery kit."
 
 
 def _credential(one: Credential) -> str:

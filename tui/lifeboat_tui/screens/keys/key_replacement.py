@@ -8,20 +8,20 @@ from pathlib import PurePath
 
 PLAIN, COMPROMISED, LOST, FOLLOW = "plain", "compromised", "lost", "follow"
 CHOICES = (
-    (PLAIN, "In good order: nobody else has the key, it just shall be another one"),
-    (COMPROMISED, "Others may have the key: seal everything anew, trust it no more"),
-    (LOST, "A machine was lost with the key: it is refused from then on"),
-    (FOLLOW, "Another machine of yours has a new key: take it here by its words"),
+    (PLAIN, "Routine replacement: no one else has the key"),
+    (COMPROMISED, "Key compromised: seal everything again and stop trusting it"),
+    (LOST, "A machine with the key was lost: refuse it from now on"),
+    (FOLLOW, "Another machine of yours replaced the key: enter its new words here"),
 )
 PHRASE = "replace the key"
-SAFE = "No history is rewritten. The words of the old key open nothing new; with the new words everything opens."
+SAFE = "History is not rewritten. The new words open everything; the old words open old copies only."
 STOLEN = (
-    "What was sealed so far is sealed anew, and what the old key signs is refused. Old copies stay open to whoever "
-    "has the old key: afterwards it says which credentials their issuers have to replace."
+    "All credentials are sealed again, and new signatures by the old key are refused. Anyone with the old key can "
+    "still open old copies: afterwards a list shows which credentials their issuers have to replace."
 )
 WORDS_FILE = (
-    "The 24 words of the new key are written there before the new key counts. It has to be a new file, which only you "
-    "can read; best on a stick. Afterwards w shows them, p proves them, and the file can go."
+    "The 24 words of the new key are written to this file before the key is replaced. It must be a new file that only "
+    "you can read, preferably on a stick. Afterwards prove the words with p and delete the file."
 )
 
 
@@ -49,12 +49,15 @@ class KeyReplacement:
 
     def lines(self, key_id: str) -> Sequence[str]:
         """Return the effect of the replacement, for the last question."""
-        first = f"The key {key_id} gives way to another one."
+        first = f"The key {key_id} will be replaced."
         if self.kind == FOLLOW:
-            return [first, "The new one is that of the words which you typed; another machine of yours has it already."]
+            return [
+                first,
+                "The new key is the one of the words that you typed; another machine of yours already uses it.",
+            ]
         does = STOLEN if self.kind in (COMPROMISED, LOST) else SAFE
-        lost = [f"{self.name} is refused from then on, and what it signs; its tokens are revoked."]
-        return [first, does, *(lost if self.kind == LOST else ()), f"The new words go to {self.words_to}."]
+        lost = [f"{self.name} and its signatures will be refused, and its tokens revoked."]
+        return [first, does, *(lost if self.kind == LOST else ()), f"The new words will be written to {self.words_to}."]
 
     @property
     def phrase(self) -> str:
@@ -66,9 +69,9 @@ def find_file_problem(text: str) -> str | None:
     """Return what is wrong with a file name, or None. The command itself checks that the file is new."""
     text = text.strip()
     if not text:
-        return "type the name of a new file"
+        return "type the path of a new file"
     if text == "-":
-        return "the words need a file"
+        return "type the path of a file for the words"
     if not PurePath(text).is_absolute():
-        return "give the whole path, beginning with / (or a drive)"
+        return "type the absolute path"
     return None

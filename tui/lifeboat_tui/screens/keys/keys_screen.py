@@ -53,42 +53,45 @@ FOR_A_MOMENT = "2m"
 """How long a locked key is opened for one operation. It is locked again right after the operation."""
 SPANS = (("1h", "for an hour"), ("8h", "for eight hours"), ("", "until it is locked"))
 DEMO_HOME = "/srv/ada"
-LOOKED_AT = "others may look on (--readonly)"
+LOOKED_AT = "not with --readonly"
 NEEDS_A_KEY = frozenset({"test", "unlock", "lock", "words", "prove", "kit", "rotate", "lost"})
 
 
 class KeysScreen(CommandScreen):
     NAME = "Keys"
     ACTS = (
-        UserAction("test", "t", "test", "Try out whether the key can be used now", footer=True),
+        UserAction("test", "t", "test", "Test whether the key can be used now", footer=True),
         UserAction(
-            "unlock", "U", "unlock", "Open a locked key, with its passphrase, for a time", footer=True, writes=True
+            "unlock", "U", "unlock", "Unlock the key for some time, with its passphrase", footer=True, writes=True
         ),
-        UserAction("lock", "L", "lock", "Close a key that was opened: its passphrase is needed again", writes=True),
+        UserAction("lock", "L", "lock", "Lock the key, so that its passphrase is needed again", writes=True),
         UserAction("words", "w", "words", f"Show the 24 words for {SHOWN_FOR:.0f} seconds", footer=True),
+        UserAction("prove", "p", "prove", "Prove that you have the 24 words: type three of them", footer=True),
         UserAction(
-            "prove", "p", "prove", "Try out whether you have the words: three of them are asked for", footer=True
+            "kit",
+            "K",
+            "recovery kit",
+            "Write a page to print, with the words and everything a new machine needs",
+            writes=True,
         ),
-        UserAction(
-            "kit", "K", "recovery kit", "Write the page for paper: the words, and what a new machine needs", writes=True
-        ),
-        UserAction("rotate", "o", "replace", "Put another key in the place of yours", footer=True, writes=True),
-        UserAction("rename", "m", "rename machine", "Call the machine under the cursor something else", writes=True),
+        UserAction("rotate", "o", "replace", "Replace your key with a new one", footer=True, writes=True),
+        UserAction("rename", "m", "rename machine", "Rename the machine under the cursor", writes=True),
         UserAction(
             "lost",
             "x",
             "machine lost",
-            "The machine under the cursor was lost: replace the key, refuse it",
+            "Refuse the lost machine under the cursor, and replace the key",
             writes=True,
         ),
         FILTER,
     )
     HELP = """
-One key opens the credentials of all your agents, and sealed second copies. It is 24 words: whoever has them has the
-key, and with them everything comes back on a new machine. Have them on paper, and prove now and then that you do.
+One key opens the credentials of all your agents, and sealed remotes. It consists of 24 words: anyone who has them can
+use it, and with them you can restore everything on a new machine. Keep them on paper, and prove from time to time that
+you have them.
 
-The table has the machines that have the key, the agents whose credentials hang on it, and the keys it replaced. The
-words are shown only when you type that you want to see them, and go by themselves.
+The table lists the machines with the key, the agents whose credentials are sealed to it, and the keys it replaced. The
+words are shown only after you type a phrase, and disappear again.
 """
     CSS = """
     KeysScreen #summary { height: auto; max-height: 7; padding: 0 1; }
@@ -158,34 +161,34 @@ words are shown only when you type that you want to see them, and go by themselv
         if act in NEEDS_A_KEY and (self._status is None or self._status.key_id is None):
             return "there is no key yet"
         if act in ("rename", "lost") and self.machine is None:
-            return "put the cursor on a machine"
+            return "select a machine first"
         if act == "lost" and self.machine is not None and self.machine.here:
-            return "this is the machine that you sit at; do it on another one"
+            return "this is the machine you are using; do it on another one"
         if act == "lost" and self.machine is not None and self.machine.revoked_at:
-            return "it counts as lost already"
+            return "it is already marked as lost"
         return None
 
     @attempted
     async def do_test(self) -> None:
         status = await self.fetch(KeyStatus, "keys", "status")
         if status.state == "ok":
-            self.tell_user(f"The key can be used: {status.note}" if status.note else "The key can be used.")
+            self.tell_user(f"The key is usable: {status.note}" if status.note else "The key is usable.")
         else:
-            helps = "U opens it" if status.state == "needs_key" else "8 opens the doctor"
-            self.tell_user(f"The key cannot be used: {status.note}; {helps}", severity="warning")
+            helps = "U opens it" if status.state == "needs_key" else "press 8 to open the doctor"
+            self.tell_user(f"The key is not usable: {status.note}; {helps}", severity="warning")
 
     @attempted
     async def do_unlock(self) -> None:
         words = ["keys", "unlock"]
         if self._is_wrapped:
-            span = await self.answer(ChoiceDialog("How long shall the key stay open?", SPANS, here=SPANS[1][0]))
+            span = await self.answer(ChoiceDialog("Unlock the key for how long?", SPANS, here=SPANS[1][0]))
             typed = None if span is None else await self.ask_passphrase()
             if typed is None:
                 return
             words += [*(["--for", span] if span else []), "--passphrase-stdin"]
             said = await self.ask(*words, text=typed)
         else:
-            said = await self.carry_out("Asking for the key", *words)
+            said = await self.carry_out("Testing the key", *words)
         self._tell_state(said)
 
     @attempted
@@ -202,10 +205,10 @@ words are shown only when you type that you want to see them, and go by themselv
     @attempted
     async def do_words(self) -> None:
         question = ConfirmDialog(
-            "Show the 24 words of your key?",
+            "Show the 24 recovery words?",
             [
-                "Whoever sees them has the key. See that nobody looks on and no camera runs.",
-                f"They go with any key, and by themselves after {SHOWN_FOR:.0f} seconds.",
+                "Anyone who sees them can use your key. Make sure that no one is watching and no camera is on.",
+                f"Press any key to hide them; they disappear after {SHOWN_FOR:.0f} seconds.",
             ],
             yes="Show them",
             phrase="reveal",
@@ -217,7 +220,7 @@ words are shown only when you type that you want to see them, and go by themselv
         finally:
             await self._close_again()
         if not words:
-            raise OtherRelease("the recovery kit has another shape, so its words were not found")
+            raise OtherRelease("the words could not be found in the recovery kit")
         await self.answer(RecoveryWordsScreen(words))
         words.clear()
 
@@ -258,9 +261,9 @@ words are shown only when you type that you want to see them, and go by themselv
                 except LifeboatError as error:
                     if error.code == LOCKED:
                         raise
-                    problem = f"{error.message}. Three others:"
+                    problem = f"{error.message}. Try three other words:"
                     continue
-                self.tell_user("They are the words of your key.")
+                self.tell_user("Proven: these are the words of your key.")
                 self.lifeboat.ask_status()
                 return
         finally:
@@ -270,10 +273,10 @@ words are shown only when you type that you want to see them, and go by themselv
     async def do_kit(self) -> None:
         file = await self.answer(
             TextDialog(
-                "Where shall the recovery kit go?",
+                "Write the recovery kit to which file?",
                 [
-                    "One page with the 24 words, a code to scan, and what a new machine needs. It is the key:",
-                    "print it, keep it where you keep deeds, and delete the file.",
+                    "One page with the 24 words, a QR code, and what a new machine needs. It contains your key:",
+                    "print it, keep the page in a safe place, and delete the file.",
                 ],
                 value=self._file("lifeboat-kit.txt"),
                 yes="Write it",
@@ -286,7 +289,7 @@ words are shown only when you type that you want to see them, and go by themselv
             await self.ask("keys", "export-kit", "-o", file.strip())
         finally:
             await self._close_again()
-        self.tell_user(f"{file.strip()} is the key: print it, then delete the file.")
+        self.tell_user(f"Wrote {file.strip()}. It contains your key: print it, then delete the file.")
 
     def _file(self, name: str) -> str:
         """Return a proposal for a file in the user's home directory."""
@@ -302,7 +305,7 @@ words are shown only when you type that you want to see them, and go by themselv
 
     @attempted
     async def do_rotate(self) -> None:
-        kind = await self.answer(ChoiceDialog("Why shall it be another key?", CHOICES))
+        kind = await self.answer(ChoiceDialog("Why do you want to replace the key?", CHOICES))
         if kind is None:
             return
         machine = None
@@ -316,7 +319,7 @@ words are shown only when you type that you want to see them, and go by themselv
         assert self._status is not None
         others = [one for one in self._status.machines if not one.here and not one.revoked_at]
         if not others:
-            self.tell_user("No other machine of yours is known here.", severity="warning")
+            self.tell_user("No other machine with your key is known.", severity="warning")
             return None
         chosen = await self.answer(
             ChoiceDialog("Which machine was lost?", [(one.id, f"{one.name} ({one.id})") for one in others])
@@ -356,7 +359,7 @@ words are shown only when you type that you want to see them, and go by themselv
         if kind != FOLLOW:
             file = await self.answer(
                 TextDialog(
-                    "Where shall the new words go?",
+                    "Write the new words to which file?",
                     [WORDS_FILE],
                     value=self._file("lifeboat-words.txt"),
                     problem=find_file_problem,
@@ -366,9 +369,9 @@ words are shown only when you type that you want to see them, and go by themselv
         typed = await self.answer(
             TextDialog(
                 "The 24 words of the new key",
-                ["In their order, with a space between them; they are not shown."],
+                ["In order, separated by spaces. They are not shown."],
                 secret=True,
-                yes="Go on",
+                yes="Continue",
                 problem=_words_problem,
             )
         )
@@ -381,13 +384,13 @@ words are shown only when you type that you want to see them, and go by themselv
         machine = self.machine
         assert machine is not None
         name = await self.answer(
-            TextDialog(f"What shall {machine.name} be called?", value=machine.name, problem=require_text("type a name"))
+            TextDialog(f"New name for {machine.name}", value=machine.name, problem=require_text("type a name"))
         )
         if name is not None and name.strip() != machine.name:
             await self.ask("keys", "rename-machine", machine.id, *protect_dashed_name(name.strip()))
-            self.tell_user(f"The machine {machine.id} is called {name.strip()} now.")
+            self.tell_user(f"Renamed the machine {machine.id} to {name.strip()}.")
 
 
 def _words_problem(text: str) -> str | None:
     count = len(text.split())
-    return None if count == WORDS else f"these are {count} words, and a key has {WORDS}"
+    return None if count == WORDS else f"you typed {count} words; a key has {WORDS}"

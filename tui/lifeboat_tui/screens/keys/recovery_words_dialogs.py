@@ -58,9 +58,9 @@ class RecoveryWordsScreen(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static("The 24 words of your key. Whoever has them has the key.", classes="title", markup=False)
+            yield Static("The 24 words of your key. Anyone who has them can use it.", classes="title", markup=False)
             yield Static(layout_words(self._words), id="sheet", markup=False)
-            yield Static(f"Hidden by any key, and by itself after {SHOWN_FOR:.0f} seconds.", markup=False)
+            yield Static(f"Press any key to hide them; they disappear after {SHOWN_FOR:.0f} seconds.", markup=False)
 
     def on_mount(self) -> None:
         self.set_timer(SHOWN_FOR, self.hide)
@@ -105,14 +105,14 @@ class ProveWordsDialog(Dialog[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static("Have the paper with your 24 words at hand.", classes="title", markup=False)
+            yield Static("Get the paper with your 24 words.", classes="title", markup=False)
             yield Static(self._problem, id="problem", classes="problem", markup=False)
             for place in self.places:
                 yield Static(f"Word {place}", markup=False)
                 yield HiddenInput(compact=True, id=f"word-{place}")
             with Horizontal():
                 yield Button("Cancel", id="cancel")
-                yield Button("These are they", id="yes", variant="primary")
+                yield Button("Prove", id="yes", variant="primary")
 
     def on_mount(self) -> None:
         self.query(Input).first().focus()
@@ -130,7 +130,7 @@ class ProveWordsDialog(Dialog[str | None]):
     def accept(self) -> None:
         answers = [self.query_one(f"#word-{place}", Input).value.strip().lower() for place in self.places]
         if not all(answers):
-            self.query_one("#problem", Static).update("Type all three of them, or cancel.")
+            self.query_one("#problem", Static).update("Type all three words.")
             return
         lines = [f"{place} {answer}\n" for place, answer in zip(self.places, answers, strict=True)]
         for field in self.query(HiddenInput):

@@ -45,30 +45,28 @@ REMEMBERED = 128
 TYPE, STATUS, IDENTITY, WORDS = "--type", "--status", "--identity-version", "--words"
 _NAMES = {TYPE: "type", STATUS: "state", IDENTITY: "identity version", WORDS: "words"}
 _ALL = ""
-NOTHING = "Nothing is remembered yet. What the agent writes down stands here after the next capture (1, then s)."
-NOTHING_FITS = "No memory fits. esc takes back what narrows the list, the last first."
+NOTHING = "No memories yet. They appear after the next capture (press 1, then s)."
+NOTHING_FITS = "No memory matches. Press esc to remove the newest filter."
 
 
 class MemoriesScreen(MemoryActionsScreen):
     NAME = "Memories"
     ENTER = "open"
     ACTS = (
-        UserAction("open", "enter", "open", "The whole memory, what it was before and what it leads to", footer=True),
-        UserAction(
-            "words", "w", "find", "Find words in all memories, also in those that are not loaded yet", footer=True
-        ),
+        UserAction("open", "enter", "open", "Show the whole memory, its earlier versions and its links", footer=True),
+        UserAction("words", "w", "find", "Search all memories, including those that are not loaded yet", footer=True),
         *ACTS,
-        UserAction("type", "T", "type", "Only memories of one type"),
-        UserAction("status", "D", "state", "Only active, archived or deleted ones"),
-        UserAction("identity", "I", "identity", "Only those made under one version of the agent's identity"),
+        UserAction("type", "T", "type", "Show memories of one type"),
+        UserAction("status", "D", "state", "Show active, archived or deleted memories"),
+        UserAction("identity", "I", "identity", "Show memories made under one version of the agent's identity"),
         FILTER,
     )
     HELP = """
-Each line is a memory that counts now, the newest first. Beside it, or below, stands what it says, where it came from
-and since when. Deleted and forgotten ones are shown by D.
+Current memories, newest first. Beside the list, or below it, are the rendered text, the source and the validity of the
+memory under the cursor; r shows the text as it is stored. D shows deleted and forgotten memories.
 
-w finds words in everything; T, D and I narrow the list down; esc takes that back step by step. To forget a memory drops
-it although its file still holds the text, and can be taken back; P destroys it for good.
+w searches all memories. T, D and I narrow the list; esc removes these filters one by one. Forgetting hides a memory
+although its file still contains it, and can be undone. P purges a memory for good.
 """
     CSS = """
     MemoriesScreen #asked { display: none; background: $panel; }
@@ -101,7 +99,7 @@ it although its file still holds the text, and can be taken back; P destroys it 
     # What is shown ----------------------------------------------------------------------------------------------
 
     def body(self) -> ComposeResult:
-        yield Input(placeholder="words that a memory holds; esc clears", compact=True, id="asked")
+        yield Input(placeholder="search for words; esc clears", compact=True, id="asked")
         with Horizontal(id="split"):
             yield FilteredTable(COLUMNS, title="Memories", empty="Looking...", glyphs=self.glyphs, id="memories")
             with VerticalScroll(id="detail"):
@@ -243,11 +241,11 @@ it although its file still holds the text, and can be taken back; P destroys it 
         self.choose(TYPE, "Which type?", self._page.types, "all types")
 
     def do_status(self) -> None:
-        self.choose(STATUS, "Which state?", self._page.statuses, "all but the deleted")
+        self.choose(STATUS, "Which state?", self._page.statuses, "all except deleted")
 
     def do_identity(self) -> None:
         versions = dict(sorted(self._page.identity_versions.items(), key=lambda each: (len(each[0]), each[0])))
-        self.choose(IDENTITY, "Made under which version of the identity?", versions, "all versions")
+        self.choose(IDENTITY, "Which version of the identity?", versions, "all versions")
 
     @attempted
     async def choose(self, option: str, title: str, counts: dict[str, int], every: str) -> None:
@@ -326,10 +324,10 @@ it although its file still holds the text, and can be taken back; P destroys it 
 
     def why_not(self, act: str) -> str | None:
         if act == "open" and self.memory_id is None:
-            return "there is no memory under the cursor"
+            return "select a memory first"
         counts = {"type": self._page.types, "status": self._page.statuses, "identity": self._page.identity_versions}
         if act in counts and not counts[act]:
-            return "there is nothing to choose from"
+            return "there is nothing to select"
         return self.why_no_memory_action(act)
 
     def do_open(self) -> None:

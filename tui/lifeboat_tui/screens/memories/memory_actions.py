@@ -12,17 +12,20 @@ from lifeboat_tui.user_actions import UserAction
 
 ACTS = (
     UserAction(
-        "forget", "f", "forget", "Drop the memory, or bring it back: history keeps it", footer=True, writes=True
+        "forget",
+        "f",
+        "forget",
+        "Hide the memory from the agent, or show it again; history keeps it",
+        footer=True,
+        writes=True,
     ),
-    UserAction(
-        "pin", "p", "pin", "It must not go without your word; once more takes the pin away", footer=True, writes=True
-    ),
-    UserAction("origin", "o", "origin", "The timeline, at the sequence that wrote it", footer=True),
+    UserAction("pin", "p", "pin", "Protect the memory from removal, or unpin it", footer=True, writes=True),
+    UserAction("origin", "o", "origin", "Open the sequence that wrote the memory", footer=True),
     UserAction("raw", "r", "raw text", "Show the text as it is stored, or rendered again", footer=True),
-    UserAction("purge", "P", "purge", "Destroy this memory in all history, with proof"),
+    UserAction("purge", "P", "purge", "Purge this memory from the whole history, with a signed receipt"),
 )
 NAMES = frozenset(act.name for act in ACTS)
-NONE_CHOSEN = "there is no memory under the cursor"
+NONE_CHOSEN = "select a memory first"
 
 
 class MemoryActionsScreen(AgentScreen):
@@ -61,9 +64,9 @@ class MemoryActionsScreen(AgentScreen):
         if act in NAMES and self.memory_id is None:
             return NONE_CHOSEN
         if act == "pin" and self.is_gone:
-            return "it is not remembered any more; f brings it back"
+            return "it was forgotten or deleted; press f to restore it"
         if act == "origin" and self.writing_sequence is None:
-            return "no kept sequence is known that wrote it"
+            return "the sequence that wrote it is no longer stored"
         return None
 
     def show_memory(self) -> None:
@@ -75,15 +78,15 @@ class MemoryActionsScreen(AgentScreen):
 
     def do_forget(self) -> None:
         if self.is_gone:
-            self.change("restore", "Brought back.")
+            self.change("restore", "Memory restored.")
         else:
-            self.change("forget", "Forgotten. f brings it back.")
+            self.change("forget", "Memory forgotten. Press f to restore it.")
 
     def do_pin(self) -> None:
         if self.is_pinned:
-            self.change("unpin", "It may go again.")
+            self.change("unpin", "Memory unpinned.")
         else:
-            self.change("pin", "Pinned: it does not go without your word.")
+            self.change("pin", "Memory pinned: it is not removed without your consent.")
 
     def do_origin(self) -> None:
         from lifeboat_tui.screens.timeline.timeline_screen import TimelineScreen
@@ -108,9 +111,7 @@ class MemoryActionsScreen(AgentScreen):
             self.tell_failure(error)
             return
         self.say_problem(None)
-        self.tell_user(
-            done if decode_document(Change, said.document).changed else "Nothing to change: it is so already."
-        )
+        self.tell_user(done if decode_document(Change, said.document).changed else "No change was needed.")
         if now is not None:
             self.changed(memory_id, now)
 

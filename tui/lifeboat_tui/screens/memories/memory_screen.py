@@ -26,21 +26,23 @@ from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.row_table import RowTable
 
-NOTHING_RELATED = "It was never anything else, and leads to no other memory."
+NOTHING_RELATED = "No earlier versions and no links."
 
 
 class MemoryScreen(MemoryActionsScreen):
     NAME = "Memory"
     ENTER = "go"
     ACTS = (
-        UserAction("go", "enter", "go there", "The earlier text in the timeline, or the linked memory", footer=True),
+        UserAction(
+            "go", "enter", "go there", "Open the earlier version in the timeline, or the linked memory", footer=True
+        ),
         *ACTS,
     )
     HELP = """
-Above is what the memory says, whole. Below is where it came from, and since when it says so.
+The whole text of a memory; r shows it as it is stored. Below are its source and its validity.
 
-The list has what the memory said before (enter opens the timeline there) and the memories that it leads to (enter goes
-to them, esc comes back). A link can lead nowhere: its memory was deleted, purged, or was never there.
+The list has earlier versions of the memory (enter opens the timeline there) and linked memories (enter opens them, esc
+returns). The target of a link may have been deleted or purged, or may never have existed.
 """
     CSS = """
     MemoryScreen #words, MemoryScreen #rendered { height: 1fr; min-height: 4; border: round $secondary; }
@@ -145,15 +147,15 @@ to them, esc comes back). A link can lead nowhere: its memory was deleted, purge
     def _why_not_there(self) -> str | None:
         row = self.table.current
         if self._shown is None or row is None:
-            return "there is nothing to go to"
+            return "there is nothing to open"
         kind, _, at = row.key.partition(":")
         if kind == BEFORE:
             before = list_earlier_versions(self._shown)[int(at)]
             if before.purged:
-                return "what it said then was purged"
-            return None if before.sequence is not None else "no kept sequence has it any more"
+                return "that version was purged"
+            return None if before.sequence is not None else "no stored sequence has it"
         link = self._shown.about.links[int(at)]
-        return None if link.target is not None else f"the memory it leads to is {link.state}"
+        return None if link.target is not None else f"the linked memory is {link.state}"
 
     @on(RowTable.Moved, "#relations-table")
     def _moved(self) -> None:

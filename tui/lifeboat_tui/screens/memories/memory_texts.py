@@ -123,7 +123,7 @@ def list_memory_facts(shown: Shown) -> Iterator[Content]:
     speaks = f", about {when_text(shown.temporal.observed_at)}" if shown.temporal.observed_at else ""
     yield _pair("made", f"{when_text(shown.temporal.created_at)}{speaks}")
     if origin.identity_version is not None:
-        yield _pair("identity", f"version {origin.identity_version} of who the agent is")
+        yield _pair("identity", f"version {origin.identity_version}")
     yield _pair("kept", describe_validity(shown))
     if shown.tags:
         yield _pair("tags", ", ".join(shown.tags))
@@ -146,7 +146,7 @@ def describe_validity(shown: Shown) -> str:
     """Return since when and until when this version is valid."""
     about = shown.about
     if about.first_sequence is None:
-        return "in no kept sequence"
+        return "in no stored sequence"
     until = "until now" if about.present else f"until sequence {about.last_sequence}"
     return f"from sequence {about.first_sequence} {until}"
 
@@ -154,7 +154,7 @@ def describe_validity(shown: Shown) -> str:
 def _related(shown: Shown, glyphs: Glyphs) -> Iterator[Content]:
     before = len(list_earlier_versions(shown))
     if before:
-        yield _pair("before", f"{count_text(before, 'earlier text')} (enter shows them)")
+        yield _pair("before", f"{count_text(before, 'earlier version')} (press enter)")
     for link in shown.about.links:
         yield _pair(
             link.relation or "link", f"{build_link_cell(link, glyphs)}  {strip_markdown(link.snippet) or link.id}"
@@ -170,10 +170,10 @@ def build_relation_rows(shown: Shown, glyphs: Glyphs) -> list[TableRow]:
     """Return earlier versions and links of the memory as rows."""
     rows: list[TableRow] = []
     if before := list_earlier_versions(shown):
-        rows.append(TableRow("before-heading", ("WHAT IT WAS BEFORE",), heading=True))
+        rows.append(TableRow("before-heading", ("EARLIER VERSIONS",), heading=True))
         rows += [_before_row(at, one, glyphs) for at, one in enumerate(before)]
     if links := shown.about.links:
-        rows.append(TableRow("links-heading", ("WHAT IT LEADS TO",), heading=True))
+        rows.append(TableRow("links-heading", ("LINKS",), heading=True))
         rows += [_link_row(at, one, glyphs) for at, one in enumerate(links)]
     return rows
 

@@ -33,7 +33,7 @@ from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.hidden_input import HiddenInput, drop_final_break
 from lifeboat_tui.widgets.text_toggles import TextCheckbox, TextRadioButton
 
-NOTHING_BRINGS_BACK = "Nothing brings it back: no undo, no second copy, no support."
+NOTHING_BRINGS_BACK = "A purge cannot be undone, and no remote keeps a copy."
 _WHAT = {
     PurgeSubject.TEXT: "a text",
     PurgeSubject.PATTERN: "a pattern (regular expression)",
@@ -41,11 +41,11 @@ _WHAT = {
     PurgeSubject.ALL: "the whole agent",
 }
 _OPTIONS = {
-    "memory": "every memory that holds it, not the passage alone",
-    "only": "not what a memory was before, nor what it became",
-    "derived": "also what was derived from nothing else",
-    "workspace": "cut the live files too; else they are kept out of captures",
-    "keep_print": "keep a print of a short text too: known again, but can be guessed",
+    "memory": "every memory that contains it, not only the passage",
+    "only": "only this version, not earlier or later ones",
+    "derived": "also memories derived only from it",
+    "workspace": "also edit the live files; otherwise they are left out of captures",
+    "keep_print": "keep a fingerprint of a guessable text, to recognise it again",
 }
 
 
@@ -70,19 +70,19 @@ class PurgeSearchPage(VerticalScroll, can_focus=False):
         yield Static(REVOKE, classes="revoke", markup=False)
         with Horizontal():
             with Vertical():
-                yield Static("What is to go", classes="label", markup=False)
+                yield Static("What to purge", classes="label", markup=False)
                 kinds = (TextRadioButton(said, value=name is chosen, id=name) for name, said in _WHAT.items())
                 yield RadioSet(*kinds, id="what", compact=True)
             with Vertical():
-                yield Static("Why, for the record", classes="label", markup=False)
+                yield Static("Reason, for the record", classes="label", markup=False)
                 reasons = (
                     TextRadioButton(said, value=at == 0, id=name) for at, (name, said) in enumerate(REASONS.items())
                 )
                 yield RadioSet(*reasons, id="reason", compact=True)
         yield HiddenInput(
-            "it is not shown, and stands in no log and no file", id="text", pasted=drop_final_break, takes_words=True
+            "not shown, and never written to a log or a file", id="text", pasted=drop_final_break, takes_words=True
         )
-        yield Input(" ".join(self._records), placeholder="ids of memories, with spaces between", id="records")
+        yield Input(" ".join(self._records), placeholder="ids of memories, separated by spaces", id="records")
         for name, said in _OPTIONS.items():
             yield TextCheckbox(said, id=name, compact=True)
 
@@ -138,9 +138,9 @@ class PurgePreviewPage(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="headline", markup=False)
-        yield FilteredTable(COLUMNS, title="Places", empty="No place is listed.", glyphs=self._glyphs, id="places")
+        yield FilteredTable(COLUMNS, title="Places", empty="No places to list.", glyphs=self._glyphs, id="places")
         with VerticalScroll(id="remarks") as scroll:
-            scroll.border_title = "What else to know"
+            scroll.border_title = "Notes"
             yield Static("", id="remarks-text")
 
     def show(self, plan: Purged | None, wanted: PurgeChoices) -> None:
@@ -148,7 +148,7 @@ class PurgePreviewPage(Vertical):
         listing = self.query_one("#places", FilteredTable)
         listing.table.empty = _no_place(plan)
         if plan is None:
-            self.query_one("#headline", Static).update("Looking through everything...")
+            self.query_one("#headline", Static).update("Searching...")
             listing.table.show([])
             self.query_one("#remarks-text", Static).update("")
             return
@@ -161,10 +161,10 @@ def _no_place(plan: Purged | None) -> str:
     if plan is None:
         return ""
     if plan.is_whole:
-        return "Everything that is kept of this agent, place by place, would be a long list."
+        return "The places are not listed: everything of this agent will be purged."
     if plan.is_empty:
-        return "It was found nowhere. esc goes back: is it spelled as it stands there? A pattern finds more."
-    return "Memories go by their ids, with their text in the files they came from."
+        return "Not found. Press esc to go back and check the spelling, or use a pattern."
+    return "Memories are purged by id, together with their text in their source files."
 
 
 class PurgeConfirmPage(VerticalScroll, can_focus=False):
@@ -196,7 +196,7 @@ class PurgeConfirmPage(VerticalScroll, can_focus=False):
         self.query_one("#asked", Static).update(
             "\n".join(map(make_plain, (describe_purge_plan(plan), NOTHING_BRINGS_BACK)))
         )
-        self.query_one("#typed", Static).update(make_plain(f"Type  {self._phrase}  to go on:"))
+        self.query_one("#typed", Static).update(make_plain(f"Type  {self._phrase}  to continue:"))
         self.query_one("#phrase", Input).value = ""
         fields = [field for at, name in enumerate(self._names) for field in _token_fields(at, name)]
         await self.query_one("#tokens", Vertical).remove_children()
@@ -228,11 +228,9 @@ class PurgeConfirmPage(VerticalScroll, can_focus=False):
 
 
 def _token_fields(at: int, name: str) -> Sequence[Static | HiddenInput]:
-    said = (
-        f"Second token of {name} (scope purge), so that it happens there at once. Empty: it waits there for 24 hours."
-    )
+    said = f"Second token of {name} (scope purge), to purge there immediately. Empty: the purge waits 24 hours there."
     label = Static(make_plain(said), classes="label", markup=False)
-    return label, HiddenInput("not shown, used once, kept nowhere", id=f"token-{at}")
+    return label, HiddenInput("not shown, used once, not stored", id=f"token-{at}")
 
 
 class PurgeProofPage(VerticalScroll, can_focus=True):
@@ -256,4 +254,4 @@ class PurgeProofPage(VerticalScroll, can_focus=True):
 
 def describe_other_agents(names: Sequence[str]) -> str:
     """Return the sentence on the agents that remain to be purged."""
-    return f"{count_text(len(names), 'other agent')} hold it too: o goes on with them." if names else ""
+    return f"{count_text(len(names), 'other agent')} contain it too: press o to continue with them." if names else ""

@@ -15,22 +15,17 @@ COLUMNS = (
     TableColumn("LINE", 5, rank=3, right=True),
     TableColumn("MATCH", 8, rank=1),
     TableColumn("VERSIONS", 8, rank=2, right=True),
-    TableColumn("KEPT IN", 12, rank=4),
+    TableColumn("FOUND IN", 12, rank=4),
 )
-REVOKE = (
-    "A key or a password that leaked has to be revoked where it was issued, first of all: "
-    "whoever has it already keeps it."
-)
-NEVER = (
-    "What no program here reaches: files you exported, machines that were off, backups of whoever keeps a second copy."
-)
+REVOKE = "If a key or password leaked, revoke it at its issuer first: copies outside Lifeboat stay valid."
+NEVER = "Not reached: exported files, machines that are off, and backups made by operators of remotes."
 GUESSABLE = (
-    "Some of it could be guessed from a print, so none is kept: it comes back with the next change of the file that "
-    "holds it. w cuts it there; p keeps a print."
+    "No fingerprint is kept, because the text could be guessed from it. The text comes back when a file that contains "
+    "it changes. Press w to cut it there, or p to keep a fingerprint."
 )
 GUESSABLE_KEPT = (
-    "A print is kept of what can be guessed: captures know it again, but whoever has this disk can find it by trying. "
-    "p keeps none."
+    "A fingerprint of the guessable text is kept. Captures recognise the text, but anyone with this disk can guess it. "
+    "Press p to keep none."
 )
 _PLACES = {"workspace": "live file", "undo": "undo folder", "home": "own file"}
 _KINDS = {"record": "memory", "file": "file", "name": "file name"}
@@ -43,12 +38,12 @@ def describe_purge_plan(plan: Purged) -> str:
     name = plan.agent.name
     if plan.is_whole:
         states = count_text(plan.sequences_rewritten, "state")
-        return f"All of {name} would be destroyed: {states}, its keys, every undo folder, its place at second copies."
+        return f"All of {name} will be purged: {states}, its keys, all undo folders, and its copies on remotes."
     if plan.is_empty and plan.lies_live:
-        return f"It lies in live files of {name} that are not captured yet; a purge captures them first."
+        return f"It is in live files of {name} that are not captured yet; the purge captures them first."
     if plan.is_empty:
-        return f"Nothing that is kept of {name} holds it."
-    return f"{name}: {count_purged_items(plan)} would be destroyed."
+        return f"No sequence of {name} contains it."
+    return f"{name}: {count_purged_items(plan)} will be purged."
 
 
 def count_purged_items(plan: Purged) -> str:
@@ -84,7 +79,7 @@ def _kept(at: int, hit: Hit) -> TableRow:
 
 def _beside(at: int, sight: Sight) -> TableRow:
     place = TableCell(_PLACES.get(sight.place, sight.place), "muted")
-    return TableRow(f"beside {at}", (place, path_text(sight.where), _line(sight.line), sight.match, "", "not kept"))
+    return TableRow(f"beside {at}", (place, path_text(sight.where), _line(sight.line), sight.match, "", "not captured"))
 
 
 def _line(line: int | None) -> str:
@@ -94,26 +89,29 @@ def _line(line: int | None) -> str:
 def list_purge_remarks(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str, str]]:
     """Yield (kind of style, sentence) for everything else that the user should know before the purge."""
     if plan.is_whole:
-        yield "", "The workspace stays as it is."
+        yield "", "The workspace is not changed."
         for history in plan.histories[1:]:
-            yield "", f"Also the history {history} goes."
+            yield "", f"The history {history} is purged too."
     yield from _live(plan, wanted)
     for path in plan.names[:_MOST]:
-        yield "warning", f"{path_text(path)}: its name holds the text; names stay in the history, so rename it."
+        yield (
+            "warning",
+            f"{path_text(path)}: the file name contains the text. Names stay in the history, so rename the file.",
+        )
     for path in plan.dropped[:_MOST]:
-        yield "warning", f"{path_text(path)}: it could not be read without the text, so its content goes whole."
+        yield "warning", f"{path_text(path)}: it would be unreadable without the text, so its whole content is purged."
     if plan.spared:
         count = count_text(len(plan.spared), "memory")
-        yield "", f"{count} derived from it and from others as well stay: {join_names(plan.spared[:3])}."
+        yield "", f"{count} with other sources too are kept: {join_names(plan.spared[:3])}."
     if wanted.keep_print:
         yield "warning", GUESSABLE_KEPT
     elif plan.guessable:
         yield "warning", GUESSABLE
     if plan.sealed:
-        yield "", "It is a secret that is cut out and sealed: only your key opens it, and it stays sealed."
+        yield "", "The text is a sealed secret. Only your key opens it, and it stays sealed."
     if plan.elsewhere:
         named = join_names([f"{name} ({count_text(count, 'place')})" for name, count in plan.elsewhere.items()])
-        yield "warning", f"Other agents hold it too: {named}. o goes on with them afterwards."
+        yield "warning", f"Other agents contain it too: {named}. Press o afterwards to continue with them."
     yield from _second_copies(plan)
     for each in plan.unreachable:
         yield "warning", f"Not reached: {path_text(each.name)}: {each.why} ({each.what})."
@@ -124,15 +122,15 @@ def _live(plan: Purged, wanted: PurgeChoices) -> Iterator[tuple[str, str]]:
     files = [each for each in plan.live if each.command is None]
     for each in plan.live:
         if each.command is not None:
-            yield "warning", f"{path_text(each.path)} holds it and is not cut here; what removes it: {each.command}"
+            yield "warning", f"{path_text(each.path)} contains it and is not edited. To remove it: {each.command}"
     if files and wanted.workspace:
         named = join_names([f"{path_text(each.path)} ({count_text(each.places, 'place')})" for each in files[:_MOST]])
-        yield "warning", f"Live files are cut as well: {named}."
+        yield "warning", f"Live files are edited too: {named}."
     elif files:
         count = count_text(len(files), "live file")
-        yield "", f"It lies in {count} too: left alone, and kept out of captures. w cuts it there, too."
+        yield "", f"It is also in {count}: not edited, and left out of captures. Press w to cut it there too."
     elif plan.is_empty and plan.lies_live:
-        yield "", "What a purge finds in nothing that is kept, also after that capture, it leaves alone."
+        yield "", "If no sequence contains it after that capture, nothing is purged."
 
 
 def _second_copies(plan: Purged) -> Iterator[tuple[str, str]]:
@@ -146,8 +144,8 @@ def describe_remote_schedule(remote: Remote) -> str:
     """Return when the purge takes effect on a remote."""
     if remote.state is not None:
         why = f" ({remote.message})" if remote.message else ""
-        return f"{remote.name}: not reached now{why}; it is told at the next contact."
+        return f"{remote.name}: unreachable now{why}; purged at the next contact."
     only = count_text(len(remote.only_there), "state")
-    more = f", with {only} that only it has" if remote.only_there else ""
-    when = "after 24 hours, or at once with its second token" if remote.waits else "at once"
+    more = f", including {only} that only this remote has" if remote.only_there else ""
+    when = "after 24 hours, or immediately with its second token" if remote.waits else "at once"
     return f"{remote.name}: {when}{more}."

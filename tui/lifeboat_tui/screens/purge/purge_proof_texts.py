@@ -31,22 +31,25 @@ _LEVELS = {"holds": "done", "open": "pending", "wrong": "error"}
 def describe_purge_outcome(done: Purged, planned: Purged | None) -> Iterator[Line]:
     """Yield what was destroyed here and what remains to do here. `planned` is the plan that the preview showed."""
     if done.receipt is None:
-        yield "done", f"Nothing that is kept of {done.agent.name} holds it: nothing was destroyed."
+        yield "done", f"No sequence of {done.agent.name} contains it: nothing was purged."
         return
     if done.is_whole:
-        yield "done", f"{done.agent.name} is gone from this machine."
+        yield "done", f"{done.agent.name} was purged from this machine."
     else:
-        yield "done", f"Destroyed: {count_purged_items(done)}."
+        yield "done", f"Purged: {count_purged_items(done)}."
         if planned is not None and done.versions > planned.versions:
             more = count_text(done.versions - planned.versions, "version")
-            yield "", f"That is {more} more than the preview said: what was written since was captured, and went too."
+            yield "", f"That is {more} more than in the preview: text written since then was captured and purged too."
     if done.workspace:
-        yield "done", f"Cut in the workspace: {join_names([path_text(path) for path in done.workspace])}."
+        yield "done", f"Removed from the workspace: {join_names([path_text(path) for path in done.workspace])}."
     if done.remains:
-        yield "pending", "The files of the vault still hold what is left of it, while others read them: tried again."
+        yield (
+            "pending",
+            "Other programs are reading the vault, so its files still contain remains. Lifeboat tries again.",
+        )
     hits = done.searched.get("hits", 0)
     if hits:
-        yield "error", f"Looked for again: {count_text(hits, 'place')} still hold it. Purge again."
+        yield "error", f"A new search still finds it in {count_text(hits, 'place')}. Purge again."
 
 
 def describe_receipt(shown: Shown, told: Sequence[Remote] = ()) -> Iterator[Line]:
@@ -72,13 +75,22 @@ def _here(here: Here) -> Iterator[Line]:
     if here.searched:
         hits = here.searched.get("hits", 0)
         looked = [count_text(here.searched[name], word) for name, word in _LOOKED.items() if here.searched.get(name)]
-        yield "error" if hits else "done", f"Looked through again: {join_names(looked) or 'everything'}; {hits} hits."
+        yield (
+            "error" if hits else "done",
+            f"Searched again: {join_names(looked) or 'everything'}; {count_text(hits, 'match', 'matches')}.",
+        )
     if here.searched.get("live"):
         until = f" until {when_text(here.keep_out_until)}" if here.keep_out_until else ""
         live = count_text(here.searched["live"], "place")
-        yield "waiting", f"Live files still hold it in {live}; captures leave it out{until}. x cuts it there."
+        yield (
+            "waiting",
+            f"{live} in live files still contain it; captures leave it out{until}. Press x to cut it there.",
+        )
     if here.undo_folders:
-        yield "done", f"{count_text(here.undo_folders, 'undo folder')} emptied: u has nothing to take back."
+        yield (
+            "done",
+            f"{count_text(here.undo_folders, 'undo folder')} emptied: earlier restores can no longer be undone.",
+        )
 
 
 def _at_remote(remote: Remote) -> Line:
@@ -86,7 +98,7 @@ def _at_remote(remote: Remote) -> Line:
     why = f" ({remote.message})" if remote.message else ""
     if remote.state == DONE:
         return "done", f"{remote.name}: done{why}"
-    return "pending", f"{remote.name}: not told yet{why}; it is told at the next contact"
+    return "pending", f"{remote.name}: not reached yet{why}; purged at the next contact"
 
 
 def describe_vault_state(vault: Vault) -> str:
@@ -94,10 +106,10 @@ def describe_vault_state(vault: Vault) -> str:
     if vault.state == DONE:
         return f"done, but {vault.message}" if vault.message else "done"
     if vault.state == WAITING and vault.applies_at is not None:
-        why = vault.message or "so that its owner can refuse it"
-        return f"waits until {time_text(vault.applies_at)} ({why}); t confirms it"
+        why = vault.message or "its owner can refuse it until then"
+        return f"waits until {time_text(vault.applies_at)} ({why}); press t to confirm it now"
     since = f" since {time_text(vault.since)}" if vault.since else ""
-    return f"pending{since}: {vault.message or 'it was not reached yet'}; told at the next contact"
+    return f"pending{since}: {vault.message or 'not reached yet'}; purged at the next contact"
 
 
 def _signed(vault: Vault) -> str:
@@ -125,11 +137,11 @@ def describe_verdict(holds: bool, findings: Sequence[Finding], *, said: set[str]
         if each.level == "open" and each.subject not in said:
             yield "pending", f"{each.subject}: {each.message}"
     if not holds:
-        yield "error", "The receipt does not hold."
+        yield "error", "The receipt is not valid."
     elif all(each.level == "holds" for each in findings):
-        yield "done", "The receipt holds: every signature and every place in the chains was checked."
+        yield "done", "The receipt is valid: all signatures and chain positions were checked."
     else:
-        yield "done", "The receipt holds; what is open is not wrong."
+        yield "done", "The receipt is valid; open items are not errors."
 
 
 def describe_purged_items(listed_one: Listed) -> str:
@@ -186,4 +198,4 @@ def describe_receipt_findings(holds: bool, found: Sequence[Finding]) -> Iterator
     """Yield every check of a receipt file."""
     for each in found:
         yield _LEVELS.get(each.level, "pending"), f"{each.subject}: {each.message}"
-    yield ("done", "The receipt holds.") if holds else ("error", "The receipt does not hold.")
+    yield ("done", "The receipt is valid.") if holds else ("error", "The receipt is not valid.")

@@ -43,13 +43,13 @@ from lifeboat_tui.widgets.wizard_steps import WizardSteps
 STEPS = ("Search", "Preview", "Confirm", "Proof")
 SEARCH, PREVIEW, CONFIRM, PROOF = range(4)
 _PAGES = ("search", "preview", "confirm", "proof")
-_BUTTONS = ("Look for it", "Go on", "Destroy it", "Close")
+_BUTTONS = ("Look for it", "Continue", "Destroy it", "Close")
 _STAY = frozenset({"back", "quit", *(act.name for act in PLACES if act.name.startswith("go_"))})
 """Actions that would leave the wizard."""
-AT_WORK = "it is at work; c stops it"
-STOPPED = "Stopped. What had begun is finished by the next command, or by the service; nothing of it is taken back."
-LOST = "There is no receipt of it yet, but it may still be at work: v shows the receipts. Then look for it once more."
-NOT_BEGUN = "Nothing was destroyed: there is no new receipt, and no purge that was begun."
+AT_WORK = "the purge is running; press c to stop it"
+STOPPED = "Stopped. The next command or the daemon finishes what had begun; nothing is undone."
+LOST = "There is no receipt yet, but the purge may still be running. Press v to see the receipts, then search again."
+NOT_BEGUN = "Nothing was purged: there is no new receipt, and no purge has begun."
 
 
 class PurgeWizard(ReceiptActionsScreen):
@@ -57,47 +57,46 @@ class PurgeWizard(ReceiptActionsScreen):
     NAME = "Purge"
     IS_WIZARD = True
     ACTS = (
-        UserAction("go_on", "ctrl+n", "go on", "Do what this step says, then the next one comes", footer=True),
+        UserAction("go_on", "ctrl+n", "continue", "Carry out this step and continue", footer=True),
+        UserAction("workspace", "w", "live files", "Also edit the live files, or not; searches again", footer=True),
         UserAction(
-            "workspace", "w", "live files", "Cut the live files too, or leave them alone: looks again", footer=True
+            "keep_print", "p", "keep fingerprint", "Keep a fingerprint of a guessable text, or not; searches again"
         ),
-        UserAction("keep_print", "p", "keep print", "Keep a print of a text that can be guessed, or none: looks again"),
+        UserAction("destroy", "D", "destroy", "Purge, after the phrase was typed", footer=True, writes=True),
+        UserAction("stop", "c", "stop", "Stop; the next command or the daemon finishes a purge that has begun"),
         UserAction(
-            "destroy", "D", "destroy", "Carry the purge out, once its words are typed", footer=True, writes=True
-        ),
-        UserAction(
-            "stop", "c", "stop", "Stop what is at work; a purge that has begun is finished by whoever starts next"
-        ),
-        UserAction(
-            "confirm", "t", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
-        ),
-        UserAction(
-            "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
+            "confirm",
+            "t",
+            "confirm",
+            "Confirm a waiting purge with the second token, so that it happens now",
+            footer=True,
+            writes=True,
         ),
         UserAction(
-            "kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True
+            "export", "e", "export", "Write the receipt to a file that anyone can verify", footer=True, writes=True
         ),
+        UserAction("kept_out", "x", "cut live files", "Cut purged text that is still in live files", writes=True),
         LET_IN,
-        UserAction("others", "o", "other agents", "Go on with another agent that holds it too"),
-        UserAction("receipts", "v", "receipts", "Every purge, and whether its receipt holds"),
+        UserAction("others", "o", "other agents", "Continue with another agent that contains it"),
+        UserAction("receipts", "v", "receipts", "List all purges and verify their receipts"),
         FILTER,
     )
     HELP = """
-A purge destroys what an agent knows: in all history on this machine, in undo folders and caches, and in every second
-copy. Numbers, digests and signatures of all kept states stay as they are, and everything else still restores byte for
-byte. Nothing brings it back. A key or a password that leaked has to be revoked where it was issued, first of all.
+A purge destroys a text or a memory in every copy: in the whole history on this machine, in undo folders and caches, and
+on every remote. Numbers, digests and signatures of all sequences stay valid, and everything else still restores byte
+for byte. A purge cannot be undone. If a key or password leaked, revoke it at its issuer first.
 
-What you look for is not shown, and stands in no log, no file and no list of processes. The preview says where it was
-found, with the end of each match at most, what happens where, and what nobody here can reach. Then words have to be
-typed. The proof is a signed receipt that anybody can check.
+The text is not shown, and is written to no log, no file and no list of processes. The preview lists where it was found
+(with at most the end of each match), what happens where, and what Lifeboat cannot reach. To start the purge you type a
+phrase. The proof is a signed receipt that anyone can verify.
 
-Captures know a purged value of 16 characters or more again, by its print. Of what is shorter or can be guessed they
-keep none, because whoever has this disk could try all values against it. Such a text comes back with the next change
-of the file that holds it: cut the live files too, or keep a print all the same. A file that a purge left out of
-captures, such as a zip that changed, is captured again once you let it in.
+Captures recognise a purged value of 16 characters or more by a fingerprint. For a shorter or guessable text no
+fingerprint is kept, because anyone with this disk could try all values against it. Such a text comes back when a file
+that contains it changes: cut the live files too, or keep a fingerprint anyway. A file that a purge left out of
+captures, such as a changed ZIP file, is captured again after you let it in.
 
-Endpoints that can read wait for 24 hours, so that whoever owns the data there can refuse. The second token makes it
-happen at once; it is used once, and kept nowhere.
+Endpoints that can read the data wait 24 hours, so that their owner can refuse. A second token purges there immediately;
+it is used once and not stored.
 """
     CSS = """
     PurgeWizard #pages { height: 1fr; padding-top: 1; }
@@ -213,7 +212,7 @@ happen at once; it is used once, and kept nowhere.
 
     def why_not(self, act: str) -> str | None:
         if act == "stop":
-            return None if self.is_at_work else "nothing is at work"
+            return None if self.is_at_work else "nothing is running"
         if self.is_at_work and act in (
             *_STAY,
             "confirm",
@@ -227,42 +226,44 @@ happen at once; it is used once, and kept nowhere.
         if act == "go_on":
             return self._why_not_on()
         if act in ("workspace", "keep_print") and (self._step != PREVIEW or self._plan is None or self._plan.is_whole):
-            return "that is for the preview of memories and texts"
+            return "only in the preview of texts and memories"
         if act == "keep_print" and self._plan is not None and not (self._plan.guessable or self._wanted.keep_print):
-            return "nothing of it can be guessed: a print is kept anyway"
+            return "the text cannot be guessed, so a fingerprint is kept anyway"
         if act == "let_in" and self._step not in (SEARCH, PROOF):
-            return "that is for before or after a purge"
+            return "only before or after a purge"
         if act == "destroy":
             return self._why_not_destroy()
         if act in ("export", "confirm", "kept_out"):
             return self._why_not_after(act)
-        return "no other agent is known to hold it" if act == "others" and not self._others else None
+        return "no other agent contains it" if act == "others" and not self._others else None
 
     def _why_not_on(self) -> str | None:
         if self._step == SEARCH:
             wanted = self.wanted
             if wanted.needs_text and not self.query_one(PurgeSearchPage).field.value.strip():
-                return "type what is to go first; it is not shown"
-            return "type ids of memories first" if wanted.what is PurgeSubject.RECORDS and not wanted.records else None
+                return "type the text to purge first; it is not shown"
+            return (
+                "type the ids of memories first" if wanted.what is PurgeSubject.RECORDS and not wanted.records else None
+            )
         if self._step == PREVIEW and self._plan is None:
-            return "nothing is known of it yet; esc goes back"
+            return "the search is not done; press esc to go back"
         if self._step == PREVIEW and self._plan is not None and self._plan.is_empty and not self._plan.lies_live:
-            return "nothing that is kept holds it: there is nothing to destroy"
+            return "no sequence contains it, so there is nothing to purge"
         return None
 
     def _why_not_destroy(self) -> str | None:
         if self._step != CONFIRM:
-            return "first comes the preview, then the words that confirm it"
+            return "first see the preview, then type the phrase"
         page = self.query_one(PurgeConfirmPage)
         return None if page.is_typed else f"type  {page.phrase}  first"
 
     def _why_not_after(self, act: str) -> str | None:
         if self._step != PROOF or self._receipt is None:
-            return "that is for a purge that was done"
+            return "only after a purge"
         if act == "confirm" and not list_confirmable_vaults(self._receipt.receipt.vaults):
-            return "it waits nowhere"
+            return "no remote is waiting"
         if act == "kept_out" and self.lifeboat.find_agent(self._agent_id) is None:
-            return "the whole agent went"
+            return "the whole agent was purged"
         return None
 
     def on_key(self, event: events.Key) -> None:
@@ -329,14 +330,14 @@ happen at once; it is used once, and kept nowhere.
 
     def do_workspace(self) -> None:
         self._wanted = replace(self._wanted, workspace=not self._wanted.workspace)
-        said = "are cut too" if self._wanted.workspace else "are left alone, and kept out of captures"
+        said = "are cut too" if self._wanted.workspace else "are not edited, and are left out of captures"
         self.tell_user(f"Live files {said}.")
         self.look()
 
     def do_keep_print(self) -> None:
         self._wanted = replace(self._wanted, keep_print=not self._wanted.keep_print)
-        said = "is kept: captures know the text again" if self._wanted.keep_print else "is not kept"
-        self.tell_user(f"A print of what can be guessed {said}.")
+        said = "is kept, so captures recognise the text" if self._wanted.keep_print else "is not kept"
+        self.tell_user(f"A fingerprint of the guessable text {said}.")
         self.look()
 
     @work(exclusive=True, group="purge", exit_on_error=False)
@@ -385,7 +386,7 @@ happen at once; it is used once, and kept nowhere.
     async def carry_out(self, text: str, tokens: dict[str, str]) -> None:
         """Purge, then show the proof. If the purge fails or is stopped, find out what happened to it; the result is
         never guessed."""
-        self._lines = [("", "It is being destroyed. c stops it; what has begun is finished by whoever starts next.")]
+        self._lines = [("", "Purging. Press c to stop; the next command or the daemon finishes what has begun.")]
         self._show_lines()
         self._work(True)
         before: set[str] = set()
@@ -431,7 +432,7 @@ happen at once; it is used once, and kept nowhere.
         self._show_lines()
         new = sorted(await self._receipts() - before)
         if new:
-            self._lines.append(("done", "It had begun, and is finished on this machine now: its receipt is here."))
+            self._lines.append(("done", "The interrupted purge is now finished on this machine. This is its receipt."))
             self._told = () if self._plan is None else self._plan.remotes
             await self._show_receipt(new[-1])
         elif self._lines == [first]:  # the command reported nothing that it could not complete
@@ -476,7 +477,7 @@ happen at once; it is used once, and kept nowhere.
     @attempted
     async def do_others(self) -> None:
         """Open a new wizard for another agent. The user has to type the text again, because it is not kept."""
-        chosen = await self.choose_one("Which agent is next?", [(name, name) for name in self._others])
+        chosen = await self.choose_one("Continue with which agent?", [(name, name) for name in self._others])
         agent = self.lifeboat.find_agent(chosen) if chosen is not None else None
         if agent is not None:
             self.app.push_screen(PurgeWizard(agent.id))

@@ -16,16 +16,16 @@ from lifeboat_tui.user_actions import UserAction
 from lifeboat_tui.widgets.question_dialogs import ConfirmDialog, TextDialog, require_text
 
 CONFIRMS = (
-    "The second token (scope purge) is one that whoever owns the endpoint has. It is used once, and kept nowhere.",
-    "What the purge destroys there cannot be brought back.",
+    "The owner of the endpoint has the second token (scope purge). It is used once and not stored.",
+    "The purge cannot be undone there.",
 )
 
 
 LETS_IN = (
-    "They may still hold the purged text: nobody can tell without opening them. Remove it first with the program that "
-    "each belongs to. Captures take them as they are then, also into second copies."
+    "They may still contain the purged text. Remove it first with the program that each file belongs to. Captures then "
+    "include the files as they are, and push them to the remotes."
 )
-LET_IN = UserAction("let_in", "i", "let files in", "Capture again the files that a purge left out", writes=True)
+LET_IN = UserAction("let_in", "i", "let files in", "Capture files again that a purge left out", writes=True)
 
 
 def list_confirmable_vaults(vaults: tuple[Vault, ...]) -> list[Vault]:
@@ -45,10 +45,10 @@ class ReceiptActionsScreen(LifeboatScreen):
         """Write a receipt to a file for other people."""
         question = TextDialog(
             "Export the receipt",
-            ["It holds ids, names of second copies and hashes, and nothing of what was purged.", "A new file:"],
+            ["It contains ids, names of remotes and hashes, and nothing of the purged content.", "A new file:"],
             value=f"~/purge-{receipt_id[:13]}.json",
             yes="Export",
-            problem=require_text("type the name of a file"),
+            problem=require_text("type the path of a file"),
         )
         file = await self.answer(question)
         if file is None:
@@ -56,7 +56,7 @@ class ReceiptActionsScreen(LifeboatScreen):
         said = await self.ask("receipts", "export", receipt_id, "-o", os.path.expanduser(file.strip()))
         self.say_problem(None)
         path = said.document.get("path", file)
-        self.tell_user(f"Exported to {path}. Anybody can check it: lifeboat receipts verify FILE")
+        self.tell_user(f"Exported to {path}. To verify it anywhere: lifeboat receipts verify FILE")
 
     @attempted
     async def confirm_somewhere(self, receipt_id: str, vaults: tuple[Vault, ...]) -> None:
@@ -64,15 +64,15 @@ class ReceiptActionsScreen(LifeboatScreen):
         choices = [
             (each.name, f"{each.name}: {describe_vault_state(each)}") for each in list_confirmable_vaults(vaults)
         ]
-        name = await self.choose_one("Where is it to happen now?", choices)
+        name = await self.choose_one("Confirm at which remote?", choices)
         if name is None:
             return
         question = TextDialog(
-            f"Let it happen at {name} now",
+            f"Purge at {name} now",
             CONFIRMS,
             placeholder="second token, not shown",
             secret=True,
-            yes="Destroy it there",
+            yes="Purge there",
             problem=require_text("type the second token"),
         )
         token = await self.answer(question)
@@ -88,10 +88,10 @@ class ReceiptActionsScreen(LifeboatScreen):
         files = [f"{path_text(one.path)}: {count_text(one.places, 'place')}" for one in live if one.command is None]
         running = [f"the running {path_text(one.path)}: {one.command}" for one in live if one.command is not None]
         if not files:
-            self.tell_user("; ".join(running) or "Nothing that was purged lies in live files.")
+            self.tell_user("; ".join(running) or "Live files contain no purged text.")
             return
-        lines = [*files, *running, "", "It cannot be taken back: undo folders do not keep it either."]
-        if await self.answer(ConfirmDialog("Cut it from live files", lines, yes="Cut", phrase="cut")):
+        lines = [*files, *running, "", "This cannot be undone: undo folders do not keep the text."]
+        if await self.answer(ConfirmDialog("Cut purged text from live files", lines, yes="Cut", phrase="cut")):
             cut = (await self.fetch(Purged, "purge", agent_id, "--kept-out", "--yes")).workspace or ()
             self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
             self.after_confirming()
@@ -106,7 +106,7 @@ class ReceiptActionsScreen(LifeboatScreen):
         lines = [*(path_text(path) for path in files), "", LETS_IN]
         if await self.answer(ConfirmDialog("Capture these files again", lines, yes="Let them in")):
             count = count_text(len((await self.fetch(Purged, "purge", agent_id, "--let-in")).let_in), "file")
-            self.tell_user(f"Captures take {count} again.")
+            self.tell_user(f"Captures include {count} again.")
             self.after_confirming()
 
     async def confirm_on_remote(self, receipt_id: str, name: str, token: str) -> str:

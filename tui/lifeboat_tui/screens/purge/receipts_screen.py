@@ -42,8 +42,8 @@ COLUMNS = (
     TableColumn("RECEIPT", 13, rank=3),
 )
 NOTHING = (
-    "Nothing was purged. A purge destroys something that an agent knows in all its history, and leaves a receipt "
-    "here. P on the dashboard begins one; V checks a receipt in a file."
+    "No purge yet. A purge destroys a text or a memory in the whole history and leaves a receipt here. "
+    "Press 1, then P to start one, or V to verify a receipt in a file."
 )
 _ID = 13
 """Number of characters of an id that distinguishes receipts."""
@@ -53,27 +53,30 @@ class ReceiptsScreen(ReceiptActionsScreen):
     NAME = "Receipts"
     ACTS = (
         UserAction(
-            "audit", "a", "audit view", "For an auditor: the record, hashes, and places in the chains", footer=True
+            "audit", "a", "audit view", "Show the record, hashes and chain positions for an auditor", footer=True
         ),
         UserAction(
-            "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
+            "export", "e", "export", "Write the receipt to a file that anyone can verify", footer=True, writes=True
         ),
         UserAction(
-            "confirm", "t", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
+            "confirm",
+            "t",
+            "confirm",
+            "Confirm a waiting purge with the second token, so that it happens now",
+            footer=True,
+            writes=True,
         ),
-        UserAction(
-            "kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True
-        ),
+        UserAction("kept_out", "x", "cut live files", "Cut purged text that is still in live files", writes=True),
         LET_IN,
-        UserAction("check", "V", "verify a file", "Whether a receipt in a file holds, whoever made it", footer=True),
+        UserAction("check", "V", "verify a file", "Verify a receipt in a file", footer=True),
         FILTER,
     )
     HELP = """
-Every purge leaves a receipt. It says what each vault destroyed, what waits, and what nobody here can reach. Each vault
-signs for itself; the one under the cursor is checked against this home as it is shown. Nothing in it is content.
+Every purge leaves a receipt: what each vault destroyed, what is waiting, and what Lifeboat cannot reach. Each vault
+signs for itself. The receipt under the cursor is verified against this home when it is shown. It has no content.
 
-A purge that waits at an endpoint happens there after 24 hours, or at once with the second token of its owner. A receipt
-that was exported can be checked on any machine, offline.
+A purge waits 24 hours at an endpoint; its owner's second token confirms it immediately. An exported receipt can be
+verified on any machine, offline.
 """
     CSS = """
     ReceiptsScreen #list { height: 1fr; min-height: 6; }
@@ -177,11 +180,11 @@ that was exported can be checked on any machine, offline.
             return None
         one = self._chosen()
         if one is None:
-            return "there is no receipt under the cursor"
+            return "select a receipt first"
         if act == "confirm" and not list_confirmable_vaults(one.vaults):
-            return "it waits nowhere"
+            return "no remote is waiting"
         if act in ("kept_out", "let_in") and self.lifeboat.find_agent(one.agent_id) is None:
-            return "that agent is not here any more"
+            return "the agent is no longer on this machine"
         return None
 
     def _chosen(self) -> Listed | None:
@@ -216,10 +219,10 @@ that was exported can be checked on any machine, offline.
         """Verify a receipt file."""
         question = TextDialog(
             "Verify a receipt in a file",
-            ["Nobody is asked; the keys and the vaults of this home count, where they know of it."],
+            ["Works offline, with the keys and vaults of this home."],
             placeholder="the file",
             yes="Verify",
-            problem=require_text("type the name of a file"),
+            problem=require_text("type the path of a file"),
         )
         file = await self.answer(question)
         if file is None:
@@ -229,5 +232,6 @@ that was exported can be checked on any machine, offline.
         self.say_problem(None)
         self._say(list(describe_receipt_findings(shown.holds, shown.findings)), make_plain(file).replace("[", r"\["))
         self.tell_user(
-            "It holds." if shown.holds else "It does not hold.", severity="information" if shown.holds else "error"
+            "The receipt is valid." if shown.holds else "The receipt is not valid.",
+            severity="information" if shown.holds else "error",
         )

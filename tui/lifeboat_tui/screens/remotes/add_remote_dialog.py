@@ -21,7 +21,7 @@ from lifeboat_tui.widgets.join_line_inputs import JoinLineInput, RemoteFormInput
 from lifeboat_tui.widgets.question_dialogs import Dialog
 from lifeboat_tui.widgets.text_toggles import TextCheckbox
 
-LOOK, ADD = "Ask who it is", "Add it"
+LOOK, ADD = "Check", "Add"
 
 
 class AddRemoteDialog(Dialog[Met | None]):
@@ -46,16 +46,18 @@ class AddRemoteDialog(Dialog[Met | None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
-            yield Static("Another second copy", classes="title", markup=False)
-            yield Static("What to call it", classes="label", markup=False)
+            yield Static("Add a remote", classes="title", markup=False)
+            yield Static("Name", classes="label", markup=False)
             yield RemoteFormInput(placeholder="home, or stick for a folder", id="name", compact=True)
             yield Static("Address or folder (empty for a join line)", classes="label", markup=False)
             yield RemoteFormInput(placeholder=EXAMPLES, id="address", compact=True)
             yield Static("Join line or token (not shown)", classes="label", markup=False)
             yield JoinLineInput(id="secret", compact=True)
-            yield TextCheckbox("It is away at times, like a stick", id="optional", compact=True)
-            yield TextCheckbox("Encrypt everything here: whoever runs it can read nothing", id="sealed", compact=True)
-            yield TextCheckbox("A folder in clear, readable by any ALF program", id="plain", compact=True)
+            yield TextCheckbox("Optional: not always reachable, such as a USB stick", id="optional", compact=True)
+            yield TextCheckbox(
+                "Encrypt everything here, so that its operator can read nothing", id="sealed", compact=True
+            )
+            yield TextCheckbox("Plain folder, readable by any ALF program", id="plain", compact=True)
             yield Static("", id="met", markup=False)
             yield Static("", id="problem", classes="problem", markup=False)
             with Horizontal():
@@ -87,7 +89,7 @@ class AddRemoteDialog(Dialog[Met | None]):
         move_join_lines(self)
         name, address, secret = self._value("name"), self._value("address"), self._value("secret")
         if not name:
-            return "type what to call it"
+            return "type a name"
         if not address and not secret:
             return "type an address, a folder or a join line"
         if is_folder(address):
@@ -141,7 +143,7 @@ class AddRemoteDialog(Dialog[Met | None]):
             return None
         words, text = command
         self._say("")
-        self.query_one("#met", Static).update("Asking it who it is...")
+        self.query_one("#met", Static).update("Checking...")
         try:
             return decode_document(Met, (await self._link.run(*words, *more, text=text)).document)
         except LifeboatError as error:

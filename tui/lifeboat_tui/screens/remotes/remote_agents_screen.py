@@ -27,24 +27,23 @@ from lifeboat_tui.widgets.row_table import RowTable
 
 
 class RemoteAgentsScreen(CommandScreen):
-    NAME = "Agents there"
+    NAME = "Remote agents"
     ENTER = "restore"
     ACTS = (
-        UserAction("restore", "r", "bring back", "Bring the agent back from here, credentials included", footer=True),
+        UserAction("restore", "r", "restore", "Restore the agent from this remote, with credentials", footer=True),
         UserAction(
             "adopt",
             "A",
             "adopt",
-            "Have this machine write the agent from now on; says first what changes",
+            "Make this machine the writer of the agent; shows the changes first",
             footer=True,
             writes=True,
         ),
         FILTER,
     )
     HELP = """
-What a second copy has, asked of it now. An agent that is not on this machine can be brought back. One that another
-machine writes by now can be adopted: the workspace here goes on top of its history, and the other machine sends
-nothing any more.
+The agents on this remote. An agent that is not on this machine can be restored. An agent that another machine writes
+can be adopted: the workspace here becomes its next sequence, and the other machine can no longer push.
 """
     CSS = """
     RemoteAgentsScreen #away { height: 1fr; min-height: 5; }
@@ -74,7 +73,7 @@ nothing any more.
 
     async def load(self) -> None:
         self._agents = (await self.fetch(There, *self.twin())).agents
-        self.table.empty = f"{make_plain(self._remote)} has no agent yet. s on the screen before brings yours there."
+        self.table.empty = f"{make_plain(self._remote)} has no agent yet. Go back and press s to push yours."
         self._show()
 
     def handle_event(self, event: JsonObject) -> None:
@@ -103,11 +102,11 @@ nothing any more.
     def why_not(self, act: str) -> str | None:
         one = self.chosen
         if act in ("restore", "adopt") and one is None:
-            return "there is no agent here"
+            return "there is no agent on this remote"
         if act in ("restore", "adopt") and one is not None and one.sequence is None:
-            return "nothing was captured there yet"
+            return "it has no sequence there yet"
         if act == "adopt" and one is not None and one.here is None:
-            return "it is not on this machine; r brings it back"
+            return "it is not on this machine; press r to restore it"
         return None
 
     def do_restore(self) -> None:
@@ -123,22 +122,24 @@ nothing any more.
         one = self.chosen
         assert one is not None
         adopt = ("agents", "adopt", one.id, "--from", self._remote)
-        said = await self.carry_out(f"Looking at {one.here}", *adopt, "--dry-run")
+        said = await self.carry_out(f"Comparing {one.here}", *adopt, "--dry-run")
         found = decode_document(Adoption, said.document)
         phrase = found.take_over or one.here or one.id
         lines = [*describe_adoption(found, self.link.now()), *said.notes]
-        if not await self.answer(ConfirmDialog(f"Write {one.here} from here?", lines, yes="Adopt it", phrase=phrase)):
+        if not await self.answer(
+            ConfirmDialog(f"Make this machine the writer of {one.here}?", lines, yes="Adopt", phrase=phrase)
+        ):
             return
         take_over = ("--take-over", found.take_over) if found.take_over else ()
         said = await self.carry_out(f"Adopting {one.here}", *adopt, *take_over, "--yes")
         self.lifeboat.ask_status()
         missed: dict[str, str] = said.document.get("missed") or {}
         left = [
-            *(f"{name} does not follow yet: {why}" for name, why in missed.items()),
-            *(f"To know: {text}" for text in said.document.get("warnings") or ()),
+            *(f"{name} is not updated yet: {why}" for name, why in missed.items()),
+            *(f"Note: {text}" for text in said.document.get("warnings") or ()),
         ]
         if said.document.get("aside"):
-            left.append("What this machine had kept until now stays for 90 days.")
+            left.append("The previous local history is kept for 90 days.")
         await self.answer(
-            OutcomeScreen(f"{one.here} is written from this machine from now on", [*left, "s syncs it now."])
+            OutcomeScreen(f"This machine is now the writer of {one.here}", [*left, "Press s to sync it now."])
         )

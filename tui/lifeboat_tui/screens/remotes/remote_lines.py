@@ -19,7 +19,7 @@ COLUMNS = (
     TableColumn("STATE", 11),
     TableColumn("NAME", 12, grow=1),
     TableColumn("KIND", 8, rank=3),
-    TableColumn("READABLE THERE", 14, rank=2),
+    TableColumn("READABLE BY", 14, rank=2),
     TableColumn("TOKEN", 6, rank=4),
     TableColumn("VERIFIED", 10, rank=1),
     TableColumn("ADDRESS", 18, grow=3, rank=5),
@@ -29,7 +29,7 @@ AWAY_COLUMNS = (
     TableColumn("HERE", 14, grow=1),
     TableColumn("RUNTIME", 9, rank=3),
     TableColumn("SEQUENCE", 8, rank=1, right=True),
-    TableColumn("CAME THERE", 10, rank=2),
+    TableColumn("PUSHED", 10, rank=2),
     TableColumn("WRITTEN BY", 12, grow=1),
     TableColumn("SIZE", 8, rank=4, right=True),
 )
@@ -49,7 +49,7 @@ def state_of_remote(one: SecondCopy) -> str:
 
 def build_remote_row(one: SecondCopy, glyphs: Glyphs, now: datetime) -> TableRow:
     state = state_of_remote(one)
-    readable = TableCell("nothing", "success") if one.sealed else TableCell("yes", "warning")
+    readable = TableCell("only you", "success") if one.sealed else TableCell("operator", "warning")
     return TableRow(
         one.name,
         (
@@ -73,7 +73,7 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
     yield format_pair("readable", one.readable)
     for agent in one.agents:
         has = "nothing yet" if agent.sequence is None else f"sequence {agent.sequence}, {format_age(agent.at, now)}"
-        verified = f"read back {format_age(agent.verified_at, now)}" if agent.verified_at else "never read back"
+        verified = f"verified {format_age(agent.verified_at, now)}" if agent.verified_at else "never verified"
         why = f": {agent.message}" if agent.message else ""
         kind = STYLES.get(agent.state, "")
         yield Content.assemble(
@@ -84,11 +84,13 @@ def describe_remote(one: SecondCopy, waits: Sequence[Listed], glyphs: Glyphs, no
     for receipt in waits:
         vault = find_waiting_vault(receipt, one.name)
         until = f", until {format_local_day(vault.applies_at)}" if vault is not None and vault.applies_at else ""
-        told = f"{glyphs.sign('pending')} a purge of {receipt.agent or receipt.agent_id} waits here{until} (p)"
+        told = (
+            f"{glyphs.sign('pending')} a purge of {receipt.agent or receipt.agent_id} is waiting here{until} (press p)"
+        )
         yield Content.styled(make_plain(told), "$text-warning")
-    yield format_pair("id", f"{one.id or 'not known'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
-    since = f"since {format_local_day(one.added_at)}" if one.added_at else "since when nobody knows"
-    yield format_pair("a copy", f"{since}{', may be away (optional)' if one.optional else ''}")
+    yield format_pair("id", f"{one.id or 'unknown'}{f', certificate pinned to {one.pin}' if one.pin else ''}")
+    since = f"{format_local_day(one.added_at)}" if one.added_at else "at an unknown time"
+    yield format_pair("added", f"{since}{', optional' if one.optional else ''}")
 
 
 def find_waiting_vault(receipt: Listed, name: str) -> Vault | None:
@@ -99,14 +101,14 @@ def find_waiting_vault(receipt: Listed, name: str) -> Vault | None:
 def describe_probed_remote(met: Met) -> Iterator[str]:
     """Yield which remote answered, who can read its data, and what the token allows."""
     release = f" (release {met.release})" if met.release else ""
-    yield f"It answers{release}: {met.url}"
+    yield f"Connected{release}: {met.url}"
     yield met.readable
     if met.token is not None:
-        ends = f" It ends on {format_local_day(met.token.expires_at)}." if met.token.expires_at else ""
+        ends = f" It expires on {format_local_day(met.token.expires_at)}." if met.token.expires_at else ""
         yield f"The token allows: {', '.join(met.token.scopes) or 'nothing'}.{ends}"
         more = [scope for scope in met.token.scopes if scope not in ("push", "pull")]
         if more:
-            yield "It allows more than this machine needs; one for push and pull is enough."
+            yield "It allows more than needed: a token for push and pull is enough."
 
 
 def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
@@ -116,7 +118,7 @@ def describe_checks(tried: Tried, glyphs: Glyphs) -> Iterator[str]:
         if check.message:
             yield f"    {check.message}"
     if tried.left:
-        yield f"{count_text(tried.left, 'made-up agent')} left there: only whoever runs it can remove agents."
+        yield f"{count_text(tried.left, 'test agent')} left there: only the operator can remove agents."
 
 
 # Agents on a remote -------------------------------------------------------------------------------------------------
@@ -142,18 +144,18 @@ def build_remote_agent_row(one: Away, now: datetime) -> TableRow:
 def describe_remote_agent(one: Away, now: datetime) -> Iterator[str]:
     yield f"{one.name or one.id} ({one.id})"
     if one.sequence is None:
-        yield "Nothing was captured there yet."
+        yield "No sequence there yet."
     else:
-        by = one.machine or "nobody known"
-        yield f"Sequence {one.sequence}, written by {by}, came there {format_age(one.written_at, now)}."
+        by = one.machine or "an unknown machine"
+        yield f"Sequence {one.sequence}, written by {by}, pushed {format_age(one.written_at, now)}."
     if one.held:
         before = one.held.get("previous")
-        told = "" if before is None else f"; the state before it is sequence {before}"
+        told = "" if before is None else f"; the sequence before it is {before}"
         yield f"Held: {one.held.get('reason', '')}{told}."
     yield (
-        f"Here it is called {one.here}. r restores from this second copy; A has this machine write it from now on."
+        f"Name on this machine: {one.here}. Press r to restore it from this remote, A to make this machine its writer."
         if one.here
-        else "It is not on this machine. r brings it back."
+        else "It is not on this machine. Press r to restore it."
     )
 
 
@@ -161,17 +163,17 @@ def describe_adoption(found: Adoption, now: datetime) -> Iterator[str]:
     """Yield the changes that taking over an agent would make."""
     by = f", written by {found.machine}" if found.machine else ""
     came = f" {format_age(found.written_at, now)}" if found.written_at else ""
-    yield f"{found.remote} has sequence {found.base}{by}{came}. The workspace here goes on top of it:"
+    yield f"{found.remote} has sequence {found.base}{by}{came}. The workspace here becomes the next sequence:"
     changes = [*(f"{one.operation:<9} {one.path}" for one in (*found.changes.files, *found.changes.documents))]
     changes += [f"{one.operation:<9} memory {one.id}" for one in found.changes.records]
-    yield from (f"  {line}" for line in changes[:MOST_CHANGES] or ["nothing changes"])
+    yield from (f"  {line}" for line in changes[:MOST_CHANGES] or ["no changes"])
     if len(changes) > MOST_CHANGES:
         yield f"  and {len(changes) - MOST_CHANGES} more"
     if found.changes.held:
-        yield f"{found.changes.held.get('reason', '')}: it will be held until you accept it."
+        yield f"{found.changes.held.get('reason', '')}: the capture will be held until you accept it."
     if found.take_over:
-        yield f"{found.take_over} wrote it lately, and would send nothing any more."
+        yield f"{found.take_over} wrote it recently and will no longer be able to push."
     if not found.own_history:
-        yield "What this machine had kept until now stays for 90 days."
-    yield "What another machine wrote and you want in the workspace: cancel, and restore first (r)."
-    yield from (f"To know: {text}" for text in found.warnings)
+        yield "The previous local history is kept for 90 days."
+    yield "To get the other machine's changes into the workspace, cancel and restore first (r)."
+    yield from (f"Note: {text}" for text in found.warnings)

@@ -30,8 +30,8 @@ from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, ConfirmDialog, T
 from lifeboat_tui.widgets.row_table import RowTable
 
 NOBODY = (
-    "There is no second copy: your agents are on this disk only, and go with it.\n"
-    "Press a to make one known: a stick, a share, or an endpoint on another machine (lifeboat endpoint serve)."
+    "There is no remote: your agents are on this disk only and are lost with it.\n"
+    "Press a to add one: a folder on a stick or a share, or an endpoint on another machine (lifeboat endpoint serve)."
 )
 REVOKE, KEEP = "revoke", "keep"
 OF_ONE = frozenset({"open", "test", "token", "remove"})
@@ -41,36 +41,33 @@ class RemotesScreen(CommandScreen):
     NAME = "Remotes"
     ENTER = "open"
     ACTS = (
-        UserAction("add", "a", "add", "Make another second copy known", footer=True),
+        UserAction("add", "a", "add", "Add a remote", footer=True),
         UserAction(
             "open",
             "enter",
-            "agents there",
-            "Agents that this second copy has; to bring one back, or take it over",
+            "agents",
+            "Show the agents on this remote, to restore or adopt one",
             footer=True,
         ),
-        UserAction(
-            "test", "t", "test", "Try out on the real one what every second copy must do", footer=True, writes=True
-        ),
+        UserAction("test", "t", "test", "Run the conformance checks against this remote", footer=True, writes=True),
         UserAction(
             "sync",
             "s",
             "sync",
-            "Capture every agent now, and bring everything to every second copy",
+            "Capture all agents now and push them to all remotes",
             footer=True,
             writes=True,
         ),
-        UserAction("token", "T", "new token", "Give this machine another token for it", writes=True),
-        UserAction("remove", "x", "remove", "Send nothing there any more", writes=True),
-        UserAction("purges", "p", "purges", "Purges that wait there, and their receipts"),
+        UserAction("token", "T", "new token", "Replace this machine's token for the remote", writes=True),
+        UserAction("remove", "x", "remove", "Remove the remote: nothing is pushed there any longer", writes=True),
+        UserAction("purges", "p", "purges", "Show waiting purges and their receipts"),
         FILTER,
     )
     HELP = """
-A second copy survives the loss of this disk. Each capture is sent to all of them, read back, and counts as verified
-where it was. An endpoint runs on another machine; a folder may be on a stick or a share.
+A remote survives the loss of this disk. Captures are pushed to all remotes and read back there. A remote is an endpoint
+on another machine, or a folder on a stick or a share.
 
-READABLE THERE says whether whoever has it can read your agents; the sentence is below. Credentials are sealed for your
-key everywhere.
+READABLE BY says who can read your agents on the remote; details are below. Credentials are always sealed to your key.
 """
     CSS = """
     RemotesScreen #copies { height: 1fr; min-height: 5; }
@@ -135,13 +132,13 @@ key everywhere.
     def why_not(self, act: str) -> str | None:
         one = self.chosen
         if act in OF_ONE and one is None:
-            return "there is no second copy yet (a adds one)"
+            return "there is no remote yet; press a to add one"
         if act in ("open", "test", "token") and one is not None and one.problem:
-            return "its file cannot be used; x removes it"
+            return "its configuration cannot be used; press x to remove it"
         if act == "token" and one is not None and not one.needs_token:
             return f"a {one.kind} has no token"
         if act == "purges" and not self.waiting:
-            return "no purge waits there"
+            return "no purge is waiting there"
         return None
 
     def do_open(self) -> None:
@@ -163,7 +160,7 @@ key everywhere.
             return
         self.reload()
         question = ConfirmDialog(
-            f"{met.name} is a second copy of your agents", [met.readable, "", "Bring everything there now?"], yes="Sync"
+            f"{met.name} is now a remote of your agents", [met.readable, "", "Push everything there now?"], yes="Sync"
         )
         if await self.answer(question):
             await self._sync()
@@ -172,7 +169,7 @@ key everywhere.
         self.attempt(self._sync())
 
     async def _sync(self) -> None:
-        said = await self.carry_out("Bringing everything to every second copy", "sync")
+        said = await self.carry_out("Syncing all agents to all remotes", "sync")
         agents: list[JsonObject] = said.document.get("agents", [])
         behind = sum(any(each.get("state") != "ok" for each in one.get("remotes", [])) for one in agents)
         done = f"{count_text(len(agents), 'agent')} synced"
@@ -183,13 +180,13 @@ key everywhere.
     async def do_test(self) -> None:
         one = self.chosen
         assert one is not None
-        said = await self.carry_out(f"Trying out {one.name}", "remote", "test", one.name)
+        said = await self.carry_out(f"Testing {one.name}", "remote", "test", one.name)
         tried = decode_document(Tried, said.document)
         failed = sum(not check.ok for check in tried.checks)
         title = (
             f"{one.name}: {failed} of {count_text(len(tried.checks), 'check')} failed"
             if failed
-            else f"{one.name} does what it must ({count_text(len(tried.checks), 'check')})"
+            else f"{one.name} passed ({count_text(len(tried.checks), 'check')})"
         )
         await self.answer(OutcomeScreen(title, list(describe_checks(tried, self.glyphs))))
 
@@ -197,22 +194,24 @@ key everywhere.
     async def do_token(self) -> None:
         one = self.chosen
         assert one is not None
-        lines = ["It is tried out before it is kept. The one before counts until it is revoked there."]
+        lines = [
+            "The new token is tested before it replaces the old one. The old one stays valid until it is revoked there."
+        ]
         token = await self.answer(
             TextDialog(
-                f"Another token for {one.name}",
+                f"New token for {one.name}",
                 lines,
                 secret=True,
-                yes="Try it out",
-                problem=require_text("type or paste the token, or cancel"),
+                yes="Replace",
+                problem=require_text("type or paste the token"),
             )
         )
         if token is not None:
             said = await self.carry_out(
-                "Trying it out", "remote", "token", one.name, "--token-stdin", text=f"{token}\n"
+                "Testing the token", "remote", "token", one.name, "--token-stdin", text=f"{token}\n"
             )
             ends = list(describe_probed_remote(decode_document(Met, said.document)))[2:]
-            self.tell_user(" ".join([f"{one.name} lets this machine in with the new token.", *ends]))
+            self.tell_user(" ".join([f"{one.name} accepts the new token.", *ends]))
 
     @attempted
     async def do_remove(self) -> None:
@@ -221,22 +220,22 @@ key everywhere.
         words = ["remote", "remove", one.name, "--yes"]
         if one.has_token:
             choices = [
-                (REVOKE, "Have the token of this machine revoked there"),
-                (KEEP, "Leave the token: another machine uses it, too"),
+                (REVOKE, "Revoke this machine's token there"),
+                (KEEP, "Keep the token: another machine uses it too"),
             ]
-            chosen = await self.answer(ChoiceDialog(f"And its token of {one.name}?", choices))
+            chosen = await self.answer(ChoiceDialog(f"What about the token for {one.name}?", choices))
             if chosen is None:
                 return
             words += ["--keep-token"] if chosen == KEEP else []
         left = sum(not other.problem for other in self._copies) - 1
         lines = [
-            f"Nothing is sent to {one.name} any more, and what this machine knows of it is forgotten.",
-            "What it keeps of your agents stays there; adding it again brings it back.",
-            *([] if left else ["It is the last one: your agents would be on this disk only."]),
+            f"Nothing is pushed to {one.name} any longer, and its configuration is removed from this machine.",
+            "The copies there stay. You can add the remote again.",
+            *([] if left else ["It is the last remote: your agents will be on this disk only."]),
         ]
-        if await self.answer(ConfirmDialog(f"Remove {one.name}?", lines, yes="Remove it", phrase=one.name)):
+        if await self.answer(ConfirmDialog(f"Remove {one.name}?", lines, yes="Remove", phrase=one.name)):
             said = await self.ask(*words)
             revoked = decode_document(Removed, said.document).token_revoked
-            told = f"{one.name} is no second copy any more.{' Its token was revoked.' if revoked else ''}"
+            told = f"Removed {one.name}.{' Its token was revoked.' if revoked else ''}"
             self.tell_user(" ".join([told, *said.notes]))
             self.lifeboat.ask_status()

@@ -28,7 +28,7 @@ class FileSelectionDialog(Dialog[frozenset[str] | None]):
     """
     BINDINGS = [
         Binding("slash", "filter", "Filter"),
-        Binding("a", "all", "All that are shown"),
+        Binding("a", "all", "All shown files"),
         Binding("n", "none", "None"),
     ]
 
@@ -38,10 +38,10 @@ class FileSelectionDialog(Dialog[frozenset[str] | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            said = "Mark with space; / filters, a marks all that are shown, n none. Enter takes them, esc does not."
+            said = "Space marks, / filters, a marks all shown files, n none. Enter confirms, esc cancels."
             yield Static(said, classes="title", markup=False)
             yield FilteredTable(
-                COLUMNS, title="Files", empty="There is no file.", glyphs=self._glyphs, markable=True, id="files"
+                COLUMNS, title="Files", empty="No files.", glyphs=self._glyphs, markable=True, id="files"
             )
             with Horizontal():
                 yield Button("Cancel", id="cancel", compact=True)

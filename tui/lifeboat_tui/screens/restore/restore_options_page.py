@@ -28,19 +28,18 @@ from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, Tab
 
 COLUMNS = (TableColumn("WHAT", 17), TableColumn("AS CHOSEN", 20, grow=1))
 HELPS = {
-    "to": "In place replaces what is there now, which is captured first. Another folder leaves it alone.",
-    "runtime": "Another runtime gets its own files written from what is remembered.",
-    "paths": "Everything, or only some files: marked in a list, or by patterns like *.md.",
-    "with_credentials": "Secrets go back where they were cut out of files. Your key has to be open.",
-    "with_cron": "Put scheduled jobs back. On two machines they would run twice.",
-    "with_sessions": "Put the transcripts of sessions back, where the runtime keeps them in a database.",
-    "state_dir": "Where the runtime keeps what is not in the workspace: its settings, its databases.",
-    "finish": "Run the runtime's own further commands too. Else they are told at the end.",
-    "adopt": "A copy to look into, or the agent itself: then this folder is protected, and a former machine sends "
-    "nothing more.",
+    "to": "In place replaces the workspace, which is captured first. Another folder leaves it unchanged.",
+    "runtime": "For another runtime, its files are written from the memories.",
+    "paths": "Everything, or some files: mark them in a list, or type patterns such as *.md.",
+    "with_credentials": "Put secrets back where they were cut from files. Needs your key unlocked.",
+    "with_cron": "Restore scheduled jobs. If another machine still has them, they run twice.",
+    "with_sessions": "Restore session transcripts that the runtime stores in a database.",
+    "state_dir": "The runtime's state directory, with its settings and databases.",
+    "finish": "Run the runtime's own follow-up commands. Otherwise they are listed at the end.",
+    "adopt": "A copy, or the agent itself: then this folder is protected, and the previous machine can no longer push.",
 }
 """Help text of each option."""
-ONLY_ELSEWHERE = "only where it goes into another folder"
+ONLY_ELSEWHERE = "only when restoring to another folder"
 SWITCHES = ("with_cron", "with_sessions", "adopt", "finish")
 
 
@@ -65,7 +64,7 @@ class RestoreOptionsPage(RestoreStepPage):
         self._options: dict[str, RestoreOption] = {}
 
     def compose(self) -> ComposeResult:
-        said = "What shall be restored, and where? Enter changes a line, ^n goes on. Nothing is written yet."
+        said = "Choose what to restore and where. Enter changes a line, ^n continues. Nothing is written yet."
         yield Static(said, classes="said", markup=False)
         yield FilteredTable(COLUMNS, title="Choices", empty="Looking...", glyphs=self.wizard.glyphs, id="options")
         yield Static("", id="what-detail", classes="said", markup=False)
@@ -120,8 +119,8 @@ class RestoreOptionsPage(RestoreStepPage):
         yield _switch("with_sessions", "Sessions", wanted.with_sessions)
         refused = ONLY_ELSEWHERE if wanted.to is None else ""
         yield RestoreOption("adopt", "Whose it is", self._whose(), refused)
-        state_dir = wanted.state_dir or "the one around the folder"
-        yield RestoreOption("state_dir", "Runtime's folder", state_dir)
+        state_dir = wanted.state_dir or "the parent of the workspace"
+        yield RestoreOption("state_dir", "State directory", state_dir)
         yield _switch("finish", "Last steps", wanted.finish)
 
     def _credentials(self) -> str:
@@ -131,8 +130,8 @@ class RestoreOptionsPage(RestoreStepPage):
 
     def _whose(self) -> str:
         if self.wanted.to is None:
-            return "the agent itself, where it lives"
-        return "the agent lives there from then on" if self.wanted.adopt else "a copy; the agent stays where it is"
+            return "the agent itself, in place"
+        return "the agent itself" if self.wanted.adopt else "a copy"
 
     @on(RowTable.Moved, "#options-table")
     def _moved(self, event: RowTable.Moved) -> None:
@@ -144,7 +143,7 @@ class RestoreOptionsPage(RestoreStepPage):
         option = None if row is None else self._options.get(row.key)
         lines = [] if option is None else [HELPS[option.key]]
         if option is not None and option.refused:
-            lines.append(f"Not now: {option.refused}.")
+            lines.append(f"Unavailable: {option.refused}.")
         self.say("what-detail", *lines)
 
     # Choosing ---------------------------------------------------------------------------------------------------
@@ -184,7 +183,7 @@ class RestoreOptionsPage(RestoreStepPage):
         self.show()
 
     async def _choose_folder(self) -> None:
-        places = [("place", "in place, where the agent lives")] if self.here is not None else []
+        places = [("place", "in place")] if self.here is not None else []
         chosen_place = await self.app.push_screen_wait(
             ChoiceDialog(
                 "Where to?", [*places, ("folder", "another folder")], here="folder" if self.wanted.to else "place"
@@ -197,9 +196,9 @@ class RestoreOptionsPage(RestoreStepPage):
 
     async def _type_folder(self) -> bool:
         value = self.wanted.to or self.folders.get(self.wanted.runtime or self.own_runtime, "")
-        lines = ["What stands in it is not touched without being shown first."]
+        lines = ["Existing files there are shown in the preview before anything is written."]
         typed = await self.app.push_screen_wait(
-            TextDialog("Into which folder?", lines, value=value, yes="This one", problem=_no_folder)
+            TextDialog("Restore into which folder?", lines, value=value, yes="This one", problem=_no_folder)
         )
         if typed is not None:
             self.wizard.wanted = replace(self.wanted, to=_folder(typed))
@@ -222,7 +221,7 @@ class RestoreOptionsPage(RestoreStepPage):
     async def _choose_files(self) -> None:
         how = [
             ("all", "everything"),
-            ("list", "choose from the list of what would change"),
+            ("list", "select files from the list of changes"),
             ("type", "type names or patterns"),
         ]
         chosen_way = await self.app.push_screen_wait(ChoiceDialog("Which files?", how, here="list"))
@@ -235,19 +234,19 @@ class RestoreOptionsPage(RestoreStepPage):
 
     async def _type_patterns(self) -> None:
         value = " ".join(self.wanted.paths)
-        lines = ["With spaces between them, like:  MEMORY.md  skills/inbox  *.toml", "Quotes hold a name together."]
+        lines = ["Separated by spaces, for example:  MEMORY.md  skills/inbox  *.toml", "Quote names with spaces."]
         typed = await self.app.push_screen_wait(TextDialog("Which files?", lines, value=value, problem=_no_pattern))
         if typed is not None:
             self.wizard.wanted = replace(self.wanted, paths=parse_patterns(typed))
 
     async def _mark_files(self) -> None:
         """List the files that a full restore would change, to select some."""
-        self.wizard.tell_user("Looking what would change...")
+        self.wizard.tell_user("Comparing...")
         everything = build_restore_command(replace(self.wanted, paths=()), dry_run=True)
         plan = await self.wizard.fetch(Plan, *everything, tell=self.wizard.tell)
         items = [item for item in plan.items if item.action != "skip"]
         if not items:
-            self.wizard.tell_user("No file would change: everything there is as it was then.")
+            self.wizard.tell_user("No file would change: the workspace equals this sequence.")
             return
         rows = [
             TableRow(item.name, (TableCell(item.action.upper(), "muted"), item.name, format_size(item.size)))
@@ -261,9 +260,9 @@ class RestoreOptionsPage(RestoreStepPage):
             self.wizard.tell_user(f"Chosen: {taken}")
 
     async def _type_state_dir(self) -> None:
-        lines = ["A folder like ~/.openclaw; nothing typed: the one around the folder of the agent."]
+        lines = ["A folder such as ~/.openclaw. Empty: the parent of the workspace."]
         typed = await self.app.push_screen_wait(
-            TextDialog("Which folder of the runtime?", lines, value=self.wanted.state_dir or "")
+            TextDialog("Which state directory?", lines, value=self.wanted.state_dir or "")
         )
         if typed is not None:
             self.wizard.wanted = replace(self.wanted, state_dir=_folder(typed) if typed.strip() else None)
@@ -287,11 +286,11 @@ def _folder(typed: str) -> str:
 
 
 def _no_folder(typed: str) -> str | None:
-    return None if typed.strip() else "type a folder, or cancel"
+    return None if typed.strip() else "type a folder"
 
 
 def _no_pattern(typed: str) -> str | None:
     try:
-        return None if parse_patterns(typed) else "type a name, or cancel"
+        return None if parse_patterns(typed) else "type a name"
     except ValueError:
-        return "a quote is open"
+        return "a closing quote is missing"

@@ -21,14 +21,14 @@ from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableRow
 
 NEWEST = "newest"
 """Key of the row for the newest state of a remote."""
-NOTHING = "Nothing is kept of this agent here. f chooses a second copy; s on the dashboard captures it."
+NOTHING = "No sequence of this agent is on this machine. Press f to choose a remote."
 _LOCAL = "="
 """Key of this machine in the choice of sources."""
 
 
 class RestorePointPage(RestoreStepPage):
     STEP = "Point"
-    LABELS = {"open": "this one", "time": "type a time", "source": "from elsewhere", "filter": "filter"}
+    LABELS = {"open": "this one", "time": "type a time", "source": "other source", "filter": "filter"}
 
     def __init__(self) -> None:
         super().__init__(id="point")
@@ -38,7 +38,7 @@ class RestorePointPage(RestoreStepPage):
 
     def compose(self) -> ComposeResult:
         yield Static("", id="point-said", classes="said", markup=False)
-        yield FilteredTable(COLUMNS, title="Kept moments", empty=NOTHING, glyphs=self.wizard.glyphs, id="points")
+        yield FilteredTable(COLUMNS, title="Sequences", empty=NOTHING, glyphs=self.wizard.glyphs, id="points")
         yield Static("", id="point-detail", classes="said", markup=False)
 
     @property
@@ -86,13 +86,13 @@ class RestorePointPage(RestoreStepPage):
         if agent is not None and agent.held is not None and self.wanted.remote is None:
             yield "error", f"Held: {agent.held.get('reason', 'it looks like an accident')}."
             if self._offered() is not None:
-                yield f"Sequence {self._offered()} is the last one before that."
+                yield f"Sequence {self._offered()} is the last one before it."
         if self.wanted.remote is None:
-            yield "From this machine. Which moment shall come back? Nothing is written before the last step."
+            yield "Source: this machine. Choose the sequence to restore. Nothing is written before the last step."
         elif self._is_aside:
-            yield f"From {self.wanted.remote}: the history that gave way. t types another moment of it."
+            yield f"Source: {self.wanted.remote}, the replaced history. Press t to type another sequence."
         else:
-            yield f"From the second copy {self.wanted.remote}. t types a moment that is not its newest."
+            yield f"Source: the remote {self.wanted.remote}. Press t to type another sequence than its newest."
 
     def _offered(self) -> str | None:
         """Return the last sequence before a held one, None if nothing is held."""
@@ -103,9 +103,11 @@ class RestorePointPage(RestoreStepPage):
     def _elsewhere_row(self) -> TableRow:
         now, away = self.wizard.link.now(), self.away
         if self._is_aside:
-            return TableRow(NEWEST, ("", TableCell("newest", "strong"), "", "its newest state", "", "", ""))
+            return TableRow(NEWEST, ("", TableCell("newest", "strong"), "", "its newest sequence", "", "", ""))
         if away is None or away.sequence is None:
-            return TableRow(NEWEST, ("", TableCell("none", "muted"), "", "it has nothing of this agent", "", "", ""))
+            return TableRow(
+                NEWEST, ("", TableCell("none", "muted"), "", "it has no sequence of this agent", "", "", "")
+            )
         when = format_short_age(away.written_at or away.time, now)
         what = f"the newest there, {when}" + (f" by {away.machine}" if away.machine else "")
         return TableRow(NEWEST, ("", TableCell(str(away.sequence), "strong"), "", what, "", "", ""))
@@ -125,19 +127,19 @@ class RestorePointPage(RestoreStepPage):
 
     def _detail(self, entry: Entry) -> Iterator[str | tuple[str, str]]:
         when = f"{format_local_day(entry.created_at)} {format_local_time(entry.created_at)}"
-        label = f', called "{entry.label}"' if entry.label else ""
+        label = f', named "{entry.label}"' if entry.label else ""
         yield f"Sequence {entry.sequence} of {when}{label}: {describe_sequence_changes(entry)} changed."
         if entry.verified:
             places = ", ".join("on this machine" if each == "local" else f"in {each}" for each in entry.verified)
-            yield "success", f"{self.wizard.glyphs.sign('done')} It was read back and compared {places}."
+            yield "success", f"{self.wizard.glyphs.sign('done')} Verified {places}."
         if not entry.signed:
-            yield "error", f"{self.wizard.glyphs.sign('warning')} Nobody signed it."
+            yield "error", f"{self.wizard.glyphs.sign('warning')} Not signed."
 
     # Choosing ---------------------------------------------------------------------------------------------------
 
     async def open_row(self, key: str) -> None:
         if key == NEWEST and not self._is_aside and (self.away is None or self.away.sequence is None):
-            self.wizard.tell_user(f"{self.wanted.remote} has nothing of this agent yet", severity="warning")
+            self.wizard.tell_user(f"{self.wanted.remote} has no sequence of this agent yet", severity="warning")
             return
         self.wizard.wanted = replace(self.wanted, at=None if key == NEWEST else key)
         self.wizard.go_on()
@@ -145,11 +147,11 @@ class RestorePointPage(RestoreStepPage):
     async def type_time(self) -> None:
         """Ask for a time, which selects the last sequence before it."""
         lines = [
-            "A sequence, or a time like 2026-11-20T18:00 of this machine's clock: what was kept last until then.",
-            "Nothing typed: the newest.",
+            "A sequence number, or a local time such as 2026-11-20T18:00: the last sequence until then.",
+            "Empty: the newest.",
         ]
         typed = await self.app.push_screen_wait(
-            TextDialog("Which moment?", lines, value=self.wanted.at or "", yes="This one")
+            TextDialog("Which sequence or time?", lines, value=self.wanted.at or "", yes="This one")
         )
         if typed is not None:
             self.wizard.wanted = replace(self.wanted, at=typed.strip() or None)
@@ -159,17 +161,16 @@ class RestorePointPage(RestoreStepPage):
         """Ask for the source: this machine, a remote, or a displaced history."""
         found = (await self.wizard.fetch(SecondCopies, "remote", "list")).remotes
         choices = [(_LOCAL, "this machine")]
-        choices += [(one.name, f"second copy {one.name}") for one in found]
+        choices += [(one.name, f"remote {one.name}") for one in found]
         choices += [
             (
                 each.name,
-                f"{each.name}: the history that gave way"
-                + (f" on {format_local_day(each.since)}" if each.since else ""),
+                f"{each.name}: the replaced history" + (f" on {format_local_day(each.since)}" if each.since else ""),
             )
             for each in self.timeline.set_aside
         ]
         chosen = await self.app.push_screen_wait(
-            ChoiceDialog("From where shall it come?", choices, here=self.wanted.remote or _LOCAL)
+            ChoiceDialog("Restore from where?", choices, here=self.wanted.remote or _LOCAL)
         )
         if chosen is not None:
             self.wizard.wanted = replace(self.wanted, remote=None if chosen == _LOCAL else chosen, at=None)

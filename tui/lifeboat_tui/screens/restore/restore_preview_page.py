@@ -28,7 +28,7 @@ COLUMNS = (
     TableColumn("SIZE", 9, rank=1, right=True),
     TableColumn("NOTE", 16, grow=2, rank=2),
 )
-LOOKING = "Looking what would happen... Nothing is written."
+LOOKING = "Preparing the preview... Nothing is written."
 
 
 class RestorePreviewPage(RestoreStepPage):
@@ -137,15 +137,15 @@ class RestorePreviewPage(RestoreStepPage):
         plan = self.plan
         if act == "run":
             if plan is None:
-                return "there is no preview yet" if self.refused is None else "what the page says stands in the way"
+                return "there is no preview yet" if self.refused is None else "see the problem on this page"
             if plan.unholdable:
-                return "the file system there cannot hold some of the names; esc goes back to another folder"
+                return "the file system there does not support some of the names; press esc to choose another folder"
             if not plan.is_signed and self.wanted.with_credentials:
-                return "credentials go into signed states only; i leaves them out"
+                return "credentials are restored only from signed sequences; press i to leave them out"
             if not plan.changes and not self.wanted.adopt and not self.wanted.with_credentials:
-                return "everything there is as it was then"
+                return "there is nothing to change"
         if act == "open" and (not self.wanted.in_place or self.wanted.remote is not None):
-            return "differences are shown for a restore in place from this machine"
+            return "differences are available only for a restore in place from this machine"
         return None
 
     async def open_row(self, key: str) -> None:

@@ -21,7 +21,7 @@ _MOST_NAMES = 20
 def build_receipt_lines(done: Done) -> Iterator[str]:
     """Yield counts, then items with the same outcome grouped, with the reason."""
     counts = ", ".join(f"{done.outcomes[name]} {name}" for name in reversed(_ORDER) if done.outcomes.get(name))
-    yield f"{done.objects} things in what was restored: {counts or 'none'}."
+    yield f"{done.objects} items: {counts or 'none'}."
     known = {outcome: at for at, outcome in enumerate(_ORDER)}
     for fate in sorted(done.fates, key=lambda each: (known.get(each.outcome, len(known)), each.kind)):
         yield ""

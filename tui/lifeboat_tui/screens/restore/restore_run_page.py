@@ -20,7 +20,7 @@ COLUMNS = (TableColumn("LEFT TO DO", 22), TableColumn("COMMAND", 20, grow=1))
 
 class RestoreRunPage(RestoreStepPage):
     STEP = "Run"
-    LABELS = {"undo": "take it back", "receipt": "receipt", "copy": "copy command"}
+    LABELS = {"undo": "undo", "receipt": "receipt", "copy": "copy command"}
     DEFAULT_CSS = """
     RestoreRunPage > VerticalScroll { height: auto; max-height: 60%; padding: 1 1; }
     RestoreRunPage > VerticalScroll > Static { height: auto; }
@@ -59,8 +59,8 @@ class RestoreRunPage(RestoreStepPage):
         self.query_one(ProgressDisplay).tell(CommandProgress(doing))
         self.say(
             "outcome",
-            "c stops it at the next safe point, and nothing is changed then.",
-            "Once files are put in their places it is done to its end.",
+            "Press c to stop at the next safe point; then nothing is changed.",
+            "Once Lifeboat starts moving files into place, it finishes the restore.",
         )
 
     def tell(self, progress: CommandProgress) -> None:

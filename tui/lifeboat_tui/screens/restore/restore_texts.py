@@ -19,11 +19,11 @@ _KINDS = {"remove": "error", "overwrite": "warning", "create": "success", "skip"
 _BASES = {
     "raw": "",
     "artifact": "",
-    "merged": "with memories that changed since it was written",
-    "structured": "made from what is remembered",
+    "merged": "with memories that changed after it was written",
+    "structured": "generated from memories",
     "database": "row by row",
 }
-ALL_OR_NOTHING = "A restore is done as a whole or not at all: the next command ends or drops what was cut off."
+ALL_OR_NOTHING = "A restore is atomic: the next command finishes or discards an interrupted one."
 """Sentence for a restore with unknown result."""
 
 
@@ -66,10 +66,10 @@ def describe_restore_plan(plan: Plan, wanted: RestoreChoices, verified: tuple[st
     proof = f", verified {', '.join(_place(each) for each in verified)}" if verified else ""
     source = "" if wanted.remote is None else f" in {wanted.remote}"
     yield f"From   sequence {plan.sequence}{source}, {time_text(plan.time)}{proof}"
-    where = "in place" if wanted.in_place else "it lives there from then on" if wanted.is_adopted else "a copy"
+    where = "in place" if wanted.in_place else "the agent itself" if wanted.is_adopted else "a copy"
     yield f"To     {plan.to} ({where}), {plan.runtime}"
     only = f"only {' '.join(wanted.paths)}: " if wanted.paths else ""
-    yield f"Files  {only}{format_file_counts(plan.files)}. What is not listed is left alone."
+    yield f"Files  {only}{format_file_counts(plan.files)}. Other files are not changed."
     yield f"Credentials  {_credentials_head(plan)}"
 
 
@@ -79,23 +79,23 @@ def _place(name: str) -> str:
 
 def _credentials_head(plan: Plan) -> str:
     if not plan.with_credentials:
-        return "not included (i includes them)"
+        return "not included (press i to include them)"
     back = sum(each.outcome == "injected" for each in plan.credentials)
     left = len(plan.credentials) - back
-    return f"{back} put back{f', {left} left out' if left else ''} (i leaves them out)"
+    return f"{back} put back{f', {left} left out' if left else ''} (press i to leave them out)"
 
 
 def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, str]]:
     """Yield (kind of a style, sentence) for everything that the user should know before the restore."""
     if not plan.is_signed:
-        yield "error", "Nobody signed this state: it may not be what your agent was. R asks for a typed word first."
+        yield "error", "This sequence is not signed, so it may have been changed. R asks you to type a phrase first."
         yield from (("error", line) for line in list_hazards(plan))
         if wanted.with_credentials:
-            yield "error", "Credentials go into signed states only: i leaves them out."
-    yield from (("error", f"does not fit there: {each.name}: {each.reason}") for each in plan.unholdable)
+            yield "error", "Credentials are restored only from signed sequences. Press i to leave them out."
+    yield from (("error", f"not possible there: {each.name}: {each.reason}") for each in plan.unholdable)
     yield from (("warning", warning) for warning in plan.warnings)
     if plan.running:
-        yield "warning", f"Stop {plan.running}, then look again with ^r."
+        yield "warning", f"Stop {plan.running}, then press ^r to reload."
     for missing in plan.capabilities_missing:
         needs = (
             f": {missing.host_requirements or missing.reason}" if missing.host_requirements or missing.reason else ""
@@ -108,51 +108,51 @@ def list_plan_notes(plan: Plan, wanted: RestoreChoices) -> Iterator[tuple[str, s
 def list_hazards(plan: Plan | None) -> list[str]:
     """Return what tools of this machine would execute or follow from an unsigned state."""
     if plan is None:
-        return ["What in it could run here is shown in the preview; nothing is written before you accept that as well."]
+        return ["The preview lists what may be executed here. Nothing is written before you accept that as well."]
     if not plan.executable:
-        return ["Nothing in it is run or obeyed by a tool that is known here."]
-    return [f"could run here: {line}" for line in plan.executable]
+        return ["It contains nothing that a known tool would execute."]
+    return [f"may be executed: {line}" for line in plan.executable]
 
 
 def _credential(each: Credential) -> str:
-    where = f"goes back into {each.where}" if each.outcome == "injected" else f"stays out: {each.reason or 'unknown'}"
+    where = f"restored into {each.where}" if each.outcome == "injected" else f"left out: {each.reason or 'unknown'}"
     todo = f"; {each.reissue}" if each.reissue else ""
     return f"{each.label} {where}{todo}"
 
 
 def _safety(plan: Plan, wanted: RestoreChoices) -> str:
     if not plan.changes:
-        return "Everything there is as it was then: there is nothing to do."
+        return "The workspace equals this sequence: there is nothing to do."
     if wanted.in_place:
-        return f"The workspace as it is now is captured first. u takes the restore back for {KEPT}."
+        return f"The current workspace is captured first. You can undo the restore for {KEPT}."
     if plan.files.overwritten or plan.files.removed:
-        return f"What is replaced there is kept aside for {KEPT}; u takes the restore back."
-    return "Nothing that stands there is replaced."
+        return f"Replaced files are kept for {KEPT}, so that you can undo the restore."
+    return "No existing file is replaced."
 
 
 def describe_restored(done: Done) -> Iterator[tuple[str, str]]:
     """Yield what was restored as (kind of a style, sentence)."""
     if done.kind == "undo":
-        yield "success", f"The last restore of {done.name} is taken back in {done.to}."
+        yield "success", f"The last restore of {done.name} was undone in {done.to}."
     elif done.left_out:
         lost = count_text(len(done.left_out), "file")
-        yield "warning", f"Sequence {done.sequence} of {done.name} is in {done.to}, without {lost} of it."
+        yield "warning", f"Restored sequence {done.sequence} of {done.name} to {done.to}, without {lost}."
     else:
-        yield "success", f"Sequence {done.sequence} of {done.name} is in {done.to}."
+        yield "success", f"Restored sequence {done.sequence} of {done.name} to {done.to}."
     yield "", f"Files: {format_file_counts(done.files)}."
     if done.kind != "undo":
         yield "", f"Memories: {done.records.restored}."
         yield from _credentials_done(done)
     if done.safety is not None:
-        yield "", f"What stood there before is sequence {done.safety}."
+        yield "", f"The state before the restore is sequence {done.safety}."
     yield from (("warning", warning) for warning in done.warnings)
     yield from (("warning", f"This machine lacks what {each.name} needs.") for each in done.capabilities_missing)
     if done.adopted:
-        yield "", f"{done.name} lives here from now on: a machine that wrote it before sends nothing more."
+        yield "", f"This machine now writes {done.name}; the previous machine can no longer push."
     if done.undo:
         yield (
             "",
-            f"u takes it back at once; in a shell for {KEPT}: lifeboat undo {quote_argument(make_plain(done.name))}",
+            f"To undo it within {KEPT}: press u, or run lifeboat undo {quote_argument(make_plain(done.name))}",
         )
 
 
@@ -160,34 +160,34 @@ def _credentials_done(done: Done) -> Iterator[tuple[str, str]]:
     counts = done.credentials
     if counts.injected or counts.skipped:
         left = f", {counts.skipped} left out" if counts.skipped else ""
-        yield "", f"Credentials: {counts.injected} in their places{left}."
+        yield "", f"Credentials: {counts.injected} restored{left}."
     for each in done.credential_details:
         if each.reissue or each.outcome != "injected":
-            why = each.reason or "it is in its place"
+            why = each.reason or "restored"
             yield "warning", f"{each.label}: {why}{f'; {each.reissue}' if each.reissue else ''}"
     for capability in done.capabilities_without:
-        yield "warning", f"{capability.name} stays without {', '.join(capability.credentials)}"
+        yield "warning", f"{capability.name} does not work without {', '.join(capability.credentials)}"
 
 
 _HELPS = {
-    "target_changed": "Below is what would happen to it as it is now. R restores.",
-    "busy": "When it is done, R tries again.",
-    "runtime_running": "Stop it, then R tries again; it would write its own state over what was restored.",
-    "disk_full": "Make room, or choose another folder (esc goes back to that); R tries again.",
-    "unreachable": "R or ^r tries again; esc goes back, where another second copy or this machine can be chosen.",
-    "network": "R or ^r tries again; esc goes back, where another second copy or this machine can be chosen.",
-    "target_refused": "esc goes back to the choice of another folder.",
-    "names_do_not_fit": "esc goes back to the choice of another folder.",
-    "key_locked": "U unlocks it; i leaves the credentials out.",
-    "needs_key": "4 opens the keys; i leaves the credentials out.",
+    "target_changed": "The preview below shows the current state. Press R to restore.",
+    "busy": "Press R to try again when it has finished.",
+    "runtime_running": "Stop it, then press R to try again. Otherwise it would overwrite the restored files.",
+    "disk_full": "Free some space and press R, or press esc to choose another folder.",
+    "unreachable": "Press R to try again, or esc to choose another remote or this machine.",
+    "network": "Press R to try again, or esc to choose another remote or this machine.",
+    "target_refused": "Press esc to choose another folder.",
+    "names_do_not_fit": "Press esc to choose another folder.",
+    "key_locked": "Press U to unlock it, or i to leave the credentials out.",
+    "needs_key": "Press 4 to open the keys, or i to leave the credentials out.",
     "keyring_locked": "Unlock the keyring of your desktop, or press i to leave the credentials out.",
-    "unsigned": "A accepts it all the same, once you typed it out.",
-    "signed_by_another": "A accepts it all the same, without credentials, once you typed it out.",
-    "signed_by_compromised": "A accepts it all the same, without credentials, once you typed it out.",
-    "device_revoked": "A accepts it all the same, without credentials, once you typed it out.",
-    "nothing_to_restore": "esc goes back to choose something else.",
-    "unknown_sequence": "esc goes back to choose another one.",
-    "moved_elsewhere": "R asks whether this machine takes it over.",
+    "unsigned": "Press A to accept it; you have to type a phrase.",
+    "signed_by_another": "Press A to accept it without credentials; you have to type a phrase.",
+    "signed_by_compromised": "Press A to accept it without credentials; you have to type a phrase.",
+    "device_revoked": "Press A to accept it without credentials; you have to type a phrase.",
+    "nothing_to_restore": "Press esc to choose something else.",
+    "unknown_sequence": "Press esc to choose another one.",
+    "moved_elsewhere": "Press R to take the agent over to this machine.",
 }
 """Advice on this screen, by error code."""
 UNPROVEN = frozenset({"unsigned", "signed_by_another", "signed_by_compromised", "device_revoked"})
@@ -208,5 +208,8 @@ def describe_trouble(error: LifeboatError) -> Iterator[str]:
 
 def build_takeover_dialog(error: LifeboatError, machine: str) -> ConfirmDialog:
     """Return the dialog that confirms that this machine takes an agent over, by typing the name of the other one."""
-    lines = [f"{error.message}.", "If the agent still runs there, stop it first: two of it would go different ways."]
-    return ConfirmDialog("Take it over?", lines, yes="Take it over", phrase=machine)
+    lines = [
+        f"{error.message}.",
+        "If the agent still runs there, stop it first. Otherwise both copies change independently.",
+    ]
+    return ConfirmDialog("Take over the agent?", lines, yes="Take it over", phrase=machine)

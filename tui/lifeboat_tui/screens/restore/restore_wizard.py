@@ -42,7 +42,7 @@ from lifeboat_tui.widgets.screen_bars import KeyHint
 from lifeboat_tui.widgets.wizard_steps import WizardSteps
 
 POINT, WHAT, PREVIEW, RUN = range(4)
-AT_WORK = "it is being done; c stops it"
+AT_WORK = "the restore is running; press c to stop it"
 LOCKED = frozenset({"key_locked", "needs_key", "key_passphrase", "no_passphrase"})
 ACCEPT_PHRASE = "restore unsigned"
 _ONLY_IN = {
@@ -64,27 +64,27 @@ class RestoreWizard(LifeboatScreen):
     NAME = "Restore"
     ENTER = "open"
     ACTS = (
-        UserAction("run", "R", "restore", "Do what the preview shows", footer=True, writes=True),
-        UserAction("go_on", "ctrl+n", "go on", "The next step", footer=True),
-        UserAction("open", "enter", "choose", "Take the moment, change the choice, or see the difference of the file"),
-        UserAction("time", "t", "type a time", "Type a sequence or a time instead of choosing one"),
-        UserAction("source", "f", "from elsewhere", "From a second copy, or from a history that gave way"),
-        UserAction("credentials", "i", "credentials", "Put secrets back where they were cut out, or leave them out"),
-        UserAction("unlock", "U", "unlock", "Unlock your key with its passphrase", writes=True),
+        UserAction("run", "R", "restore", "Restore as shown in the preview", footer=True, writes=True),
+        UserAction("go_on", "ctrl+n", "continue", "Continue with the next step", footer=True),
         UserAction(
-            "accept", "A", "accept unsigned", "Take a state that nobody signed, once you typed it out", writes=True
+            "open", "enter", "choose", "Take the sequence, change the option, or show the differences of the file"
         ),
-        UserAction("stop", "c", "stop", "Stop at the next safe point: nothing is changed then", footer=True),
-        UserAction("undo", "u", "take it back", "Take the last restore of the agent back", writes=True),
-        UserAction("receipt", "e", "receipt", "What became of each thing"),
+        UserAction("time", "t", "type a time", "Type a sequence number or a time"),
+        UserAction("source", "f", "other source", "Restore from a remote, or from a replaced history"),
+        UserAction("credentials", "i", "credentials", "Include credentials, or leave them out"),
+        UserAction("unlock", "U", "unlock", "Unlock your key with its passphrase", writes=True),
+        UserAction("accept", "A", "accept unsigned", "Accept an unsigned sequence, after typing a phrase", writes=True),
+        UserAction("stop", "c", "stop", "Stop at the next safe point; nothing is changed then", footer=True),
+        UserAction("undo", "u", "undo", "Undo the last restore of the agent", writes=True),
+        UserAction("receipt", "e", "receipt", "Show what happened to each item"),
         FILTER,
     )
     HELP = """
-Four steps: a moment, what of it and where to, a preview of every file, and the restore itself. Only the last one
-writes. What stands there now is captured first, and u takes the restore back for seven days.
+Four steps: choose a sequence, choose what to restore and where, check the preview of every file, restore. Only the last
+step writes. The current state is captured first, and u undoes the restore for seven days.
 
-A restore is done as a whole or not at all, also when this computer loses its power in the middle. It needs no service:
-one that dies meanwhile changes nothing. c stops it at the next safe point, and then nothing was changed.
+A restore is atomic, even if the computer loses power. It needs no daemon. c stops it at the next safe point; then
+nothing was changed.
 """
     CSS = """
     RestoreWizard ContentSwitcher { height: 1fr; }
@@ -213,15 +213,15 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         if self.is_at_work:
             return None if act in _WHILE_AT_WORK else AT_WORK
         if act == "stop":
-            return "nothing is being done"
+            return "nothing is running"
         if self.step not in _ONLY_IN.get(act, range(4)):
-            return f"that is for the step {' or '.join(self._pages[step].STEP for step in _ONLY_IN[act])}"
+            return f"only in the step {' or '.join(self._pages[step].STEP for step in _ONLY_IN[act])}"
         if act == "unlock" and not self._is_locked():
-            return "nothing says that your key is locked"
+            return "your key is not locked"
         if act == "accept" and not self._is_unproven():
-            return "there is nothing unsigned to accept"
+            return "the sequence is not unsigned"
         if act == "undo" and self.run.done is not None and not self.run.done.undo:
-            return "it replaced nothing that could be taken back"
+            return "the restore replaced nothing, so there is nothing to undo"
         return self.page.why_not(act) if self.is_mounted else None
 
     def _is_locked(self) -> bool:
@@ -301,7 +301,7 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     async def _unlock_key(self) -> bool:
         """Ask for the passphrase and unlock the key for a while. Returns False if the user cancels."""
-        question = TextDialog("The passphrase of your key", ["It opens the credentials for 30 minutes."], secret=True)
+        question = TextDialog("Passphrase of your key", ["It opens the credentials for 30 minutes."], secret=True)
         typed = await self.answer(question)
         if not typed:
             return False
@@ -316,8 +316,11 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     async def _ask_to_accept(self) -> bool:
         """Show what could run, and ask to accept an unsigned state. Credentials are never written into such a state."""
         plan = self.preview.plan
-        lines = ["Nobody you trust signed this state: somebody may have changed it.", *list_hazards(plan)]
-        question = ConfirmDialog("Take it all the same?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
+        lines = [
+            "This sequence is not signed by a key that you trust, so it may have been changed.",
+            *list_hazards(plan),
+        ]
+        question = ConfirmDialog("Accept it anyway?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
         if not await self.answer(question):
             return False
         seen = None if plan is None else plan.seen
@@ -340,11 +343,11 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     @attempted
     async def do_undo(self) -> None:
         lines = [
-            f"Everything that the last restore of {self.agent_label} wrote goes, and what stood there comes back.",
-            f"What is there now is captured first and kept for {KEPT}.",
+            f"Removes what the last restore of {self.agent_label} wrote, and brings the previous files back.",
+            f"The current files are captured first and kept for {KEPT}.",
         ]
-        if await self.answer(ConfirmDialog("Take the last restore back?", lines, yes="Take it back")):
-            self.start("Taking the last restore back", ("undo", self.wanted.agent))
+        if await self.answer(ConfirmDialog("Undo the last restore?", lines, yes="Take it back")):
+            self.start("Undoing the last restore", ("undo", self.wanted.agent))
 
     def start(self, doing: str, command: tuple[str, ...]) -> None:
         """Run a writing command on the last page. A second call while one runs does nothing."""
@@ -417,15 +420,13 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
         if not is_overcome:
             self._say_trouble(error)
         elif is_undo:
-            self.start(
-                "Taking the last restore back", (*self._command, *["--force"] * (error.code == "target_changed"))
-            )
+            self.start("Undoing the last restore", (*self._command, *["--force"] * (error.code == "target_changed")))
         else:
             self.start(f"Restoring {self.agent_label}", build_restore_command(self.wanted, dry_run=False))
 
     async def _ask_to_force(self, error: LifeboatError) -> bool:
-        lines = [f"{error.message}.", f"What was changed since is moved aside and kept for {KEPT}."]
-        question = ConfirmDialog("Take it back all the same?", lines, yes="Take it back", dangerous=True)
+        lines = [f"{error.message}.", f"Later changes are moved aside and kept for {KEPT}."]
+        question = ConfirmDialog("Undo it anyway?", lines, yes="Take it back", dangerous=True)
         return await self.answer(question) or False
 
     async def _ask_takeover(self, error: LifeboatError) -> bool:
@@ -453,14 +454,18 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
     @work(exclusive=True, group="look", exit_on_error=False)
     async def find_out_result(self, error: LifeboatError | None) -> None:
         """Find out from the log whether a restore was done that was stopped or ended without an answer."""
-        self.run.say_outcome("Looking what has become of it...")
+        self.run.say_outcome("Checking the result...")
         before, after = self._before, await self._read_restore_log()
         new = [] if before is None or after is None else [each for each in after if each not in before]
         if new:
-            lines = ["It was done all the same, before it could be stopped:", new[0].text, "u takes it back."]
+            lines = ["It finished before it could be stopped:", new[0].text, "Press u to undo it."]
         elif error is None or error.code == "cancelled":
-            lines = ["It was stopped. Nothing was changed: everything stands as it stood.", "esc goes to the preview."]
+            lines = ["Stopped. Nothing was changed.", "Press esc to return to the preview."]
         else:
-            lines = [*describe_trouble(error), ALL_OR_NOTHING, "esc makes a fresh preview, which shows how it stands."]
+            lines = [
+                *describe_trouble(error),
+                ALL_OR_NOTHING,
+                "Press esc for a new preview that shows the current state.",
+            ]
         self.run.say_outcome(*(("warning" if at == 0 else "", line) for at, line in enumerate(lines)))
         self.refresh_bars()

@@ -80,24 +80,24 @@ def _file(file: File, kind: str) -> DiffChange:
 
 def _file_notes(file: File) -> Iterator[DiffLine]:
     if file.omitted:
-        yield DiffLine("Its lines are left out here; L in the full diff shows them.", NOTE)
+        yield DiffLine("Lines are left out here; press L in the full diff to show them.", NOTE)
     elif file.cut:
-        yield DiffLine("It has more changed lines; L in the full diff shows all.", NOTE)
+        yield DiffLine("More lines changed; press L in the full diff to show all.", NOTE)
     elif file.operation == "meta":
-        yield DiffLine("Only its date or its rights are others.", NOTE)
+        yield DiffLine("Only its date or permissions changed.", NOTE)
     elif file.diff is None:
-        yield DiffLine("No text, or too long to be compared line by line.", NOTE)
+        yield DiffLine("Binary, or too long to compare line by line.", NOTE)
 
 
 def _record(record: Record) -> DiffChange:
     old, new = (record.previous or "").splitlines(), (record.content or "").splitlines()
     if record.omitted:
-        lines: tuple[DiffLine, ...] = (DiffLine("Its words are left out here.", NOTE),)
+        lines: tuple[DiffLine, ...] = (DiffLine("Its text is left out here.", NOTE),)
     elif len(old) + len(new) > _MOST_COMPARED:
         lines = (*(DiffLine(text, REMOVED) for text in old), *(DiffLine(text, ADDED) for text in new))
     else:
         lines = tuple(_diff_lines(list(difflib.unified_diff(old, new, lineterm="", n=3))[2:], places=False))
-        lines = lines or (DiffLine("The same words; details of it are others.", NOTE),)
+        lines = lines or (DiffLine("The text is the same; details changed.", NOTE),)
     name = _first_words(new or old) or record.id
     return _change(f"{MEMORIES}:{record.id}", MEMORIES, record.operation, name, "", lines, record.omitted)
 

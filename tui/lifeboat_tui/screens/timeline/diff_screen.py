@@ -40,7 +40,7 @@ COLUMNS = (
     TableColumn("+", 4, right=True, rank=2),
     TableColumn("-", 4, right=True, rank=1),
 )
-HEADINGS = {FILES: "FILES", MEMORIES: "MEMORIES", OTHERS: "MADE FROM THESE"}
+HEADINGS = {FILES: "FILES", MEMORIES: "MEMORIES", OTHERS: "DERIVED"}
 _LETTER_KINDS = {"A": "added", "D": "removed", "M": "accent", "T": "muted"}
 
 
@@ -51,18 +51,17 @@ class DiffScreen(AgentScreen):
     NAME = "Differences"
     ACTS = (
         UserAction("next_change", "n", "next", "Go to the next change", footer=True),
-        UserAction("last_change", "N", "previous", "Go to the change before", footer=True),
-        UserAction("whole", "L", "all lines", "Every changed line of the file under the cursor", footer=True),
-        UserAction("restore", "r", "restore before", "Bring it back as it was before the change", footer=True),
-        UserAction("restore_after", "R", "restore after", "Bring it back as it was after the change"),
+        UserAction("last_change", "N", "previous", "Go to the previous change", footer=True),
+        UserAction("whole", "L", "all lines", "Show all changed lines of the file under the cursor", footer=True),
+        UserAction("restore", "r", "restore before", "Restore the file as it was before the change", footer=True),
+        UserAction("restore_after", "R", "restore after", "Restore the file as it was after the change"),
         FILTER,
     )
     HELP = """
-On the left is what changed, on the right how: + is new, - is gone. The lines follow the cursor on the left; tab goes
-over to them, n and N jump from change to change.
+The changes on the left, their lines on the right: + is added, - is removed. The lines follow the cursor on the left;
+tab moves to them, and n and N jump between changes.
 
-A is new, M is changed, D is removed, T was only touched. Secrets that are cut out of what is kept do not stand here
-either.
+A is added, M is modified, D is deleted, T is only touched. Secrets that were cut from the stored files are not shown.
 """
     CSS = """
     DiffScreen #about { height: auto; max-height: 4; padding: 0 1; }
@@ -108,7 +107,7 @@ either.
         part = self.view.part
         self.view.show(lines)
         self.view.go_to_part(part)
-        self.table.empty = "Nothing changed between the two."
+        self.table.empty = "No differences."
         self.table.show(_rows(changes))
         self.query_one("#about", Static).update("\n".join(map(make_plain, self._about(found, changes))))
 
@@ -124,7 +123,7 @@ either.
             total = shown if found.total is None else found.total.files + found.total.records + found.total.documents
             missing = f" {count_text(total - shown, 'change')} are left out." if total > shown else ""
             command = " ".join(("lifeboat", *map(quote_argument, self.twin()), "--limit", "1GB"))
-            yield f"{self.glyphs.sign('warning')} Too much to show whole.{missing} All of it, in a shell: {command}"
+            yield f"{self.glyphs.sign('warning')} Too much to show here.{missing} To see all of it: {command}"
 
     @property
     def view(self) -> DiffView:
@@ -154,18 +153,18 @@ either.
         if act in ("restore", "restore_after") and change is None:
             return "nothing changed here"
         if act == "restore" and change is not None and change.path and change.letter == "A":
-            return "it was not there before; R brings back what came"
+            return "it did not exist before; press R to restore the new version"
         if act == "restore_after" and self.second == WORKSPACE:
-            return "that is how it stands already"
+            return "the workspace already has this version"
         if act == "restore_after" and change is not None and change.path and change.letter == "D":
-            return "it was not there any more; r brings back what was before"
+            return "it was removed; press r to restore the earlier version"
         return None
 
     def do_next_change(self) -> None:
-        self._go(1, "That was the last change.")
+        self._go(1, "This is the last change.")
 
     def do_last_change(self) -> None:
-        self._go(-1, "That was the first change.")
+        self._go(-1, "This is the first change.")
 
     def _go(self, step: int, otherwise: str) -> None:
         if self.view.go_to_change(step):
@@ -195,13 +194,13 @@ either.
 
 def _why_not_whole(change: DiffChange | None) -> str | None:
     if change is None or not change.path:
-        return "choose a file on the left"
-    return None if change.is_cut else "all its lines are here"
+        return "select a file on the left"
+    return None if change.is_cut else "all its lines are shown"
 
 
 def _moment(moment: Moment) -> str:
     if moment.sequence is None or moment.time is None:
-        return "the workspace as it stands"
+        return "the current workspace"
     return f"{moment.sequence} ({format_local_day(moment.time)} {format_local_time(moment.time)})"
 
 

@@ -31,7 +31,7 @@ KINDS = {
     "adopt": "taken up",
     "snapshot": "safety point",
     "import": "imported",
-    "rotate": "sealed anew",
+    "rotate": "resealed",
 }
 """Labels of sequences that were not made by a normal capture."""
 _MOST_NAMES = 12
@@ -120,7 +120,7 @@ def describe_sequence_name(entry: Entry) -> str:
 
 def format_chart_unit(activity: Activity) -> str:
     """Return the text to the left of the bars."""
-    return {"hour": "captures an hour", "day": "captures a day"}.get(activity.unit, "captures")
+    return {"hour": "captures per hour", "day": "captures per day"}.get(activity.unit, "captures")
 
 
 def format_chart_range(activity: Activity, shown: int) -> str:
@@ -149,11 +149,9 @@ def describe_sequence(entry: Entry) -> Iterator[DiffLine]:
         yield DiffLine(f"name: {entry.label}", TEXT)
     if entry.pins:
         yield DiffLine(f"never thinned: {', '.join(entry.pins)}", TEXT)
-    yield DiffLine(
-        f"verified in {describe_verified(entry)}" if entry.verified else "not read back by itself yet (v)", MUTED
-    )
+    yield DiffLine(f"verified in {describe_verified(entry)}" if entry.verified else "not verified yet (press v)", MUTED)
     if entry.on:
-        yield DiffLine(f"the newest state of {', '.join(entry.on)}", MUTED)
+        yield DiffLine(f"newest sequence on {', '.join(entry.on)}", MUTED)
 
 
 def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, command: str) -> list[DiffLine]:
@@ -172,5 +170,5 @@ def build_preview_lines(changes: Sequence[DiffChange], *, truncated: bool, comma
     # Skip memories if files are shown: memories come from files, so their lines would appear twice.
     lines += build_change_lines([each for each in people if each.kind == FILES] or people)
     if truncated:
-        lines.append(DiffLine(f"This is the beginning; enter shows all. In a shell: {command}", NOTE))
+        lines.append(DiffLine(f"Only the beginning is shown; press enter for all, or run {command}", NOTE))
     return lines

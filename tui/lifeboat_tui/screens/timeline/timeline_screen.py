@@ -63,27 +63,27 @@ class TimelineScreen(AgentScreen):
     NAME = "Timeline"
     ENTER = "open"
     ACTS = (
-        UserAction("open", "enter", "full diff", "What this sequence changed, line by line", footer=True),
-        UserAction("restore", "r", "restore from here", "Bring the agent back as it was then", footer=True),
-        UserAction("mark", "m", "mark", "Mark two moments: what changed between them is shown", footer=True),
+        UserAction("open", "enter", "full diff", "Show what this sequence changed, line by line", footer=True),
+        UserAction("restore", "r", "restore from here", "Restore the agent from this sequence", footer=True),
+        UserAction("mark", "m", "mark", "Mark two sequences to compare them", footer=True),
         UserAction(
-            "label", "t", "name", "Give the sequence a name: it is never thinned then", footer=True, writes=True
+            "label", "t", "name", "Name the sequence; thinning never removes named ones", footer=True, writes=True
         ),
-        UserAction("find", "F", "find in history", "Find words in everything that is kept", footer=True),
-        UserAction("now", "d", "diff to now", "What changed since then, up to the workspace as it stands"),
+        UserAction("find", "F", "search history", "Search all sequences for words", footer=True),
+        UserAction("now", "d", "diff to now", "Show what changed since then, up to the current workspace"),
         UserAction("verify", "v", "verify", "Read this sequence back and compare every byte"),
-        UserAction("sync", "s", "sync", "Capture the agent now, and send it to every second copy", writes=True),
-        UserAction("stop", "x", "stop", "Stop what runs, at its next safe point"),
-        UserAction("chart", "D", "hours, days", "Draw the chart by hours or by days"),
-        UserAction("older", "H", "older history", "Restore from a history that gave way to another"),
+        UserAction("sync", "s", "sync", "Capture the agent now and push it to every remote", writes=True),
+        UserAction("stop", "x", "stop", "Stop the running command at its next safe point"),
+        UserAction("chart", "D", "hours, days", "Show the chart by hour or by day"),
+        UserAction("older", "H", "replaced history", "Restore from a history that another one replaced"),
         FILTER,
     )
     HELP = """
-Each line is a state of the agent that is kept: its number means the same on every machine. What it changed stands
-beside it. Above all is the workspace, when it is ahead of what is kept.
+One line for each captured sequence, with its changes beside or below the list. A number means the same on every
+machine. The first line is the workspace, if it has changes that are not captured yet.
 
-A sequence that is verified was read back, every byte. Old ones are thinned by and by; one with a name never is. To
-compare two moments, mark one with m, then the other; esc takes the mark away.
+A verified sequence was read back and compared byte for byte. Old sequences are thinned, named ones never. To compare
+two sequences, mark one with m, then the other; esc removes the mark.
 """
     CSS = """
     TimelineScreen #aside { display: none; height: auto; max-height: 2; padding: 0 1; color: $text-warning; }
@@ -131,7 +131,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self._answer = await self.fetch(Answer, "timeline", self.agent_id, *self._chart_words())
         self._by_key = {str(entry.sequence): at for at, entry in enumerate(self._answer.entries)}
         self._seen.clear()
-        self.table.empty = f"Nothing of {make_plain(self.agent_name)} is kept yet. Press s to capture it now."
+        self.table.empty = f"No sequence of {make_plain(self.agent_name)} yet. Press s to capture it now."
         self._show()
         self.look_at_workspace()
         if self._at is not None:
@@ -178,7 +178,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     def _aside_lines(self) -> Iterator[str]:
         for one in self._answer.set_aside:
             until = f" until {time_text(one.until)}" if one.until else ""
-            yield f"{self.glyphs.sign('warning')} A history that gave way is kept here{until}: H restores from it."
+            yield f"{self.glyphs.sign('warning')} A replaced history is kept here{until}. Press H to restore from it."
 
     def show_sequence(self, number: int) -> None:
         """Put the cursor on a sequence, or on the next older one if it was thinned."""
@@ -187,7 +187,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         if found is not None:
             self.table.select(str(found.sequence))
             if found.sequence != number:
-                self.tell_user(f"Sequence {number} is not kept any more; this is the one before it.")
+                self.tell_user(f"Sequence {number} is no longer stored; this is the one before it.")
 
     @work(exclusive=True, group="workspace", exit_on_error=False)
     async def look_at_workspace(self) -> None:
@@ -246,7 +246,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     async def _preview_workspace(self) -> None:
         newest = self._answer.entries[0].sequence if self._answer.entries else ""
         command = f"lifeboat diff {quote_argument(self.agent_name)}"
-        head = [DiffLine("The workspace as it stands; s captures it", NOTE)]
+        head = [DiffLine("The current workspace. Press s to capture it.", NOTE)]
         self._preview(
             f"{newest} {self.glyphs.sign('arrow')} now",
             [*head, *build_preview_lines(self._ahead_changes, truncated=False, command=command)],
@@ -255,9 +255,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     async def _preview_sequence(self, key: str, entry: Entry) -> None:
         before, head = self._before(entry), list(describe_sequence(entry))
         if before is None:
-            self._preview(
-                key, [*head, DiffLine(""), DiffLine("The first sequence that is kept: everything begins here.", MUTED)]
-            )
+            self._preview(key, [*head, DiffLine(""), DiffLine("The oldest stored sequence.", MUTED)])
             return
         title = f"{before.sequence} {self.glyphs.sign('arrow')} {key}"
         if key not in self._seen:
@@ -291,17 +289,17 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
     def why_not(self, act: str) -> str | None:
         key, entry = self._chosen_key, self.chosen
         if act in _ABOUT_ONE and key is None:
-            return "nothing is kept yet (s captures)"
+            return "there is no sequence yet; press s to capture"
         if act in ("restore", "label", "verify") and entry is None:
-            return "this is the workspace as it stands; choose a sequence"
+            return "this is the current workspace; select a sequence"
         if act == "open" and entry is not None and self._before(entry) is None:
-            return "there is no sequence before it to compare with (d compares with now)"
+            return "there is no earlier sequence to compare with; press d to compare with the workspace"
         if act in ("verify", "sync") and self._at_work is not None:
-            return "something runs already (x stops it)"
+            return "a command is running; press x to stop it"
         if act == "stop" and self._at_work is None:
-            return "nothing runs"
+            return "nothing is running"
         if act == "older" and not self._answer.set_aside:
-            return "no history of this agent gave way"
+            return "this agent has no replaced history"
         return None
 
     def do_open(self) -> None:
@@ -331,7 +329,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
             first, second = sorted(self._marks, key=lambda each: (each == WORKSPACE, int(each.replace(WORKSPACE, "0"))))
             self._compare(first, second)
         elif self._marks:
-            self.tell_user("Marked. m on another line compares the two.")
+            self.tell_user("Marked. Press m on another line to compare the two.")
 
     def do_back(self) -> None:
         """Clear a filter if one is set; otherwise clear the marks; otherwise close the screen."""
@@ -377,8 +375,8 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         entry = self.chosen
         assert entry is not None
         question = TextDialog(
-            f"A name for sequence {entry.sequence}",
-            ["While it has a name it is never thinned on this machine. Empty takes the name away."],
+            f"Name for sequence {entry.sequence}",
+            ["Thinning never removes a named sequence on this machine. Empty removes the name."],
             value=entry.label or "",
             placeholder="before the move",
             problem=_name_problem,
@@ -451,4 +449,4 @@ def _name_problem(text: str) -> str | None:
     name = text.strip()
     if len(name) > LONGEST_NAME or not name.isprintable():
         return f"A name is one line of at most {LONGEST_NAME} characters."
-    return "A name does not begin with -." if name.startswith("-") else None
+    return "A name cannot begin with -." if name.startswith("-") else None
