@@ -165,7 +165,7 @@ async def test_a_daemon_that_went_away_is_said_in_one_line_with_the_key_that_sta
         link.happens({"event": "connection"})
         await settled(pilot)
         assert "daemon is not running since 14:02:00. Press S to start it" in text_of(pilot)
-        assert "all well" not in text_of(pilot)
+        assert "all safe" not in text_of(pilot)
         await press(pilot, "S")
         assert ("daemon", "start") in words_of(link)
 

@@ -50,8 +50,8 @@ async def test_findings_stand_with_the_worst_first(size: tuple[int, int]) -> Non
     link = _finding_that(_finding("ok", "ada"), _finding("warning", "bea"), _finding("error", "cid"))
     async with _open(link, size=size) as pilot:
         said = text_of(pilot)
-        assert "1 of 3 checks found something broken" in said
-        words = ("BROKEN (1)", "✖ error", "TO LOOK AT (1)", "▲ warning", "OK")
+        assert "1 of 3 checks found a problem" in said
+        words = ("ERRORS (1)", "✖ error", "WARNINGS (1)", "▲ warning", "OK")
         places = [said.index(word) for word in words]
         assert places == sorted(places)
         assert "cid was looked at" in said
@@ -61,7 +61,7 @@ async def test_when_nothing_is_broken_it_says_so() -> None:
     async with _open(_finding_that(_finding("ok", "ada"))) as pilot:
         assert "No problems (1 check)" in text_of(pilot)
     async with _open(_finding_that(_finding("warning", "ada"))) as pilot:
-        assert "Nothing is broken; 1 of 1 check found something to look at" in text_of(pilot)
+        assert "Nothing is broken; 1 of 1 check with warnings" in text_of(pilot)
 
 
 async def test_a_level_that_nobody_knows_is_not_lost() -> None:
@@ -80,7 +80,7 @@ async def test_y_copies_what_helps_and_the_check_itself_where_nothing_has_to() -
 
 async def test_enter_goes_to_the_place_where_it_is_put_right() -> None:
     async with _open(_finding_that(_finding("error", "ada", "lifeboat restore ada --at 14 takes it back"))) as pilot:
-        assert "enter opens the way back" in text_of(pilot)
+        assert "Press enter to open the restore" in text_of(pilot)
         await press(pilot, "enter")
         assert isinstance(pilot.app.screen, RestoreWizard)
 
@@ -100,7 +100,7 @@ async def test_enter_starts_no_second_service() -> None:
     async with _open(link) as pilot:
         await press(pilot, "enter")
         await settled(pilot)
-        assert "it runs" in notes(pilot)[-1]
+        assert "it is already running" in notes(pilot)[-1]
         assert ("daemon", "start") not in [words for words, _ in link.asked]
 
 
@@ -224,7 +224,7 @@ async def test_a_file_that_is_there_is_not_replaced_and_another_name_is_asked_fo
     async with _open(link) as pilot:
         await press(pilot, "b", "enter")
         await settled(pilot)
-        assert "choose another one" in text_of(pilot)
+        assert "type another name" in text_of(pilot)
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, DoctorScreen)
     assert len(_bundles(link)) == 1
@@ -234,7 +234,7 @@ async def test_no_name_is_no_file() -> None:
     link = _reporting()
     async with _open(link) as pilot:
         await press(pilot, "b", "ctrl+u", "enter")
-        assert "type the name of a file" in text_of(pilot)
+        assert "type the path of a file" in text_of(pilot)
         await press(pilot, "escape")
     assert _bundles(link) == []
 

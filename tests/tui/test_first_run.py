@@ -222,7 +222,7 @@ async def test_words_are_shown_only_when_asked_for_and_three_of_them_prove_them(
         assert len(set(places)) == 3
         await _answer(pilot)
         assert asked(link, "keys", "prove") == ["".join(f"{place} {WORDS[place - 1]}\n" for place in places)]
-        assert "A second copy" in text_of(pilot)
+        assert "A remote on another machine" in text_of(pilot)
 
 
 @driven
@@ -264,7 +264,7 @@ async def test_words_that_were_proven_are_not_shown_again() -> None:
         await press(pilot, "w")
         assert "were proven on 2026-11-22" in text_of(pilot) and asked(link, *REVEAL) == []
         await press(pilot, "ctrl+n")
-        assert "A second copy" in text_of(pilot)
+        assert "A remote on another machine" in text_of(pilot)
 
 
 @driven
@@ -306,7 +306,7 @@ async def test_a_folder_becomes_a_second_copy_and_everything_is_brought_there() 
         commands = [words for words, _ in link.asked]
         assert ("remote", "add", "stick", "file:///media/stick", "--optional") in commands and ("sync",) in commands
         said = text_of(pilot)
-        assert "What is captured goes to stick" in said and "Nobody can read it." in said
+        assert "Captures are pushed to stick" in said and "Nobody can read it." in said
         await press(pilot, "ctrl+n")
         assert "The service is so." in text_of(pilot)
 
@@ -493,9 +493,9 @@ async def test_esc_goes_one_step_back_and_question_mark_helps() -> None:
     async with _run() as pilot:
         await go_to(pilot, "protect", 5)
         await press(pilot, "question_mark")
-        assert "Two ways lead through here" in text_of(pilot)
+        assert "Bring my agent back restores" in text_of(pilot)
         await press(pilot, "escape", "escape")
-        assert "A second copy" in text_of(pilot)
+        assert "A remote on another machine" in text_of(pilot)
 
 
 def test_no_page_says_a_key_id_that_is_no_key() -> None:

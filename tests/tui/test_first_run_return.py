@@ -290,7 +290,7 @@ async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_
         await _press_until(pilot, "enter", "laptop-2 wrote Juniper")
         await press_in_dialog(pilot, "escape")
         await settled(pilot)
-        assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "is back" not in text_of(pilot)
+        assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "is restored" not in text_of(pilot)
         await _press_until(pilot, "enter", "Take over the agent?")
         await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter")
         await settled(pilot)
@@ -324,7 +324,7 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
         assert "the step is running; press esc to stop it" in _told(
             pilot
         ) and "Stopped. Nothing was left half done." in _told(pilot)
-        assert "is back" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
+        assert "is restored" not in text_of(pilot) and isinstance(pilot.app.screen, FirstRunWizard)
         assert _said_to(link).count(REST) == 1
 
 

@@ -280,7 +280,7 @@ async def test_t_says_whether_the_key_can_be_used_and_l_locks_it() -> None:
     link.answers(["keys", "lock"], {**STATUS, "note": "key: locked"})
     async with dashboard(link, screen="keys") as pilot:
         await press(pilot, "t")
-        assert notes(pilot)[-1] == "The key cannot be used: it is wrapped with a passphrase; U opens it"
+        assert notes(pilot)[-1] == "The key is not usable: it is wrapped with a passphrase; press U to unlock it"
         await press(pilot, "L")
         assert notes(pilot)[-1] == "key: locked"
 
@@ -306,7 +306,7 @@ async def test_a_key_that_others_may_have_is_replaced_and_what_is_to_be_issued_a
         await press(pilot, "o", "down", "enter")
         await type_in(pilot, "#answer", "/media/stick/words")
         await press(pilot, "enter")
-        assert "Old copies stay open" in text_of(pilot) and not asked(link, "keys", "rotate")
+        assert "still open old copies" in text_of(pilot) and not asked(link, "keys", "rotate")
         await confirm(pilot, "replace the key")
         words = ("keys", "rotate", "--compromised", "--words-to", "/media/stick/words", "--no-prove", "--yes")
         assert asked(link, "keys", "rotate") == [(words, "")]
@@ -333,7 +333,7 @@ async def test_a_key_of_another_machine_is_taken_by_its_words_and_both_secrets_g
     link.answers(["keys", "rotate"], {**ROTATED, "words_to": None})
     async with dashboard(link, screen="keys") as pilot:
         await press(pilot, "o", "G", "enter", *"some", "enter")
-        assert "these are 1 words" in text_of(pilot)
+        assert "you typed 1 word" in text_of(pilot)
         await type_in(pilot, "#answer", " ".join(WORDS))
         await press(pilot, "enter")
         await type_in(pilot, "#answer", "a boat")

@@ -51,7 +51,7 @@ def screen(pilot: Pilot[None]) -> PurgeWizard:
 async def test_the_first_thing_said_is_that_a_leaked_key_is_to_be_revoked() -> None:
     async with run() as pilot:
         said = text_of(pilot)
-        assert "has to be revoked where it was issued, first of all" in said and "1 Search" in said
+        assert "revoke it at its issuer first" in said and "1 Search" in said
         assert isinstance(pilot.app.focused, Input), "one can type at once"
 
 
@@ -134,7 +134,7 @@ async def test_the_preview_says_what_goes_where_and_what_is_not_reached(size: tu
             "office: after 24 hours, or immediately with its second token",
             "Not reached: laptop-2: it is off",
             "bookkeeper (2 places)",
-            "photo.bin: it could not be read without the text",
+            "photo.bin: it would be unreadable without the text",
             "Press w to cut it there too",
             "Not reached: exported files",
         ):
@@ -162,10 +162,10 @@ async def test_of_a_text_that_can_be_guessed_the_preview_says_what_comes_back_an
     made.answers(LOOK, plan(guessable=True))
     async with run(made, size=(200, 50)) as pilot:
         await preview(pilot)
-        assert "comes back with the next change of the file" in text_of(pilot)
+        assert "comes back when a file that contains it changes" in text_of(pilot)
         await press(pilot, "p")
         assert asked(made, *LOOK)[-1][0] == (*LOOK, "--text-stdin", "--keep-print")
-        assert "A print is kept of what can be guessed" in text_of(pilot)
+        assert "A fingerprint of the guessable text is kept" in text_of(pilot)
         await press(pilot, "ctrl+n")
         await fill(pilot, "phrase", "purge 4")
         await press(pilot, "enter")
@@ -194,7 +194,7 @@ async def test_where_nothing_is_found_nothing_can_be_destroyed() -> None:
     made.answers(LOOK, plan(versions=0, records=0, files={}, hits=[], beside=[], live=[], elsewhere={}))
     async with run(made) as pilot:
         await preview(pilot)
-        assert "Nothing that is kept of ada holds it" in text_of(pilot)
+        assert "No sequence of ada contains it" in text_of(pilot)
         await press(pilot, "ctrl+n")
         assert "there is nothing to purge" in notes(pilot)[-1] and "Type" not in text_of(pilot)
 
@@ -280,7 +280,7 @@ async def test_of_a_whole_agent_its_name_is_typed() -> None:
         await fill(pilot, "phrase", "purge ada")
         await press(pilot, "enter")
         assert asked(made, *PURGE) == [((*PURGE, "--all"), "")]
-        assert "ada is gone from this machine" in text_of(pilot)
+        assert "ada was purged from this machine" in text_of(pilot)
 
 
 async def test_a_dashboard_that_only_looks_shows_all_but_destroys_nothing() -> None:
@@ -302,7 +302,7 @@ async def test_the_proof_says_how_it_stands_everywhere(size: tuple[int, int]) ->
         said = str(screen(pilot).query_one("#proof-text").render())
         for part in (
             "Purged: 1 memory and places in 1 file (4 versions in 3 states).",
-            "Looked through again: 60 versions and 1 live place; 0 hits.",
+            "Searched again: 60 versions and 1 live place; 0 matches.",
             "desk: done; 4 objects destroyed, 0 left, signed",
             "office: waits until 2026-11-21 15:00",
             "Not reached: laptop-2",
@@ -318,7 +318,7 @@ async def test_what_was_written_since_the_preview_is_said() -> None:
     made.answers(PURGE, done(versions=6))
     async with run(made) as pilot:
         await destroy(pilot)
-        assert "2 versions more than the preview said" in text_of(pilot)
+        assert "2 versions more than in the preview" in text_of(pilot)
 
 
 async def test_what_still_holds_it_afterwards_is_an_error() -> None:
@@ -393,10 +393,10 @@ async def test_i_lets_files_in_once_it_was_said_what_that_means() -> None:
         await destroy(pilot)
         await press(pilot, "i")
         said = text_of(pilot)
-        assert "notes.zip" in said and "may still hold the purged text" in said
+        assert "notes.zip" in said and "may still contain the purged text" in said
         assert asked(made, *LEFT)[-1][0] == (*LEFT, "--dry-run")
         await press(pilot, "right", "enter")
-        assert asked(made, *LEFT)[-1][0] == LEFT and "Captures take 1 file again." in notes(pilot)
+        assert asked(made, *LEFT)[-1][0] == LEFT and "Captures include 1 file again." in notes(pilot)
 
 
 async def test_a_no_lets_no_file_in() -> None:
@@ -421,9 +421,9 @@ async def test_the_demonstration_offers_a_print_and_answers_for_files_that_were_
     made = recorded(is_demo=True)
     async with run(made) as pilot:
         await preview(pilot)
-        assert "comes back with the next change of the file" in text_of(pilot)
+        assert "comes back when a file that contains it changes" in text_of(pilot)
         await press(pilot, "p")
-        assert "A print is kept of what can be guessed" in text_of(pilot)
+        assert "A fingerprint of the guessable text is kept" in text_of(pilot)
     assert (await made.run("purge", ADA, "--let-in", "--dry-run")).document["let_in"] == []
     assert (await made.run("purge", ADA, "--let-in")).document["let_in"] == []
 
@@ -457,7 +457,7 @@ async def test_while_it_runs_nothing_leaves_it_and_stopping_says_what_became_of_
         said = text_of(pilot)
         assert "The next command or the daemon finishes what had begun" in said
         assert "is now finished on this machine" in said
-        assert "office: not told yet; it is purged at the next contact" in said
+        assert "office: not reached yet; purged at the next contact" in said
 
 
 async def test_a_purge_that_was_stopped_before_it_began_says_so() -> None:

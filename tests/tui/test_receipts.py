@@ -51,7 +51,7 @@ async def test_where_nothing_was_purged_it_is_said_how_to() -> None:
     made = recorded()
     made.answers(("receipts", "list"), {"receipts": [], "damaged": []})
     async with run(made) as pilot:
-        assert "Nothing was purged." in text_of(pilot)
+        assert "No purge yet." in text_of(pilot)
         await press(pilot, "e")
         assert "select a receipt first" in notes(pilot)[-1]
 

@@ -100,7 +100,7 @@ async def test_each_has_a_state_in_words_and_a_sentence_who_can_read_it(size: tu
 async def test_the_detail_has_every_agent_and_why_one_is_not_well() -> None:
     async with dashboard(copies(HOME), screen="remotes") as pilot:
         shown = text_of(pilot)
-        assert "sequence 44" in shown and "nothing yet, never read back: desktop writes it" in shown
+        assert "sequence 44" in shown and "nothing yet, never verified: desktop writes it" in shown
         assert "pinned to ab12" in shown and ", optional" in shown
 
 
@@ -153,7 +153,7 @@ async def test_many_events_in_a_row_are_few_questions_of_which_none_is_cut_off()
 
 async def test_purges_that_wait_there_are_said_and_p_goes_to_the_receipts(monkeypatch: pytest.MonkeyPatch) -> None:
     async with dashboard(copies(HOME, STICK, receipts=WAITS), screen="remotes") as pilot:
-        assert "a purge of ada waits here, until 2026-11-21 (p)" in text_of(pilot)
+        assert "a purge of ada is waiting here, until 2026-11-21 (press p)" in text_of(pilot)
         opened = stand_in(monkeypatch, "purge.receipts_screen", "ReceiptsScreen")
         await press(pilot, "p")
         assert opened == [((), {})]
@@ -202,7 +202,7 @@ async def test_before_it_is_added_it_is_said_who_answers_and_who_can_read_what()
         look = ("remote", "add", "home", "https://boat.example.com", "--token-stdin", "--dry-run")
         assert asked(link, "remote", "add") == [(look, f"{SECRET}\n")]
         shown = text_of(pilot)
-        assert READABLE in shown and "It ends on 2027-01-01" in shown and "more than needed" in shown
+        assert READABLE in shown and "It expires on 2027-01-01" in shown and "more than needed" in shown
         await press(pilot, "enter")
         assert asked(link, "remote", "add")[1] == (look[:-1], f"{SECRET}\n")
         assert "Push everything there now?" in text_of(pilot)
@@ -294,7 +294,7 @@ async def test_the_test_tells_how_far_it_is_and_lists_what_failed_first() -> Non
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "t")
         shown = text_of(pilot)
-        assert "home: 1 of 2 checks failed" in shown and "2 made-up agents left there" in shown
+        assert "home: 1 of 2 checks failed" in shown and "2 test agents left there" in shown
         assert shown.index("failed: it keeps") < shown.index("it gives back")
         assert isinstance(pilot.app.screen, OutcomeScreen)
         await press(pilot, "enter")
@@ -310,7 +310,7 @@ async def test_long_work_is_stopped_by_esc_and_that_is_said() -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, CommandProgressScreen))
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, RemotesScreen)
-        assert notes(pilot)[-1] == "The work was cancelled: you stopped it"
+        assert notes(pilot)[-1] == "The work was cancelled: stopped by you"
 
 
 async def test_a_token_is_not_shown_and_is_said_to_count() -> None:
@@ -338,7 +338,7 @@ async def test_one_is_removed_when_its_name_was_typed(keys: tuple[str, ...], mor
     link.answers(["remote", "remove"], {"name": "home", "removed": True, "token_revoked": not more})
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "x", *keys)
-        assert "It is the last one" in text_of(pilot)
+        assert "It is the last remote" in text_of(pilot)
         assert pilot.app.focused is pilot.app.screen.query_one("#cancel", Button)
         await confirm(pilot, "hom")
         assert not asked(link, "remote", "remove")
@@ -428,11 +428,11 @@ async def test_an_agent_is_adopted_after_its_changes_were_seen_and_the_machine_t
     async with dashboard(link, screen="remotes") as pilot:
         await press(pilot, "enter", "A")
         shown = text_of(pilot)
-        assert "changed   MEMORY.md" in shown and "6 of 8 were removed: it will be held" in shown
+        assert "changed   MEMORY.md" in shown and "6 of 8 were removed: the capture will be held" in shown
         await confirm(pilot, "desktop")
         words = ("agents", "adopt", "a1", "--from", "home", "--take-over", "desktop", "--yes")
         assert asked(link, "agents", "adopt")[-1] == (words, "")
-        assert "stick does not follow yet: it is away" in text_of(pilot)
+        assert "stick is not updated yet: it is away" in text_of(pilot)
 
 
 async def test_adopting_that_was_not_confirmed_does_nothing() -> None:
@@ -468,6 +468,6 @@ async def test_a_long_question_leaves_room_for_its_buttons() -> None:
     link.answers(["agents", "adopt", "a1", "--from", "home", "--dry-run"], adoption)
     async with dashboard(link, size=(80, 24), screen="remotes") as pilot:
         await press(pilot, "enter", "A")
-        assert "Cancel" in text_of(pilot) and "Type  desktop  to go on" in text_of(pilot)
+        assert "Cancel" in text_of(pilot) and "Type  desktop  to continue" in text_of(pilot)
         await press(pilot, *["down"] * 50)
         assert "and 20 more" in text_of(pilot)

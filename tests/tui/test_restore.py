@@ -52,7 +52,7 @@ async def test_what_was_read_back_and_what_has_a_name_stand_out() -> None:
     async with wizard(machine()) as pilot:
         await press(pilot, "down", "down")
         said = text_of(pilot)
-        assert "before the storm" in said and "read back and compared on this machine, in stick" in said
+        assert "before the storm" in said and "Verified on this machine, in stick" in said
 
 
 async def test_what_is_held_offers_the_sequence_before_it_first() -> None:
@@ -295,9 +295,9 @@ async def test_what_nobody_signed_is_accepted_by_a_typed_word_only() -> None:
     link = machine()
     link.answers(DRY, UNSIGNED)
     async with wizard(link, at="12") as pilot:
-        assert "could run here: hooks/start.sh" in text_of(pilot)
+        assert "may be executed: hooks/start.sh" in text_of(pilot)
         await press(pilot, "R")
-        assert "could run here: hooks/start.sh" in text_of(pilot)
+        assert "may be executed: hooks/start.sh" in text_of(pilot)
         assert pilot.app.screen.query_one("#yes", Button).disabled
         assert pilot.app.focused is pilot.app.screen.query_one("#cancel")
         await press(pilot, "escape")
@@ -318,7 +318,7 @@ async def test_what_another_signed_has_no_preview_until_it_is_accepted() -> None
         await say(pilot, "restore unsigned")
         assert "OVERWRITE" in text_of(pilot)
         await press(pilot, "R")
-        assert "could run here: hooks/start.sh" in text_of(pilot)
+        assert "may be executed: hooks/start.sh" in text_of(pilot)
         assert commands(link, *RUN_IT) == []
         await say(pilot, "restore unsigned")
         await until(pilot, lambda: commands(link, *RUN_IT))
@@ -334,7 +334,7 @@ async def test_a_state_that_changed_after_it_was_accepted_is_asked_for_again() -
         )
         await say(pilot, "restore unsigned")
         await press(pilot, "R")
-        assert "could run here: x.sh" in text_of(pilot)
+        assert "may be executed: x.sh" in text_of(pilot)
         assert commands(link, *RUN_IT) == []
 
 
@@ -362,7 +362,7 @@ async def test_a_restore_tells_what_was_done_and_what_is_left_to_do() -> None:
 async def test_the_receipt_says_what_became_of_each_thing() -> None:
     async with wizard(machine(), at="12") as pilot:
         await press(pilot, "e")
-        assert any("that is for the step Run" in note for note in notes(pilot))
+        assert any("only in the step Run" in note for note in notes(pilot))
         await press(pilot, "R", "e")
         said = text_of(pilot)
         assert "20 accepted, 2 omitted" in said and "omitted, vector (2): it is made again" in said
@@ -483,7 +483,7 @@ async def test_where_nobody_knows_how_it_ended_that_is_said() -> None:
     link.fails(RUN_IT, CommandLost("the process that runs commands is gone"))
     async with wizard(link, at="12") as pilot:
         await press(pilot, "R")
-        await until(pilot, lambda: "as a whole or not at all" in text_of(pilot))
+        await until(pilot, lambda: "A restore is atomic" in text_of(pilot))
         await press(pilot, "escape")
         assert screen(pilot).step == PREVIEW and len(commands(link, *DRY)) == 2
 

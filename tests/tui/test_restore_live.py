@@ -135,7 +135,7 @@ async def test_a_command_server_that_is_killed_in_the_middle_leaves_all_old_or_a
             os.kill(starting.result().pid, 9)
             await until(
                 pilot,
-                lambda: any(said in text_of(pilot) for said in ("whole or not at all", "It finished", "Sequence 0 of")),
+                lambda: any(said in text_of(pilot) for said in ("A restore is atomic", "It finished", "Sequence 0 of")),
             )
             await until(pilot, lambda: written(ada) in (before, ada.trees[0]))
             await pilot.press("escape")

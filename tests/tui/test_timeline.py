@@ -99,7 +99,7 @@ async def test_a_workspace_that_is_as_kept_has_no_line() -> None:
 
 async def test_what_changed_follows_the_cursor() -> None:
     async with _shown() as pilot:
-        assert "the note of 5" in text_of(pilot) and "the newest state of stick" in text_of(pilot)
+        assert "the note of 5" in text_of(pilot) and "newest sequence on stick" in text_of(pilot)
         await press(pilot, "down")
         said = text_of(pilot)
         assert "the note of 4" in said and "changed by hand" in said and "the note of 5" not in said
@@ -290,7 +290,7 @@ async def test_a_history_that_gave_way_is_offered(monkeypatch: pytest.MonkeyPatc
     calls = opened(monkeypatch)
     aside = {"from": "aside", "since": "2026-11-18T10:00:00Z", "until": "2026-12-18T10:00:00Z"}
     async with _shown(history(set_aside=[aside])) as pilot:
-        assert "A history that gave way is kept here until 2026-12-18" in text_of(pilot)
+        assert "A replaced history is kept here until 2026-12-18" in text_of(pilot)
         await press(pilot, "H")
         assert [call["remote"] for call in calls] == ["aside"]
 

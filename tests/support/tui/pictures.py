@@ -36,7 +36,7 @@ def _draw(browser: str, picture: Path, target: Path) -> None:
     width, height = (round(float(number)) for number in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0])
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
-        page.write_text(f"<body style='margin:0;background:#0000'>{text}</body>")
+        page.write_text(f"<meta charset='utf-8'><body style='margin:0;background:#0000'>{text}</body>")
         options = [f"--user-data-dir={folder}/profile", f"--window-size={width},{height}", f"--screenshot={target}"]
         command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *options, str(page)]
         subprocess.run(command, check=True, capture_output=True, timeout=patience(120))

@@ -41,8 +41,6 @@ COLUMNS = (
 )
 CHANGES = 20
 """Number of recent entries shown for an agent."""
-TABLE_FRAME = 3
-"""Lines of the table that are no rows: the border and the titles."""
 REST = 0.08
 """Seconds that the cursor must rest on an agent before its timeline is loaded, so that a held key loads none."""
 ASKING = "Loading the status of your agents..."
@@ -147,7 +145,7 @@ press.
             self.table.select(self.lifeboat.agent_id or _most_urgent(status) or "")
         self.table.empty = _nobody(status)
         self.set_class(not status.agents, "-none")
-        self.query_one("#agents").styles.height = len(status.agents) + TABLE_FRAME if status.agents else "1fr"
+        self.fit_table(len(status.agents))
         self._show_detail()
 
     def _verdict(self, status: Status) -> Content:

@@ -28,10 +28,10 @@ from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, Tab
 COLUMNS = (
     TableColumn("LEVEL", 10),
     TableColumn("CHECK", 18, grow=2, rank=2),
-    TableColumn("OF WHAT", 14, grow=2, rank=1),
+    TableColumn("SUBJECT", 14, grow=2, rank=1),
     TableColumn("FOUND", 24, grow=5),
 )
-_HEADINGS = {"error": "BROKEN", "warning": "TO LOOK AT", "ok": "OK"}
+_HEADINGS = {"error": "ERRORS", "warning": "WARNINGS", "ok": "OK"}
 """Levels, the worst first. An unknown level is placed between errors and warnings."""
 _ORDER = ("error", "", "warning", "ok")
 CHECKING = "Checking the home, the key, and all agents and remotes..."
@@ -117,7 +117,7 @@ b writes a support report with versions, counts and findings, and none of your c
         if broken:
             return f"{self.glyphs.sign('error')} {broken} of {checked} found a problem"
         if warned:
-            return f"{self.glyphs.sign('warning')} Nothing is broken; {warned} of {checked} have warnings"
+            return f"{self.glyphs.sign('warning')} Nothing is broken; {warned} of {checked} with warnings"
         return f"{self.glyphs.sign('ok')} No problems ({checked})"
 
     def _rows(self) -> Iterator[TableRow]:
@@ -159,7 +159,7 @@ b writes a support report with versions, counts and findings, and none of your c
         if found.fix is None:
             yield Content.styled("No fix is needed." if found.level != "ok" else "", "$foreground 60%")
             return
-        yield Content.assemble(("what helps  ", "$foreground 60%"), make_plain(found.fix))
+        yield Content.assemble(("fix  ", "$foreground 60%"), make_plain(found.fix))
         place = self.place
         goes = f"Press enter to open {place.label}, " if place is not None else ""
         yield Content.styled(f"{goes}y to copy the fix", "$foreground 60%")

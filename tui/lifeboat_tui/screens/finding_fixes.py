@@ -29,7 +29,7 @@ _PLACES = (
     (("sync",), "dashboard", "the dashboard (s syncs)", False),
     (("receipts",), "receipts", "the receipts", False),
     (("daemon", "start"), "start_daemon", "nothing, and starts the daemon", False),
-    (("restore",), "restore", "the way back", True),
+    (("restore",), "restore", "the restore", True),
     (("verify",), "timeline", "the timeline", True),
     (("purge",), "purge", "the purge", True),
 )

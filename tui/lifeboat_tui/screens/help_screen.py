@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
@@ -35,6 +36,8 @@ _MOVING = (
     ("tab", "next part of the screen"),
     ("^p", "all actions by name"),
 )
+_WIDTH, _FRAME = 84, 8
+"""Cells of the box, as in the CSS below, and those of its border, padding and scrollbar."""
 
 
 class HelpScreen(Dialog[None]):
@@ -62,11 +65,28 @@ class HelpScreen(Dialog[None]):
                 part = getattr(screen.focused, "HELP", "")
                 yield Static("\n\n".join(filter(None, (_flowing(part), _flowing(screen.HELP)))), markup=False)
                 if screen.ACTS:
-                    yield Static(_keys("Here", screen.ACTS, screen))
-                yield Static(_pairs("Lists", _MOVING))
-                yield Static(_keys("On every screen", EVERYWHERE, screen))
-                yield Static(_keys("Places", PLACES, screen))
-                yield Static(_pairs("Words", GLOSSARY, width=16))
+                    yield Static(self._keys("This screen", screen.ACTS))
+                yield Static(self._pairs("Lists", _MOVING))
+                yield Static(self._keys("Every screen", EVERYWHERE))
+                yield Static(self._keys("Main screens", PLACES))
+                yield Static(self._pairs("Terms", GLOSSARY, width=14))
+
+    def _keys(self, title: str, acts: tuple[UserAction, ...]) -> Content:
+        rows = []
+        for act in acts:
+            refusal = self._screen.refusal(act)
+            rows.append((act.key_text, act.help if refusal is None else f"{act.help} (unavailable: {refusal})"))
+        return self._pairs(title, tuple(rows))
+
+    def _pairs(self, title: str, rows: tuple[tuple[str, str], ...], width: int = 9) -> Content:
+        """Return rows of a key and its text. A long text is wrapped beside the key."""
+        room = min(_WIDTH, int(self._screen.size.width * 0.96)) - _FRAME - width - 2
+        lines = [Content.styled(title, "bold")]
+        for key, said in rows:
+            first, *rest = textwrap.wrap(said, room) or [""]
+            lines.append(Content.assemble((f" {key:<{width}} ", "bold"), first))
+            lines += [Content(f"{'':{width + 2}}{line}") for line in rest]
+        return Content("\n").join(lines)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
@@ -79,17 +99,3 @@ class HelpScreen(Dialog[None]):
 def _flowing(prose: str | None) -> str:
     """Return paragraphs without the line breaks of the source."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in (prose or "").strip().split("\n\n"))
-
-
-def _keys(title: str, acts: tuple[UserAction, ...], screen: LifeboatScreen) -> Content:
-    rows = []
-    for act in acts:
-        refusal = screen.refusal(act)
-        rows.append((act.key_text, act.help if refusal is None else f"{act.help} (unavailable: {refusal})"))
-    return _pairs(title, tuple(rows))
-
-
-def _pairs(title: str, rows: tuple[tuple[str, str], ...], width: int = 10) -> Content:
-    lines = [Content.styled(title, "bold")]
-    lines += [Content.assemble((f"  {key:<{width}} ", "bold"), said) for key, said in rows]
-    return Content("\n").join(lines)

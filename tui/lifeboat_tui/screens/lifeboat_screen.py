@@ -43,6 +43,8 @@ ScreenType = TypeVar("ScreenType", bound="LifeboatScreen")
 Parameters = ParamSpec("Parameters")
 SMALLEST = (60, 15)
 """Smallest size in columns and lines; a smaller terminal shows one sentence in place of the screen."""
+TABLE_FRAME = 3
+"""Lines of a table that are no rows: the border and the titles."""
 LONGEST_NOTE = 1000
 FILTER = UserAction("filter", "slash", "filter", "Show only rows that contain your words; esc clears the filter")
 
@@ -128,6 +130,11 @@ class LifeboatScreen(Screen[None]):
         """Return the key of the row under the cursor."""
         row = self.table.current if self.is_mounted else None
         return None if row is None else row.key
+
+    def fit_table(self, count: int) -> None:
+        """Make the first table as high as its rows, so that the details get the rest; a table without rows stays high
+        for its text. The CSS limits the height."""
+        self.query_one(FilteredTable).styles.height = count + TABLE_FRAME if count else "1fr"
 
     async def ask(self, *words: str, text: str = "", tell: Tell | None = None) -> CommandAnswer:
         """Run a command with `--json`. Raises LifeboatError, which `attempt` and `load` show."""

@@ -19,7 +19,7 @@ from lifeboat_tui.widgets.question_dialogs import TextDialog
 BUNDLE = UserAction("bundle", "b", "report", "Write a support report without any of your content", writes=True)
 _INTRO = (
     "A ZIP file with versions, settings (without your texts), findings, counts and sizes.",
-    "It has no content, no names of files or agents, no keys and no credentials. You can check it before you send it.",
+    "It contains no content, no file or agent names, no keys and no credentials. Check it before you send it.",
 )
 
 

@@ -28,6 +28,7 @@ class Dialog(ModalScreen[Result]):
         width: 76; max-width: 95%; height: auto; max-height: 100%; border: round $border; background: $surface;
         padding: 1 2;
     }
+    Dialog VerticalScroll { scrollbar-size-vertical: 1; scrollbar-background: $panel; }
     Dialog .title { text-style: bold; }
     Dialog .text { height: auto; max-height: 30vh; margin: 1 0; }
     Dialog .problem { color: $text-error; text-style: bold; height: auto; }

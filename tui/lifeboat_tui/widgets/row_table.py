@@ -108,7 +108,8 @@ class RowTable(ScrollView, can_focus=True):
         *("table--error", "table--accent", "table--muted", "table--strong", "table--added", "table--removed"),
     }
     DEFAULT_CSS = """
-    RowTable { background: $surface; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden; }
+    RowTable { background: $surface; color: $foreground; scrollbar-size-vertical: 1; overflow-x: hidden;
+        scrollbar-background: $panel; }
     RowTable > .table--title { text-style: bold; color: $foreground 60%; }
     RowTable > .table--cursor { background: $panel; }
     RowTable:focus > .table--cursor {

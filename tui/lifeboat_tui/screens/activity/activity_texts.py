@@ -167,7 +167,7 @@ def describe_event(one: JsonObject, names: dict[str, str]) -> Iterator[Content]:
     if isinstance(code, str):
         cause, helps = find_cause_and_fix(code)
         yield Content.assemble(("cause       ", "$foreground 60%"), make_plain(cause))
-        yield Content.assemble(("what helps  ", "$foreground 60%"), make_plain(helps))
+        yield Content.assemble(("fix  ", "$foreground 60%"), make_plain(helps))
     yield Content("")
     yield from _pairs({"time": f"{_moment(one, format_local_day)} {_moment(one, format_local_time)}"})
     yield from _pairs({name: _value(value, names) for name, value in one.items() if name != "time"})

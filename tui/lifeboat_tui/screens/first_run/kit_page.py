@@ -88,7 +88,7 @@ class RecoveryKitPage(FirstRunPage):
                 done = await self._run("--yes", "--take-over", machine, tell=tell)
         self._done = done
         failed = _list_failed(done)
-        self.YES, self.NEEDED = ("Try again" if failed else "Go on"), False
+        self.YES, self.NEEDED = ("Try again" if failed else "Continue"), False
         if not failed:
             self.leave()
         self.first_run.lifeboat.ask_status()

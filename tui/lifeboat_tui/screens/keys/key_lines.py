@@ -12,7 +12,7 @@ from lifeboat_tui.widgets.row_table import TableCell, TableColumn, TableRow
 
 COLUMNS = (
     TableColumn("NAME", 14, grow=2),
-    TableColumn("STANDING", 14, grow=1),
+    TableColumn("STATUS", 14, grow=1),
     TableColumn("ID", 16, grow=1, rank=2),
     TableColumn("LAST SEEN", 10, rank=1),
 )

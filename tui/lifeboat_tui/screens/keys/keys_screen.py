@@ -174,7 +174,7 @@ words are shown only after you type a phrase, and disappear again.
         if status.state == "ok":
             self.tell_user(f"The key is usable: {status.note}" if status.note else "The key is usable.")
         else:
-            helps = "U opens it" if status.state == "needs_key" else "press 8 to open the doctor"
+            helps = "press U to unlock it" if status.state == "needs_key" else "press 8 to open the doctor"
             self.tell_user(f"The key is not usable: {status.note}; {helps}", severity="warning")
 
     @attempted

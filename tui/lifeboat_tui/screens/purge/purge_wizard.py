@@ -43,7 +43,7 @@ from lifeboat_tui.widgets.wizard_steps import WizardSteps
 STEPS = ("Search", "Preview", "Confirm", "Proof")
 SEARCH, PREVIEW, CONFIRM, PROOF = range(4)
 _PAGES = ("search", "preview", "confirm", "proof")
-_BUTTONS = ("Look for it", "Continue", "Destroy it", "Close")
+_BUTTONS = ("Search", "Continue", "Purge", "Close")
 _STAY = frozenset({"back", "quit", *(act.name for act in PLACES if act.name.startswith("go_"))})
 """Actions that would leave the wizard."""
 AT_WORK = "the purge is running; press c to stop it"

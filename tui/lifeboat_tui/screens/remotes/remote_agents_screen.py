@@ -46,8 +46,8 @@ The agents on this remote. An agent that is not on this machine can be restored.
 can be adopted: the workspace here becomes its next sequence, and the other machine can no longer push.
 """
     CSS = """
-    RemoteAgentsScreen #away { height: 1fr; min-height: 5; }
-    RemoteAgentsScreen #detail { height: 7; border: round $secondary; padding: 0 1; }
+    RemoteAgentsScreen #away { height: 1fr; min-height: 5; max-height: 75%; }
+    RemoteAgentsScreen #detail { height: 1fr; min-height: 6; border: round $secondary; padding: 0 1; }
     """
 
     def __init__(self, remote: str) -> None:
@@ -84,6 +84,7 @@ can be adopted: the workspace here becomes its next sequence, and the other mach
         if self.is_mounted:
             now = self.link.now()
             self.table.show([build_remote_agent_row(one, now) for one in self._agents])
+            self.fit_table(len(self._agents))
             self._show_detail()
 
     @property

@@ -70,8 +70,8 @@ on another machine, or a folder on a stick or a share.
 READABLE BY says who can read your agents on the remote; details are below. Credentials are always sealed to your key.
 """
     CSS = """
-    RemotesScreen #copies { height: 1fr; min-height: 5; }
-    RemotesScreen #detail { height: 50%; min-height: 7; border: round $secondary; padding: 0 1; }
+    RemotesScreen #copies { height: 1fr; min-height: 4; max-height: 50%; }
+    RemotesScreen #detail { height: 1fr; min-height: 7; border: round $secondary; padding: 0 1; }
     """
 
     def __init__(self) -> None:
@@ -105,6 +105,7 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         if self.is_mounted:
             now = self.link.now()
             self.table.show([build_remote_row(one, self.glyphs, now) for one in self._copies], flash=True)
+            self.fit_table(len(self._copies))
             self._show_detail()
 
     @property

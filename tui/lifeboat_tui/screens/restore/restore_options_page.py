@@ -26,7 +26,7 @@ from lifeboat_tui.widgets.filtered_table import FilteredTable
 from lifeboat_tui.widgets.question_dialogs import ChoiceDialog, TextDialog
 from lifeboat_tui.widgets.row_table import RowTable, TableCell, TableColumn, TableRow
 
-COLUMNS = (TableColumn("WHAT", 17), TableColumn("AS CHOSEN", 20, grow=1))
+COLUMNS = (TableColumn("WHAT", 17), TableColumn("CHOICE", 20, grow=1))
 HELPS = {
     "to": "In place replaces the workspace, which is captured first. Another folder leaves it unchanged.",
     "runtime": "For another runtime, its files are written from the memories.",
@@ -118,10 +118,10 @@ class RestoreOptionsPage(RestoreStepPage):
         yield _switch("with_cron", "Scheduled jobs", wanted.with_cron)
         yield _switch("with_sessions", "Sessions", wanted.with_sessions)
         refused = ONLY_ELSEWHERE if wanted.to is None else ""
-        yield RestoreOption("adopt", "Whose it is", self._whose(), refused)
+        yield RestoreOption("adopt", "Role", self._whose(), refused)
         state_dir = wanted.state_dir or "the parent of the workspace"
         yield RestoreOption("state_dir", "State directory", state_dir)
-        yield _switch("finish", "Last steps", wanted.finish)
+        yield _switch("finish", "Follow-up steps", wanted.finish)
 
     def _credentials(self) -> str:
         if self.wanted.with_credentials is None:
