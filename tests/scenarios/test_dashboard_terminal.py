@@ -73,7 +73,7 @@ def test_a_purge_from_the_search_to_the_proof(terminal: Terminal, workspace: Pat
     shown = terminal.shows("Preview", "will be purged", "MEMORY.md")
     assert CANARY not in shown
     terminal.press("C-n")
-    words = re.search(r"Type +(purge \d+) +to go on", terminal.shows("Type  purge"))
+    words = re.search(r"Type +(purge \d+) +to continue", terminal.shows("Type  purge"))
     assert words is not None
     terminal.type(words[1])
     terminal.shows_times(words[1], 2)  # what is to be typed, and what was typed

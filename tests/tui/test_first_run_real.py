@@ -159,7 +159,7 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
 
 async def _take_over(pilot: Pilot[None]) -> None:
     """Confirm the take-over from a machine that wrote a moment ago by typing its name."""
-    question = re.compile(r"Type\s+(\S+)\s+to go on")
+    question = re.compile(r"Type\s+(\S+)\s+to continue")
     await until(pilot, lambda: question.search(text_of(pilot)), "the question")
     machine = question.search(text_of(pilot))
     assert machine is not None

@@ -182,7 +182,7 @@ async def test_patterns_are_typed() -> None:
 async def test_the_preview_says_what_happens_to_each_file_at_every_size(size: tuple[int, int]) -> None:
     async with wizard(machine(), at="12", size=size) as pilot:
         said = text_of(pilot)
-        for text in ("REMOVE", "OVERWRITE", "CREATE", "18 files", "left alone", "captured first", "Restore", "Cancel"):
+        for text in ("REMOVE", "OVERWRITE", "CREATE", "18 files", "not changed", "captured first", "Restore", "Cancel"):
             assert text in said or text.lower() in said
         assert said.index("REMOVE") < said.index("OVERWRITE") < said.index("CREATE")
         assert "Same as: lifeboat restore ada --at 12" in said
