@@ -21,16 +21,6 @@ _NO_ADAPTER = (
         ("state_*.sqlite", "memories_*.sqlite", "memory_summary.md", "skills/.system", "installation_id"),
         json=(JsonMark("auth.json", (("OPENAI_API_KEY",), ("auth_mode",))),),
     ),
-    RuntimeMarks(
-        "Hermes Agent",
-        (".hermes",),
-        ("memories/MEMORY.md", "memories/USER.md", "skills/.hub", ".skills_prompt_snapshot.json"),
-        (
-            *("state.db", "auth.json", "config.yaml", "cron/jobs.json", "memories"),
-            *("pairing", "sandboxes", "audio_cache", "image_cache", "skins"),
-        ),
-        (JsonMark("auth.json", (("credential_pool",),)),),
-    ),
     RuntimeMarks("Claude Code", (".claude",), (".last-cleanup", ".credentials.json", "projects/*/*.jsonl")),
     RuntimeMarks("IronClaw", (".ironclaw",)),
     RuntimeMarks("NanoClaw", (".nanoclaw",), ("data/v2.db",)),
@@ -49,6 +39,11 @@ def find_foreign_runtime(workspace: Path) -> tuple[RuntimeMarks, str] | None:
     adapter, or one that a shipped profile describes. Only names are checked, and the beginning of small JSON files."""
     of_profiles = (profile.runtime_marks() for profile in shipped_profiles.load_shipped_profiles().values())
     return first_mark(workspace, (*_NO_ADAPTER, *of_profiles, _NANOBOT_OR_PICOCLAW))
+
+
+def find_unsupported_runtime(workspace: Path) -> tuple[RuntimeMarks, str] | None:
+    """Return the marks of a runtime without an adapter that the folder belongs to, and the one that shows it."""
+    return first_mark(workspace, _NO_ADAPTER)
 
 
 def refuse_foreign_runtime(workspace: Path, own: str = "") -> None:

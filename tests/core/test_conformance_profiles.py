@@ -57,6 +57,10 @@ class TestGoose(_OfProfile):
     name = "goose"
 
 
+class TestHermes(_OfProfile):
+    name = "hermes"
+
+
 def test_every_shipped_profile_is_tested() -> None:
     assert INSTALLS.keys() == REMEMBERED.keys() == shipped_profiles.load_shipped_profiles().keys()
     tested = {each.name for each in _OfProfile.__subclasses__()}

@@ -37,7 +37,7 @@ from lifeboat_adapters.folder import (
 )
 from lifeboat_adapters.folder.folder_profile import FolderProfile
 from lifeboat_adapters.folder.volatile_values import values_at
-from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
+from lifeboat_adapters.foreign_runtimes import find_unsupported_runtime, refuse_foreign_runtime
 from lifeboat_adapters.item_fates import ItemFate
 from lifeboat_adapters.notes import memory_comments
 from lifeboat_adapters.persona import markdown_fields
@@ -135,10 +135,10 @@ class FolderAdapter(Adapter):
             return 0
         if self.takes_any_folder:
             return int(any(has_match(workspace, glob) for glob in _NOTES))
-        if find_mark(workspace, self._marks) is not None:
-            return 2
         # A runtime makes its folder before there is an agent in it, so the name of the folder alone is no proof.
-        return 2 if find_named_folder(workspace, self._marks) and self._has_own_file(workspace) else 0
+        if find_named_folder(workspace, self._marks) and self._has_own_file(workspace):
+            return 2
+        return int(find_mark(workspace, self._marks) is not None and find_unsupported_runtime(workspace) is None)
 
     def _has_own_file(self, workspace: Path) -> bool:
         named = (*self.profile.persona_files().values(), *self.profile.marks.usual)
@@ -183,7 +183,7 @@ class FolderAdapter(Adapter):
         parts = name.split("/")
         above = ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
         for rule in self.profile.exclude:
-            if any(fnmatchcase(each, rule.glob.removesuffix("/**")) for each in above):
+            if any(fnmatchcase(each, glob.removesuffix("/**")) for each in above for glob in rule.globs):
                 return rule.reason
         return _COMMON.reason(name, is_folder=is_folder)
 

@@ -68,13 +68,14 @@ class ProfileMarks(_Part, frozen=True):
 class ExcludeRule(_Part, frozen=True):
     """Files and folders that are never captured, and why."""
 
-    glob: Text
+    globs: tuple[Text, ...]
     reason: Text
 
 
 class MemoryRule(_Part, frozen=True):
-    """Files that hold memories. `new` is the name of the note for memories from elsewhere; `types` gives the memory
-    type for the values of the front matter's field `type_field`."""
+    """Files that hold memories. `new` is the name of the note for memories from elsewhere, and `limit` the largest size
+    of such a note in characters (0: none); `types` gives the memory type for the values of the front matter's field
+    `type_field`."""
 
     glob: Text
     divide: Division = Division.HEADINGS
@@ -84,6 +85,7 @@ class MemoryRule(_Part, frozen=True):
     type_field: str = ""
     types: dict[str, str] = {}
     new: str = ""
+    limit: int = 0
 
 
 class PersonaFiles(_Part, frozen=True):

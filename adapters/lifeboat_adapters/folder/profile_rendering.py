@@ -31,6 +31,7 @@ def render_profile_files(profile: FolderProfile, state: State) -> Iterator[Rende
         path = profile.raw + name
         if text.strip() and read_file_text(files, path) != text:
             yield RenderedFile(path, text.encode("utf-8", "replace"), note_rendering.STRUCTURED)
+    placed = place_new_memories(profile, state)
     yield from note_rendering.render_notes(
         state,
         profile.raw,
@@ -38,8 +39,33 @@ def render_profile_files(profile: FolderProfile, state: State) -> Iterator[Rende
         has_profile=bool(about_user and profile.persona.user == persona_files.USER),
         split=lambda name, text: profile_memories.split_profile_file(profile, name, text),
         join=lambda name, memories: profile_memories.join_profile_file(profile, name, memories),
-        name_of=lambda record, primary: name_note(profile, record, primary),
+        name_of=lambda record, _: placed.get(str(record["id"])),
     )
+
+
+def place_new_memories(profile: FolderProfile, state: State) -> dict[str, str]:
+    """Return the note of each memory that stands in no file of the runtime yet, by the id of its record. A memory that
+    has no note, or no room in it, is missing."""
+    primary = str(persona_files.find_primary_human(state).get("id", ""))
+    listed = note_rendering.find_listed_records(state, profile.raw)
+    sizes: dict[str, int] = {}
+    placed: dict[str, str] = {}
+    for item in effective_view.visible_records(state):
+        name = None if listed.keys() & set(item.chain_ids) else name_note(profile, item.record, primary)
+        if name is None:
+            continue
+        rule = profile.memory_rule(name)
+        limit = 0 if rule is None else rule.limit
+        before = sizes.get(name) or _size_of(state, profile.raw + name)
+        size = before + len(str(item.record.get("content", ""))) + (len(rule.separator) if rule and before else 0)
+        if not limit or size <= limit:
+            placed[str(item.record["id"])] = name
+            sizes[name] = size
+    return placed
+
+
+def _size_of(state: State, path: str) -> int:
+    return 0 if state.entry(path) is None else len(state.body(path).decode("utf-8", "replace"))
 
 
 def name_note(profile: FolderProfile, record: JsonObject, primary: str) -> str | None:
@@ -72,8 +98,9 @@ def _rule_for(profile: FolderProfile, record: JsonObject, primary: str) -> Memor
 def list_unplaced_items(profile: FolderProfile, state: State) -> Iterator[ItemFate]:
     """Yield what of a state the files of the profile cannot hold."""
     yield from unsupported_fields.list_unsupported_fields(state, holds_numbers=False)
-    primary = str(persona_files.find_primary_human(state).get("id", ""))
-    reason = f"{profile.title} has no note for it; {unsupported_fields.KEPT}"
+    reason = f"{profile.title} has no note for it, or no room in it; {unsupported_fields.KEPT}"
+    listed = note_rendering.find_listed_records(state, profile.raw)
+    placed = place_new_memories(profile, state)
     for item in effective_view.visible_records(state):
-        if name_note(profile, item.record, primary) is None:
+        if str(item.record["id"]) not in placed and not listed.keys() & set(item.chain_ids):
             yield ItemFate("memory", str(item.record["id"]), ItemOutcome.OMITTED, reason, unsupported_fields.CODE)

@@ -38,12 +38,12 @@ def without_volatile_values(profile: FolderProfile, name: str, data: bytes) -> b
 
 
 def values_at(values: Any, steps: Sequence[str]) -> Iterator[Any]:
-    """Yield the values at a path; `*` stands for every key or item."""
+    """Yield the values at a path; each step is a glob of `fnmatch`."""
     if not steps:
         yield values
         return
     for key, value in _members(values):
-        if steps[0] in ("*", key):
+        if fnmatchcase(key, steps[0]):
             yield from values_at(value, steps[1:])
 
 
@@ -58,5 +58,5 @@ def _remove_at(values: Any, steps: Sequence[str]) -> None:
     *above, last = steps
     for parent in values_at(values, above):
         if isinstance(parent, dict):
-            for key in [key for key in parent if last in ("*", str(key))]:
+            for key in [key for key in parent if fnmatchcase(str(key), last)]:
                 del parent[key]

@@ -45,7 +45,7 @@ def render_notes(
     memories. `join` makes the text of a note that no raw file lists, `name_of` names the note of a memory, None for one
     without a note.
     """
-    listed = _listed(state, raw)
+    listed = find_listed_records(state, raw)
     found: dict[str, list[tuple[int, note_joining.Memory]]] = {}
     for item in effective_view.visible_records(state):
         known = next((listed[id] for id in item.chain_ids if id in listed), None)
@@ -70,7 +70,7 @@ def _says(state: State, raw: str, name: str, memories: list[note_joining.Memory]
     return note_joining.note_contains_exactly(name, text, (content for _, content in memories), split)
 
 
-def _listed(state: State, raw: str) -> dict[str, tuple[str, int]]:
+def find_listed_records(state: State, raw: str) -> dict[str, tuple[str, int]]:
     """Return where records stand in raw files, by id: workspace path and position."""
     found: dict[str, tuple[str, int]] = {}
     for entry in state.entries(raw):

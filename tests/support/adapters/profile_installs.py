@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 from lifeboat_adapters.testing import SampleInstallation
@@ -134,6 +136,39 @@ def make_goose(folder: Path) -> SampleInstallation:
     return SampleInstallation(folder / ".config/goose", folder)
 
 
+def make_hermes(folder: Path) -> SampleInstallation:
+    home = folder / ".hermes"
+    pool = {"openrouter": [{"id": "484e90", "label": "main", "access_token": KEY, "request_count": 3}]}
+    job = {"id": "0123456789ab", "name": "tides", "prompt": "Tell the tides.", "enabled": True, "next_run_at": "x"}
+    write_files(
+        home,
+        {
+            "SOUL.md": _PERSONA["SOUL.md"],
+            "memories/MEMORY.md": "Likes green tea.\n§\nThe red boat lies in the harbour.",
+            "memories/USER.md": "Is called Mira.",
+            "config.yaml": f"model:\n  default: mock-1\n  api_key: {KEY}\ntelegram:\n  bot_token: {KEY}-bot\n",
+            ".env": f"OPENROUTER_API_KEY={KEY}\n",
+            "auth.json": json.dumps({"version": 1, "credential_pool": pool, "updated_at": "x"}),
+            "cron/jobs.json": json.dumps({"jobs": [job], "updated_at": "x"}),
+            "logs/agent.log": "started\n",
+            "memories/MEMORY.md.lock": "",
+        },
+    )
+    with closing(sqlite3.connect(home / "state.db")) as connection, connection:
+        connection.executescript(_SESSIONS)
+    for name in ("auth.json", ".env", "config.yaml"):
+        (home / name).chmod(0o600)
+    return SampleInstallation(home, folder)
+
+
+_SESSIONS = """
+create table sessions (id text primary key, source text not null, system_prompt text, cwd text, title text);
+create table messages (id integer primary key autoincrement, session_id text, role text, content text);
+insert into sessions values ('20261123_213823_b79939', 'cli', 'You are kind.', '/srv/ada', 'Tides');
+insert into messages values (1, '20261123_213823_b79939', 'user', 'When is high tide?');
+insert into messages values (2, '20261123_213823_b79939', 'assistant', 'At seven.');
+"""
+
 INSTALLS: Mapping[str, Callable[[Path], SampleInstallation]] = {
     "markdown": make_markdown,
     "obsidian": make_obsidian,
@@ -142,6 +177,7 @@ INSTALLS: Mapping[str, Callable[[Path], SampleInstallation]] = {
     "opencode": make_opencode,
     "gemini": make_gemini,
     "goose": make_goose,
+    "hermes": make_hermes,
 }
 """How a small installation is made, by the name of the profile."""
 
@@ -153,5 +189,6 @@ REMEMBERED: Mapping[str, tuple[str, str]] = {
     "opencode": ("memory/new.md", "{}\n"),
     "gemini": ("GEMINI.md", "- {}\n"),
     "goose": ("memory/new.txt", "# new\n{}\n\n"),
+    "hermes": ("memories/MEMORY.md", "\n§\n{}"),
 }
 """Where the runtime writes a memory, and in which form, by the name of the profile."""
