@@ -89,7 +89,8 @@ class MemoryRule(_Part, frozen=True):
 
 
 class PersonaFiles(_Part, frozen=True):
-    """The files that say who the agent is. `blocks` are further texts by the name of their block (ALF §3.2.2)."""
+    """The files that say who the agent is. `blocks` are further texts by the name of their block (ALF §3.2.2). `seeds`
+    are SHA-256 digests of texts with which the runtime creates such a file: they say nothing about the agent."""
 
     soul: str = ""
     operating_instructions: str = ""
@@ -97,6 +98,7 @@ class PersonaFiles(_Part, frozen=True):
     user: str = ""
     skills: str = ""
     blocks: dict[str, str] = {}
+    seeds: tuple[Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")], ...] = ()
 
 
 class CredentialRule(_Part, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Sequence
 
 from lifeboat_adapters.contract import AgentFiles, Derivation, DerivationContext
@@ -25,7 +26,8 @@ def make_derivations(profile: FolderProfile) -> Sequence[Derivation]:
 
     def derive(files: AgentFiles, previous: JsonObject | None, context: DerivationContext) -> JsonObject | None:
         def fresh(files: AgentFiles, own: Collection[str]) -> JsonObject:
-            texts = persona_identity.read_prose_files(layout, files, own)
+            read = persona_identity.read_prose_files(layout, files, own)
+            texts = {name: "" if _is_seed(profile, text) else text for name, text in read.items()}
             skills = layout.every_skill(files)
             profile_text, instructions = texts.get("identity_profile", ""), texts.get("operating_instructions", "")
             return {
@@ -39,3 +41,8 @@ def make_derivations(profile: FolderProfile) -> Sequence[Derivation]:
     if profile.persona.user:
         found.append(persona_principals.make_principals_derivation(profile.name, profile.raw + profile.persona.user))
     return found
+
+
+def _is_seed(profile: FolderProfile, text: str) -> bool:
+    """Return whether a text is the one with which the runtime created the file."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() in profile.persona.seeds

@@ -2,7 +2,8 @@
 
     python mock_model.py PORT LOG
 
-A message that says `MEMQ: words` makes it call the agent's memory search; anything else is answered by an echo.
+A message that says `MEMQ: words` makes it call the agent's memory search, `REMEMBER: text` the tool with which Hermes
+writes a memory; anything else is answered by an echo.
 Standard library only: it runs outside the project's environment, inside a network namespace.
 """
 
@@ -36,11 +37,15 @@ def last_user_text(messages: list[JsonObject]) -> str:
 
 
 def tool_call(text: str) -> JsonObject | None:
-    query = re.search(r"MEMQ:([^|\n]+)", text)
-    if query is None:
+    query, fact = re.search(r"MEMQ:([^|\n]+)", text), re.search(r"REMEMBER:([^|\n]+)", text)
+    if query is not None:
+        arguments = {"id": "memory_search", "args": {"query": query.group(1).strip()}}
+        function = {"name": "tool_call", "arguments": json.dumps(arguments)}
+    elif fact is not None:
+        arguments = {"action": "add", "target": "memory", "content": fact.group(1).strip()}
+        function = {"name": "memory", "arguments": json.dumps(arguments)}
+    else:
         return None
-    arguments = json.dumps({"id": "memory_search", "args": {"query": query.group(1).strip()}})
-    function = {"name": "tool_call", "arguments": arguments}
     return {"index": 0, "id": "call_1", "type": "function", "function": function}
 
 
