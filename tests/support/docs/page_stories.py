@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState
+from support.adapters.profile_installs import make_hermes
 from support.cli.cli_client import run
 from support.docs.page_dialogs import (
     interrupt_after,
@@ -198,6 +199,11 @@ _QUIT = press_keys((r"Juniper", "q"))
 
 # Pages ------------------------------------------------------------------------------------------------------------
 
+
+def _make_hermes(machine: PageMachine) -> None:
+    make_hermes(machine.home)
+
+
 STORIES: dict[str, PageStory] = {
     "README.md": PageStory(
         prepare=PageMachine.make_small_workspace,
@@ -297,6 +303,7 @@ STORIES: dict[str, PageStory] = {
         dialogs={"lifeboat remote add nas-endpoint": _type_join_line},
         servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
     ),
+    "docs/guides/hermes.md": PageStory(prepare=_make_hermes),
     "docs/guides/openclaw.md": PageStory(prepare=PageMachine.make_small_workspace),
     "docs/guides/other-runtimes.md": PageStory(
         prepare=_make_claude_and_notes,
