@@ -130,7 +130,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class Killable(Protocol):
-    """A process that leads a session of its own: of `subprocess` or of `asyncio`."""
+    """A process that leads a separate session: of `subprocess` or of `asyncio`."""
 
     @property
     def pid(self) -> int: ...

@@ -3,7 +3,7 @@
 LifeboatError
 +-- KeysError
 |   +-- NoKey               the user's key is not on this machine, or cannot be reached now
-|   |   +-- KeyLocked       wrapped with a passphrase that nobody gave
+|   |   +-- KeyLocked       encrypted with a passphrase that was not given
 |   |   +-- KeyringLocked   the OS keyring has to be unlocked
 |   +-- KdfOutOfBounds      a wrapped key that asks for less or more work than is ever right
 |   +-- WrappedChanged      the file of a wrapped key is not what was written
@@ -35,28 +35,28 @@ class KeysError(LifeboatError):
 
     NO_PASSPHRASE = ErrorCode(
         "no_passphrase",
-        "There is no passphrase to wrap the key with",
-        meaning="a key is to be wrapped, and there is no usable passphrase for it",
+        "No passphrase was given to encrypt the key",
+        meaning="a key must be encrypted, and no usable passphrase was given",
         fix="set LIFEBOAT_PASSPHRASE_FILE to a private file that holds it",
     )
     WORDS_AS_PASSPHRASE = ErrorCode(
         "words_as_passphrase",
-        "Recovery words are no passphrase",
+        "Recovery words cannot be a passphrase",
         meaning="a new passphrase that is made of the words of a key",
         fix="choose another passphrase",
         exit_status=3,
     )
     STORE_READ_ONLY = ErrorCode(
         "store_read_only",
-        "This store takes no key",
-        meaning="a store that takes no key from this program",
+        "This store cannot save a key",
+        meaning="a store into which this program cannot write a key",
         fix="lifeboat keys init --store passphrase",
         exit_status=3,
     )
     CANNOT_HOLD = ErrorCode(
         "cannot_hold",
-        "The key cannot be held open here",
-        meaning="this system or this store lets no key be held open for a time",
+        "The key cannot be kept unlocked here",
+        meaning="this system or this store cannot keep a key unlocked",
         fix="set LIFEBOAT_PASSPHRASE_FILE to a private file that holds the passphrase",
     )
     EXISTS = ErrorCode(
@@ -67,19 +67,19 @@ class KeysError(LifeboatError):
     )
     UNSAFE = ErrorCode(
         "key_unsafe",
-        "A key file is open to others",
+        "Other users can access a key file",
         meaning="a key file that others can read, own, or redirect",
         exit_status=3,
     )
     NOT_A_KIT = ErrorCode(
         "not_a_kit",
         "This is not a recovery kit",
-        meaning="a file that is no recovery kit, or holds the words of another key than it names",
+        meaning="a file that is not a recovery kit, or contains the words of another key than it names",
         fix="type the words of the page yourself: lifeboat keys recover",
     )
     UNKNOWN_MACHINE = ErrorCode(
         "unknown_machine",
-        "No single machine is known by this name",
+        "Not exactly one machine has this name",
         meaning="no machine, or more than one, has this name",
         fix="lifeboat keys status",
     )
@@ -92,13 +92,13 @@ class NoKey(KeysError):
     WRONG_PASSPHRASE = ErrorCode(
         "key_passphrase",
         "The passphrase does not open your key",
-        meaning="another passphrase than the key was wrapped with",
+        meaning="another passphrase than the one that encrypts the key",
         fix="try again, or give it a new one with your words: lifeboat keys recover",
     )
     KEYRING_AWAY = ErrorCode(
         "keyring_away",
         "The OS keyring cannot be used",
-        meaning="there is no OS keyring that can be used, or it died",
+        meaning="no OS keyring can be used, or it crashed",
         fix="lifeboat keys recover --store passphrase",
         retryable=True,
     )
@@ -111,7 +111,7 @@ class NoKey(KeysError):
     )
     COMMAND_FAILED = ErrorCode(
         "key_command",
-        "key_command gives no key",
+        "key_command printed no key",
         meaning="key_command printed no key",
         fix="lifeboat config get key_command",
     )
@@ -144,7 +144,7 @@ class WrappedChanged(KeysError):
 
 class UnknownWrapping(KeysError):
     code = "unknown_wrapping"
-    title = "The key is wrapped in a form that is not used here"
+    title = "The key file has an unknown form"
     fix = "lifeboat keys recover"
     exit_status = 3
 
@@ -178,22 +178,20 @@ class UnsealError(KeysError):
     WRONG_USER_KEY = ErrorCode(
         "wrong_user_key",
         "A credential belongs to another user's key",
-        meaning="sealed for the agent of another user's key",
+        meaning="sealed for an agent of another user's key",
         fix="lifeboat keys status",
         exit_status=3,
     )
     WRONG_AGENT_KEY = ErrorCode("wrong_agent_key", meaning="sealed to another pair")
-    WRONG_BINDING = ErrorCode("wrong_binding", meaning="the credential's fields are not those it was sealed with")
+    WRONG_BINDING = ErrorCode("wrong_binding", meaning="the fields of the credential were changed after it was sealed")
     SWAPPED_AGENT = ErrorCode(
         "swapped_agent",
-        "A credential of another agent stands here",
-        meaning="sealed for another agent than it stands under",
+        "This credential belongs to another agent",
+        meaning="sealed for another agent than the one that has it",
         exit_status=3,
     )
     PAYLOAD_CHANGED = ErrorCode("payload_changed", meaning="the ciphertext was changed")
-    PAYLOAD_TRUNCATED = ErrorCode(
-        "payload_truncated", meaning="a part of it is missing: its length cannot be that of a whole one"
-    )
+    PAYLOAD_TRUNCATED = ErrorCode("payload_truncated", meaning="a part of it is missing")
 
 
 class UnknownSealing(UnsealError):
@@ -201,8 +199,8 @@ class UnknownSealing(UnsealError):
 
     ALGORITHM_REFUSED = ErrorCode(
         "algorithm_refused",
-        "A credential names an algorithm that is not used here",
-        meaning="sealed by this program, but its header names an algorithm that is not used here",
+        "A credential uses an unknown algorithm",
+        meaning="sealed by this program, but with an unknown algorithm in its header",
         exit_status=3,
     )
 
@@ -219,8 +217,8 @@ class AgeError(KeysError):
     )
     NOT_AGE = ErrorCode(
         "not_age",
-        "The file is not encrypted in a form that is read here",
-        meaning="not a file in the age format, or in a form of it that is not known",
+        "The file is not encrypted in a known form",
+        meaning="not a file in the age format, or an unknown variant of it",
     )
     PASSPHRASE_NEEDED = ErrorCode(
         "passphrase_needed",
@@ -228,37 +226,37 @@ class AgeError(KeysError):
         meaning="encrypted with a passphrase, and none was given",
         fix="the same command with --passphrase-stdin",
     )
-    WRONG_PASSPHRASE = ErrorCode("archive_passphrase", "The passphrase does not fit")
+    WRONG_PASSPHRASE = ErrorCode("archive_passphrase", "The passphrase is wrong")
     EXCESSIVE_WORK = ErrorCode(
         "excessive_work",
         "Opening the file would take unreasonably long",
-        meaning="a passphrase header that would keep this machine busy for hours",
+        meaning="a passphrase header that would take hours of computing",
         exit_status=3,
     )
     CHANGED = ErrorCode(
         "encrypted_changed",
         "The encrypted file was changed",
         meaning="a part of the encrypted file was changed",
-        fix="fetch the file again from where it came from",
+        fix="fetch the file again from its source",
     )
     CUT_SHORT = ErrorCode(
         "encrypted_cut_short",
         "The end of the encrypted file is missing or damaged",
         meaning="the end of the encrypted file is missing",
-        fix="fetch the file again from where it came from",
+        fix="fetch the file again from its source",
     )
 
 
 class NotForYourKey(AgeError):
     code = "not_for_your_key"
     title = "The file is encrypted for another key"
-    fix = "if it was your key once, import an archive first that was made since"
+    fix = "if it is a former key of yours, import a newer archive first"
     exit_status = 3
 
 
 class ReceiptInvalid(KeysError):
     code = "receipt_invalid"
-    title = "This is not a whole receipt of a purge"
+    title = "This receipt of a purge is incomplete"
     fix = "lifeboat receipts list"
     exit_status = 3
 
@@ -267,7 +265,7 @@ class SignedByAnother(SignatureError):
     code = "signed_by_another"
     title = "This state was signed under another user's key"
     fix = (
-        "if it was your key once, import an archive first that was made since; "
+        "if it is a former key of yours, import a newer archive first; "
         "--accept-unsigned takes it without its credentials"
     )
 

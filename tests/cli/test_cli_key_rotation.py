@@ -196,7 +196,7 @@ def test_on_a_terminal_the_words_are_shown_and_proven_before_the_key_is_replaced
         assert terminal.ended() == 0
     assert home.context.keys().user_key().words() == words
     assert run("keys", "status")["proven_at"] is not None
-    assert "Let their issuers make new ones" in terminal.left and "gateway" in terminal.left
+    assert "Have them issued again" in terminal.left and "gateway" in terminal.left
     assert not re.search(r"24\. [a-z]+", terminal.left)
 
 
@@ -213,7 +213,7 @@ def test_whoever_stops_while_the_words_are_shown_keeps_the_old_key(home: Protect
 
 
 @pytest.mark.parametrize(
-    ("times", "said"), [(1, "your key was replaced: the words"), (9, "keep the words of both keys")]
+    ("times", "said"), [(1, "your key was replaced; your words"), (9, "keep the words of both keys")]
 )
 def test_when_it_stops_after_the_decision_the_user_is_told_which_words_count(
     home: Protected,

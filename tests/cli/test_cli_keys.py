@@ -76,7 +76,10 @@ def test_a_keyring_that_cannot_take_the_key_says_what_helps_here(
         run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
     monkeypatch.setattr(keyring_store, "PROGRAM", keyring_fakes.program(behaviour, tmp_path / "items"))
     error = run("keys", "init", "--store", "keyring", "--words-to", tmp_path / "again", expect=1)["error"]
-    assert error["fix"] == "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
+    assert (
+        error["fix"]
+        == "unlock the keyring of your desktop and run the command again, or: lifeboat keys init --store passphrase"
+    )
 
 
 def test_a_key_is_not_unlocked_for_no_time(words_file: Path) -> None:
@@ -249,11 +252,11 @@ def test_a_key_that_an_agent_brought_wants_its_words_written_down(tmp_path: Path
     done = preloaded.run(["agents", "add", tmp_path / "workspace"], capture_output=True, text=True, timeout=patience())
     assert "lifeboat keys init" in done.stdout
     assert _status()["proven_at"] is None
-    assert "never written down" in json.dumps(run("doctor"))
+    assert "not proven" in json.dumps(run("doctor"))
     run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
     run("keys", "prove", "--words-from", tmp_path / "words")
     assert _status()["proven_at"] is not None
-    assert "never written down" not in json.dumps(run("doctor"))
+    assert "not proven" not in json.dumps(run("doctor"))
 
 
 def test_status_tells_which_pair_belongs_to_which_agent(isolated_home: Path) -> None:

@@ -303,4 +303,4 @@ def test_a_workspace_lost_alone_finds_the_configuration_beside_it(isolated_home:
     cli_client.run("agents", "add", state.workspace, "--name", "ada")
     shutil.rmtree(state.workspace)
     report = cli_client.run("restore", "ada")
-    assert not any("none around this workspace" in item["reason"] for item in report["skipped"])
+    assert not any("this workspace has none" in item["reason"] for item in report["skipped"])

@@ -25,7 +25,7 @@ def report(*groups: tuple[str, str, str, list[str]]) -> JsonObject:
 
 
 def test_what_was_not_asked_for_needs_no_line_where_one_path_was() -> None:
-    group = report(("row", "omitted", "it was not asked for", ["a"]))
+    group = report(("row", "omitted", "not requested", ["a"]))
     group["fates"][0]["code"] = "not_asked"
     assert list(detail_lines(group, is_limited=True)) == []
     assert len(list(detail_lines(group))) == 1

@@ -65,15 +65,15 @@ def test_from_nothing_to_safe_with_one_answer_a_step(workspace: Path, tmp_path: 
     with Terminal("setup") as terminal:
         _protect_both(terminal)
         _say(terminal, "Show them now")
-        _say(terminal, "Wrap it with a passphrase", "n")
+        _say(terminal, "Encrypt it with a passphrase", "n")
         words = _write_down(terminal)
         _say(terminal, "Where is it", "3")
-        _say(terminal, "What to call it")
+        _say(terminal, "Its name")
         _say(terminal, "Its folder", str(tmp_path / "stick"))
-        _say(terminal, "away at times")
+        _say(terminal, "sometimes absent")
         terminal.wait_for("stick has sequence 0")
-        _say(terminal, "captured by itself")
-        terminal.wait_for("How it stands")
+        _say(terminal, "Install the service")
+        terminal.wait_for("Status")
         assert terminal.ended() == 0
         left = terminal.left
     assert Context.open().keys().user_key().words() == words
@@ -89,7 +89,7 @@ def test_every_step_can_be_skipped(workspace: Path) -> None:
         for question in ("Protect Juniper", "Protect Rover", "Show them now"):
             _say(terminal, question, "n")
         _say(terminal, "Enter skips")
-        _say(terminal, "captured by itself", "n")
+        _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
         assert terminal.left.count("Left: ") == 5
     assert run("agents", "list")["agents"] == [] and Context.open().keys().key_id is None
@@ -99,20 +99,20 @@ def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> Non
     with Terminal("setup") as terminal:
         _protect_both(terminal)
         _say(terminal, "Show them now")
-        _say(terminal, "Wrap it with a passphrase", "n")
+        _say(terminal, "Encrypt it with a passphrase", "n")
         terminal.wait_for("Press Enter")
         assert terminal.interrupted() == 130
-        assert "Go on at any time: lifeboat setup" in terminal.left
+        assert "To continue: lifeboat setup" in terminal.left
     assert _states()["protect"] == "missing" and _states()["words"] == "missing"
     with Terminal("setup") as terminal:
         terminal.wait_for("Done: Your key")
         _say(terminal, "Your choice")
         _say(terminal, "Protect Rover")
         _say(terminal, "Show them now")
-        _say(terminal, "Wrap it with a passphrase", "n")
+        _say(terminal, "Encrypt it with a passphrase", "n")
         _write_down(terminal)
         _say(terminal, "Enter skips")
-        _say(terminal, "captured by itself", "n")
+        _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
     assert _states()["protect"] == "done" and _states()["words"] == "done"
 
@@ -121,12 +121,12 @@ def test_a_key_that_would_lie_open_is_wrapped(workspace: Path) -> None:
     with Terminal("setup", program=WITH_LIGHT_WRAPPING) as terminal:
         _protect_both(terminal)
         _say(terminal, "Show them now")
-        _say(terminal, "Wrap it with a passphrase")
+        _say(terminal, "Encrypt it with a passphrase")
         _say(terminal, "New passphrase", "a boat under the bridge")
         _say(terminal, "Repeat", "a boat under the bridge")
         _write_down(terminal)
         _say(terminal, "Enter skips")
-        _say(terminal, "captured by itself", "n")
+        _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
         assert "bridge" not in terminal.said
     status = run("keys", "status")
@@ -153,11 +153,11 @@ def test_a_join_line_is_never_shown_and_a_wrong_one_can_be_given_again(workspace
         _say(terminal, "Your choice")
         _say(terminal, "Show them now", "n")
         _say(terminal, "Enter skips", "1")
-        _say(terminal, "What to call it")
+        _say(terminal, "Its name")
         _say(terminal, "not shown", "lifeboat-join:hunter-canary")
         terminal.wait_for("What helps|no join line|not")
         _say(terminal, "Try again", "n")
-        _say(terminal, "captured by itself", "n")
+        _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
         assert "canary" not in terminal.said
 
@@ -169,10 +169,10 @@ def test_a_join_line_makes_an_endpoint_a_second_copy(workspace: Path, tmp_path: 
         _say(terminal, "Your choice")
         _say(terminal, "Show them now", "n")
         _say(terminal, "Enter skips", "1")
-        _say(terminal, "What to call it")
+        _say(terminal, "Its name")
         _say(terminal, "not shown", endpoint.join)
         terminal.wait_for("home has sequence 0")
-        _say(terminal, "captured by itself", "n")
+        _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
         assert endpoint.join not in terminal.said
     assert _states()["second_copy"] == "done"
@@ -213,9 +213,9 @@ def words(workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> l
 def _begin_return(terminal: Terminal, stick: Path) -> None:
     _say(terminal, "Your choice", "2")
     _say(terminal, "Where is it", "3")
-    _say(terminal, "What to call it")
+    _say(terminal, "Its name")
     _say(terminal, "Its folder", str(stick))
-    _say(terminal, "away at times")
+    _say(terminal, "sometimes absent")
 
 
 def _agents() -> list[JsonObject]:
@@ -227,8 +227,8 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
     with Terminal("setup") as terminal:
         _begin_return(terminal, tmp_path / "stick")
         _say(terminal, "Word 1: ", " ".join(words))
-        terminal.wait_for("is back")
-        _say(terminal, "Which word")
+        terminal.wait_for("is recovered")
+        _say(terminal, "Which one")
         _say(terminal, "For which runtime")
         _say(terminal, "Its folder on this machine")
         _say(terminal, "Bring Juniper back to")
@@ -236,7 +236,7 @@ def test_an_agent_comes_back_to_a_new_machine(words: list[str], workspace: Path,
         _say(terminal, "Type the name of that machine", "somebody")
         _say(terminal, "Type the name of that machine", machine)
         terminal.wait_for("is the writer of Juniper")
-        _say(terminal, "captured by itself", "n")
+        _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
         assert not set(words) <= set(re.findall("[a-z]+", terminal.left))
     (agent,) = _agents()
@@ -259,12 +259,12 @@ def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_
         _say(terminal, "Your choice", "2")
         _say(terminal, "Where is the agent")
         terminal.wait_for("Your key .* lies in")
-        _say(terminal, "Which word")
+        _say(terminal, "Which one")
         _say(terminal, "For which runtime", "nonsense")
         _say(terminal, "For which runtime")
         _say(terminal, "Its folder on this machine", "/")
         terminal.wait_for("What helps|refused|not")
         _say(terminal, "Choose another folder", "n")
-        _say(terminal, "captured by itself", "n")
+        _say(terminal, "Install the service", "n")
         assert terminal.ended() == 0
     assert _agents() == []

@@ -367,3 +367,27 @@ def test_a_full_disk_in_the_middle_is_named_and_the_same_command_continues(
     assert set(states(left).values()) == {"left_out"}
     assert all("No space left" in one["error"]["message"] for one in left["agents"])
     assert set(states(machines.bring_back()).values()) == {"restored"}
+
+
+# On a terminal ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the terminal of this test is one of Linux")
+def test_a_user_pastes_a_join_line_that_is_not_shown_and_confirms_once(
+    machines: TwoMachines, endpoint: RunningEndpoint
+) -> None:
+    from support.terminal import Terminal
+
+    join = machines.add_endpoint(endpoint)
+    run("remote", "remove", "stick", "--yes")
+    machines.export()
+    machines.be("new")
+    with Terminal("setup", "--kit", str(machines.kit)) as terminal:
+        terminal.wait_for("Join line of home")
+        terminal.type(join)
+        terminal.wait_for(f"Type {machines.machine} to confirm")
+        terminal.type(machines.machine)
+        assert terminal.ended() == 0
+        assert join not in terminal.said and join not in terminal.left
+        assert "is restored to" in terminal.left
+    assert {one["name"] for one in run("agents", "list")["agents"]} == {"Juniper", "Rover"}

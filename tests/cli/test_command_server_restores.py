@@ -84,7 +84,7 @@ def test_it_says_how_far_it_is(place: Place) -> None:
     run(story())
     assert place.memory.read_text() == OLD
     assert heard[0].text == "Restoring Juniper"
-    assert heard[-1].text == "Keeping what was restored"
+    assert heard[-1].text == "Capturing the restored workspace"
 
 
 def test_one_that_is_cancelled_while_it_is_prepared_changes_nothing(place: Place) -> None:

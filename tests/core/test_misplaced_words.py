@@ -98,7 +98,7 @@ def test_every_option_that_reads_standard_input_is_known_here() -> None:
 def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = iter([TEXT, "stick", TEXT, "a token"])
     monkeypatch.setattr(click, "prompt", lambda *args, **kwargs: next(answers))
-    assert setup_questions.ask_text("What to call it") == "stick"
+    assert setup_questions.ask_text("Its name") == "stick"
     assert setup_questions.ask_secret("The token") == "a token"
 
 

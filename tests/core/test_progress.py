@@ -144,10 +144,10 @@ def test_a_restore_tells_of_every_file(tmp_path: Path) -> None:
         ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False), lambda *each: said.append(each)
     )
     assert _steps(said) == [
-        "Keeping what is there now",
+        "Capturing the workspace first",
         "Writing files",
         "Putting files in place",
-        "Keeping what was restored",
+        "Capturing the restored workspace",
     ]
 
 
@@ -155,7 +155,7 @@ def test_a_restore_into_a_new_folder_counts_to_its_end(tmp_path: Path) -> None:
     ada, said = harbour(tmp_path), list[tuple[str, int, int | None]]()
     options = RestoreOptions(to=tmp_path / "copy", reindex=False)
     restore_agent(ada.context, ada.agent, options, lambda *each: said.append(each))
-    assert _steps(said)[-2:] == ["Putting files in place", "Keeping what was restored"]
+    assert _steps(said)[-2:] == ["Putting files in place", "Capturing the restored workspace"]
 
 
 def test_a_drill_tells_of_every_file(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def test_verify_of_a_remote_says_what_came_back(
     for name in ("LIFEBOAT_HOME", "HOME"):
         monkeypatch.setenv(name, ada.context.environment[name])
     assert program.run_command(["verify", "ada", "--remote", "home"]) == 0
-    assert "holds: every byte came back" in capsys.readouterr().out
+    assert "is verified: every byte was fetched" in capsys.readouterr().out
     max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size).unlink()
     assert program.run_command(["verify", "ada", "--remote", "home"]) == 1
     assert "film.bin is missing" in capsys.readouterr().out

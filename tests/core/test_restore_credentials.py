@@ -177,7 +177,7 @@ def test_without_the_state_dir_files_of_the_runtime_are_listed_as_left_out(
     alone = second.home / "juniper"
     report = exchange.import_archive(second.context, archive, alone, RestoreOptions(with_credentials=True)).to_json()
     reasons = {each["name"]: each["reason"] for each in report["skipped"]}
-    assert "runtime's own folder" in reasons["openclaw.json"]
+    assert "state directory" in reasons["openclaw.json"]
     assert not (second.state / "openclaw.json").exists()
     assert second.profiles() == {}
 
@@ -433,7 +433,7 @@ def test_only_what_is_asked_for_is_given_to_the_program(first: Machine) -> None:
     (first.workspace / "SOUL.md").unlink()
     report = _restored(first, path_globs=("SOUL.md",))
     assert first.fake.calls() == made
-    assert {each["reason"] for each in report.credential_details} == {"the file that it stands in was not asked for"}
+    assert {each["reason"] for each in report.credential_details} == {"the file that contains it was not requested"}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights elsewhere")
@@ -446,7 +446,7 @@ def test_a_store_behind_a_link_is_not_written_through_it(first: Machine, archive
     report = _imported(second, archive)
     assert list(elsewhere.iterdir()) == []
     zai = next(each for each in report["credential_details"] if each["service"] == "zai")
-    assert "is no folder" in zai["reason"]
+    assert "is not a directory" in zai["reason"]
 
 
 def test_without_the_users_key_nothing_is_written(first: Machine) -> None:
@@ -597,6 +597,6 @@ def test_a_sweep_forgets_a_note_once_no_command_can_still_run(tmp_path: Path) ->
         "leftovers": [],
     }
     (folder / "one.json").write_text(json.dumps(note))
-    assert any("taken away" in sentence for sentence in recover_restores(machine.context))
+    assert any("removed" in sentence for sentence in recover_restores(machine.context))
     assert not left.exists()
     assert list(folder.iterdir()) == []

@@ -361,7 +361,7 @@ def test_the_plan_counts_rows_by_kind_and_names_no_log(context: Context, shelves
     shelves.fates = (
         ItemFate("memory", "1", ItemOutcome.ACCEPTED),
         ItemFate("memory", "2", ItemOutcome.DEDUPLICATED),
-        ItemFate("row", "3", ItemOutcome.OMITTED, "not asked for"),
+        ItemFate("row", "3", ItemOutcome.OMITTED, "not requested"),
     )
     made = plan_restore(context, sample(), old, RestoreOptions(accept_unsigned=True, yes=True))
     lines = list(describe_plan(made))

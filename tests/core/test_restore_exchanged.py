@@ -137,7 +137,7 @@ def test_a_restore_that_meets_a_link_names_the_command_that_takes_it_away(jail: 
     assert caught.value.fix == f"mv {jail.notes} {jail.notes}.aside"
     jail.files.heal()
     os.rename(jail.notes, f"{jail.notes}.aside")
-    assert any("finished now" in said for said in recover_restores(jail.ada.context))
+    assert any("complete now" in said for said in recover_restores(jail.ada.context))
     assert everything_in(jail.outside) == jail.before
 
 

@@ -237,7 +237,7 @@ def test_a_database_with_a_gap_is_named_as_one_that_cannot_be_read(ada: Protecte
     before = database.read_bytes()
     elsewhere = restore_agent(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
     (said,) = [each for each in elsewhere.warnings if each.startswith("orders.db")]
-    assert said.endswith("--with-credentials puts them back; until then SQLite finds this database damaged")
+    assert said.endswith("--with-credentials puts them back; until then SQLite reports this database as damaged")
     assert "orders.db" in elsewhere.lacking
     lost_and_restored(ada)
     assert database.read_bytes() == before

@@ -92,10 +92,10 @@ def test_credentials_are_not_taken_away_through_a_link_and_the_next_command_take
     with pytest.raises(LinkInPath):
         places.deliver()
     places.check()
-    assert any("could not be taken away yet" in said for said in recover_restores(places.ada.context))
+    assert any("could not be removed yet" in said for said in recover_restores(places.ada.context))
     places.check()
     places.exchange()
-    assert any("the file was taken away" in said for said in recover_restores(places.ada.context))
+    assert any("the file was removed" in said for said in recover_restores(places.ada.context))
     assert list((places.main / "main").iterdir()) == []
 
 

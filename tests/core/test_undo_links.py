@@ -117,10 +117,10 @@ def test_an_undo_that_stops_half_way_says_so_and_nothing_is_undone_before_it_is_
     files.left = 2
     with raises_code(RestoreError.RESTORE_FAILED, match="putting everything back failed too"):
         undo_restore(ada.context, ada.agent)
-    with raises_code(RestoreError.RESTORE_FAILED, match="cannot be finished yet"):
+    with raises_code(RestoreError.RESTORE_FAILED, match="cannot be completed yet"):
         undo_restore(ada.context, ada.agent, force=True)
     with raises_code(RestoreError.RESTORE_FAILED):
         restore_agent(ada.context, ada.agent, AT_FIRST)
     files.left = None
-    assert any("it is finished now" in said for said in recover_restores(ada.context))
+    assert any("it is complete now" in said for said in recover_restores(ada.context))
     assert (ada.workspace / "MEMORY.md").read_text() == f"{MEMORY}\nlater\n"

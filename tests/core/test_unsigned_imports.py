@@ -1,4 +1,4 @@
-"""Unsigned archives: what no capture takes is left out, and what a tool would run or obey is listed before
+"""Unsigned archives: what it is never captured is left out, and what a tool would run or obey is listed before
 the import."""
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def test_an_import_plants_no_repository_whose_configuration_runs(
     said = run_accepting("alf", "import", hostile, "--to", target)
     assert sorted(path.name for path in target.iterdir()) == [".envrc", ".mcp.json", "SOUL.md", "USER.md"]
     assert {each["name"] for each in said["skipped"]} >= {".git/config", ".git/HEAD"}
-    assert any(".git/config" in each and "no capture takes" in each for each in said["warnings"])
+    assert any(".git/config" in each and "it is never captured" in each for each in said["warnings"])
     assert any(each.startswith("could run here: .envrc") for each in said["warnings"])
     subprocess.run(["git", "status"], cwd=target, capture_output=True, check=False, timeout=patience())
     assert not (tmp_path / "planted").exists()
@@ -112,7 +112,7 @@ def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
     target = tmp_path / "ada"
     assert run_command(["alf", "import", str(hostile), "--to", str(target)]) == 3
     said = capsys.readouterr()
-    assert "In quarantine: nothing of this state is written yet." in said.out
+    assert "This state is in quarantine: nothing of it is written yet." in said.out
     assert ".envrc: direnv runs it\n  | evil .envrc" in said.out
     assert "could run here" in said.err
     (command,) = re.findall("What helps: lifeboat (alf import .* --accept-unsigned --seen [0-9a-f]{24})", said.err)
@@ -144,7 +144,7 @@ def test_the_code_of_another_archive_accepts_nothing(
     code = json.loads(capsys.readouterr().out)["seen"]
     _archive(_state("SOUL.md", "USER.md", ".envrc", ".mcp.json", "run.sh"), hostile)
     assert run_command([*words, "--seen", code]) == 3
-    assert f"--seen {code} names another state" in capsys.readouterr().err
+    assert f"--seen {code} is the code of another state" in capsys.readouterr().err
     assert not (tmp_path / "ada").exists()
 
 
@@ -173,7 +173,7 @@ def test_an_unsigned_state_of_a_vault_is_shown_first_as_well(
     for more in ((), ("--accept-unsigned", "--yes")):
         assert run_command([*words, *more]) == 3
         said = capsys.readouterr()
-        assert "In quarantine" in said.out and ".envrc: direnv runs it" in said.out
+        assert "This state is in quarantine" in said.out and ".envrc: direnv runs it" in said.out
         assert not (tmp_path / "again").exists()
     code = said.err.rpartition("--seen ")[2].strip()
     assert run_command([*words, "--accept-unsigned", "--seen", code]) == 0

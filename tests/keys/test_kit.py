@@ -52,7 +52,7 @@ def test_the_longest_words_fit_as_well() -> None:
 
 def test_it_says_whose_it_is_and_where_the_copies_are() -> None:
     page = recovery_kit.render_kit(KEY, DAY, [HOME])
-    for text in (KEY.key_id, DAY, HOME.name, HOME.url, HOME.pin, HOME.token, "lifeboat setup --kit", "WHOEVER HAS"):
+    for text in (KEY.key_id, DAY, HOME.name, HOME.url, HOME.pin, HOME.token, "lifeboat setup --kit", "ANYONE WHO HAS"):
         assert text in page
     assert "None is configured" in recovery_kit.render_kit(KEY, DAY)
 

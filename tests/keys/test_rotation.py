@@ -245,7 +245,7 @@ def test_two_rotations_at_once_end_with_one_key(keys: HomeKeys) -> None:
 
 def test_a_rotation_waits_until_the_last_one_has_settled(keys: HomeKeys) -> None:
     _rotate(keys, STOLEN)
-    with pytest.raises(KeysError, match="not come to its end"):
+    with pytest.raises(KeysError, match="is not complete"):
         _rotate(keys)
 
 

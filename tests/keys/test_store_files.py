@@ -350,7 +350,7 @@ def test_a_command_that_is_not_there_or_does_not_end_is_told(
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"), [("pass show 'lifeboat", "taken apart"), ("   ", "empty"), ("''", "could not be started")]
+    ("setting", "said"), [("pass show 'lifeboat", "split into words"), ("   ", "empty"), ("''", "could not be started")]
 )
 def test_a_command_that_is_none_is_told(setting: str, said: str, home: Callable[..., HomeKeys], tmp_path: Path) -> None:
     home(_prints(" ".join(UserKey.generate().words()))).ensure()
@@ -528,7 +528,7 @@ def test_a_home_that_lost_all_that_says_whose_it_is_gets_no_second_key(
     words = keys.user_key().words()
     for name in ("user.json", "device.key"):
         (tmp_path / "keys" / name).unlink()
-    with pytest.raises(NoKey, match="whose home") as caught:
+    with pytest.raises(NoKey, match="with the key id of this home") as caught:
         keys.ensure()
     assert caught.value.fix == "lifeboat keys recover"
     keys.install(UserKey.from_words(words))

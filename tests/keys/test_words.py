@@ -53,7 +53,7 @@ def test_an_unknown_word_is_named_by_its_place_and_never_repeated() -> None:
 def test_two_words_that_changed_places_are_noticed() -> None:
     found = bip39_words.to_words(bytes(range(32)))
     found[0], found[1] = found[1], found[0]
-    with pytest.raises(BadWords, match="changed places"):
+    with pytest.raises(BadWords, match="swapped"):
         bip39_words.from_words(found)
 
 

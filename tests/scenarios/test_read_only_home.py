@@ -102,7 +102,9 @@ def _check_all_readable(used: UsedHome, head: int) -> None:
         back = used.folder / f"back-{at}" / "workspace"
         done = run("restore", "ada", "--at", at, "--to", back, "--with-credentials", "--no-reindex")
         assert (back / ".env").read_text() == FILES[".env"] and (back / "chart.txt").read_text() == FILES["chart.txt"]
-        (said,) = (warning for warning in done["warnings"] if "no receipt of this restore is kept" in warning)
+        (said,) = (
+            warning for warning in done["warnings"] if "the receipt of this restore could not be saved" in warning
+        )
         assert said.endswith("ermission denied") and "Errno" not in said
 
 

@@ -245,13 +245,13 @@ async def test_wrong_words_prove_nothing_and_others_are_asked_for() -> None:
     link = machine()
     link.fails(
         ("keys", "prove", "--answers-stdin"),
-        WordsError.WORDS_NOT_PROVEN("not every word is the right one at its place"),
+        WordsError.WORDS_NOT_PROVEN("at least one word is wrong"),
     )
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 3)
         await press(pilot, "ctrl+n", "ctrl+n")
         await _answer(pilot, wrong=True)
-        assert "not every word is the right one" in text_of(pilot)
+        assert "at least one word is wrong" in text_of(pilot)
         assert len(await _places(pilot)) == 3
         assert not any(field.value for field in pilot.app.screen.query(Input))
 
@@ -270,7 +270,7 @@ async def test_words_that_were_proven_are_not_shown_again() -> None:
 @driven
 async def test_a_locked_key_asks_for_its_passphrase_before_its_words() -> None:
     link = machine()
-    link.fails(REVEAL, KeyLocked("it is wrapped with a passphrase"))
+    link.fails(REVEAL, KeyLocked("it is encrypted with a passphrase"))
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 3)
         await pilot.press("w")

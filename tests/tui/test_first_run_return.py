@@ -190,7 +190,7 @@ async def test_a_second_copy_that_does_not_answer_is_said() -> None:
 @driven
 async def test_a_sealed_second_copy_asks_for_the_passphrase_of_a_locked_key() -> None:
     link = machine(knows_stick(), (("keys", "status"), key(state="needs_key", store="passphrase", note="key: locked")))
-    link.fails(("agents", "list", "--remote", "stick"), KeyLocked("it is wrapped with a passphrase"))
+    link.fails(("agents", "list", "--remote", "stick"), KeyLocked("it is encrypted with a passphrase"))
     async with _run(link) as pilot:
         await go_to(pilot, "return", 2)
         assert "is on this machine" in text_of(pilot)

@@ -163,7 +163,7 @@ async def test_they_stand_in_no_notice_and_not_in_what_y_copies() -> None:
 
 
 async def test_a_locked_key_is_opened_for_that_and_locked_again() -> None:
-    link = keyed(state="needs_key", store="passphrase", note="it is wrapped with a passphrase")
+    link = keyed(state="needs_key", store="passphrase", note="it is encrypted with a passphrase")
     link.answers(["keys", "unlock"], STATUS)
     link.answers(["keys", "lock"], STATUS)
     async with dashboard(link, screen="keys") as pilot:
@@ -214,7 +214,7 @@ async def test_three_words_are_asked_for_and_go_to_standard_input_only() -> None
 
 async def test_after_a_wrong_word_three_others_are_asked_for() -> None:
     link = keyed()
-    link.fails(["keys", "prove"], WordsError.WORDS_NOT_PROVEN("not every word is the right one at its place"))
+    link.fails(["keys", "prove"], WordsError.WORDS_NOT_PROVEN("at least one word is wrong"))
     async with dashboard(link, screen="keys") as pilot:
         await prove(pilot)
         await press(pilot, "enter", "enter", "enter")
@@ -276,11 +276,11 @@ async def test_a_wrong_passphrase_is_said_and_not_repeated() -> None:
 
 
 async def test_t_says_whether_the_key_can_be_used_and_l_locks_it() -> None:
-    link = keyed(state="needs_key", note="it is wrapped with a passphrase")
+    link = keyed(state="needs_key", note="it is encrypted with a passphrase")
     link.answers(["keys", "lock"], {**STATUS, "note": "key: locked"})
     async with dashboard(link, screen="keys") as pilot:
         await press(pilot, "t")
-        assert notes(pilot)[-1] == "The key is not usable: it is wrapped with a passphrase; press U to unlock it"
+        assert notes(pilot)[-1] == "The key is not usable: it is encrypted with a passphrase; press U to unlock it"
         await press(pilot, "L")
         assert notes(pilot)[-1] == "key: locked"
 

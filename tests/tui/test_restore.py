@@ -236,7 +236,7 @@ async def test_warnings_missing_things_and_hazards_are_said_before() -> None:
     link = machine()
     link.answers(DRY, PLAN | {
         "warnings": [
-            "video.mp4 (5000000 bytes) is not held, only described",
+            "video.mp4 (5000000 bytes) is only described; its content is not stored",
             "gateway (pid 4121) is at work on it: nothing is written as long as it runs",
         ],
         "running": "gateway (pid 4121)",
@@ -276,7 +276,7 @@ async def test_a_second_copy_that_is_away_is_said_with_what_helps() -> None:
 
 async def test_a_locked_key_is_unlocked_here_and_its_passphrase_is_nowhere_to_be_seen() -> None:
     link = machine()
-    link.fails((*DRY, "--at", "12", "--with-credentials"), KeyLocked("it is wrapped with a passphrase"))
+    link.fails((*DRY, "--at", "12", "--with-credentials"), KeyLocked("it is encrypted with a passphrase"))
     async with wizard(link, at="12") as pilot:
         await press(pilot, "i")
         assert "Press U to unlock it" in text_of(pilot)

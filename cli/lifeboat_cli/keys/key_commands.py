@@ -38,14 +38,14 @@ ELSEWHERE = {
 
 @click.group(cls=DefaultCommandGroup, lazy=ELSEWHERE, default="status")
 def keys() -> None:
-    """The key that opens the credentials, and its 24 words."""
+    """Manage the key that opens the credentials, and its 24 words."""
 
 
 # The key and its words ------------------------------------------------------------------------------------------
 
 
 @keys.command(
-    short_help="Make the key and show its 24 words.",
+    short_help="Create the key and show its 24 words.",
     epilog=format_examples(
         "lifeboat keys init",
         "lifeboat keys init --store passphrase",
@@ -54,15 +54,15 @@ def keys() -> None:
 )
 @key_status_text.STORE
 @passphrase_input.STDIN
-@click.option("--words-to", type=OUT_FILE, help="Write the words to this new file instead (- for standard output).")
+@click.option("--words-to", type=OUT_FILE, help="Write the words to this new file (- for standard output).")
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
 @session_command
 def init(
     session: CommandSession, store: str | None, words_to: Path | None, no_prove: bool, passphrase_stdin: bool
 ) -> None:
-    """Make the key where there is none, show its 24 words, and ask for three of them.
+    """Create the key if there is none, show its 24 words, and ask for three of them.
 
-    A key that is there is never replaced: its words are shown when they were never proven, and with --store it moves.
+    An existing key is never replaced. Its words are shown if they are not proven yet, and --store moves it.
     """
     session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
     before = session.context.keys().status()
@@ -97,7 +97,7 @@ def _is_to_be_shown(
     is_move = before.key_id is not None and wanted is not None
     if before.proven_at is None and not arrives and not is_move:
         raise WordsError.NOBODY_TO_ASK(
-            "nobody would see the 24 words: name a file", fix="lifeboat keys init --words-to FILE"
+            "the 24 words cannot be shown here; name a file for them", fix="lifeboat keys init --words-to FILE"
         )
     return before.proven_at is None and arrives
 
@@ -112,7 +112,7 @@ def _made(session: CommandSession, found: HomeKeys, store: StoreKind | None) -> 
     made = found.ensure(store)
     if store is not None and not made:
         for name in found.move(store):
-            session.output.note(f"{name}, which only its mode protected, is gone.")
+            session.output.note(f"{name} was protected only by its mode; it is deleted.")
     return made
 
 
@@ -121,7 +121,9 @@ def _refuse_away(found: HomeKeys, store: StoreKind | None) -> None:
     already."""
     problem = found.store_problem(store) if store is StoreKind.KEYRING else None
     if problem is not None and found.store is not store:
-        problem.fix = "unlock the keyring of your desktop, then again; or lifeboat keys init --store passphrase"
+        problem.fix = (
+            "unlock the keyring of your desktop and run the command again, or: lifeboat keys init --store passphrase"
+        )
         raise problem
 
 
@@ -137,7 +139,9 @@ def _show_and_prove(session: CommandSession, key: UserKey, *, show: bool, ask: b
                 break
             show = True
     except (click.Abort, KeyboardInterrupt):
-        session.output.warn(f"the key {key.key_id} is there, its words were never proven; lifeboat keys init goes on")
+        session.output.warn(
+            f"the key {key.key_id} exists, but its words are not proven; to continue: lifeboat keys init"
+        )
         raise
     session.context.keys().note_proven(session.context.now())
 
@@ -153,12 +157,12 @@ def _say_key(session: CommandSession, status: KeyStatus, *, made: bool, words_to
     say = session.output.note if words_to == DASH else session.output.line
 
     def text() -> None:
-        say(f"Your key {status.key_id} lies in {key_status_text.PLACES[status.store]}.")
+        say(f"Your key {status.key_id} is stored in {key_status_text.PLACES[status.store]}.")
         if status.proven_at is None:
-            say("Its words were never proven: lifeboat keys prove")
+            say("Its words are not proven: lifeboat keys prove")
         else:
-            say(f"Its words were proven on {time_text(status.proven_at)}; again at any time: lifeboat keys prove")
-        say("One page with everything that a new machine needs: lifeboat keys export-kit -o FILE")
+            say(f"Its words were proven on {time_text(status.proven_at)}. To check them again: lifeboat keys prove")
+        say("Write the recovery kit: lifeboat keys export-kit -o FILE")
 
     session.output.document(document, text)
 
@@ -166,23 +170,25 @@ def _say_key(session: CommandSession, status: KeyStatus, *, made: bool, words_to
 # Storage --------------------------------------------------------------------------------------------------------
 
 
-@keys.command(short_help="Where the key lies, and what hangs on it.", epilog=format_examples("lifeboat keys status"))
+@keys.command(
+    short_help="Show the key, its store, and what depends on it.", epilog=format_examples("lifeboat keys status")
+)
 @session_command
 def status(session: CommandSession) -> None:
-    """Where the key lies, whether it can be used, and what hangs on it."""
+    """Show the key, its store, whether it can be used, and what depends on it."""
     document = home_key.describe_user_key(session.context)
     session.output.document(document, lambda: key_status_text.print_status(session.output, document))
 
 
 @keys.command(
-    short_help="Open a locked key for a time.",
+    short_help="Unlock the key for a time.",
     epilog=format_examples("lifeboat keys unlock", "lifeboat keys unlock --for 8h"),
 )
-@click.option("--for", "seconds", type=DURATION, help="How long it stays open, such as 8h; until it is locked else.")
+@click.option("--for", "seconds", type=DURATION, help="Lock it again after this time, such as 8h (default: never).")
 @passphrase_input.STDIN
 @session_command
 def unlock(session: CommandSession, seconds: int | None, passphrase_stdin: bool) -> None:
-    """Open a key that is wrapped with a passphrase, or have the desktop open its keyring."""
+    """Unlock a key that is encrypted with a passphrase, or ask the desktop to unlock its keyring."""
     session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
     found = session.context.keys()
     held = found.unlock(passphrase_input.ask_passphrase(session, found.store), seconds)
@@ -192,13 +198,13 @@ def unlock(session: CommandSession, seconds: int | None, passphrase_stdin: bool)
     _say_state(session, found.status())
 
 
-@keys.command(short_help="Close what was unlocked.", epilog=format_examples("lifeboat keys lock"))
+@keys.command(short_help="Lock the key again.", epilog=format_examples("lifeboat keys lock"))
 @session_command
 def lock(session: CommandSession) -> None:
-    """Close what was unlocked: from now on the passphrase is needed again."""
+    """Lock the key: the passphrase is needed again."""
     found = session.context.keys()
     if not found.lock():
-        session.output.note("Nothing was held open.")
+        session.output.note("The key was not unlocked.")
     wake_daemon(session.context)
     _say_state(session, found.status())
 

@@ -26,12 +26,12 @@ from lifeboat_keys.home import device_registry
 from lifeboat_keys.pairs.user_key import UserKey
 from lifeboat_keys.recovery import recovery_kit
 
-_SAFE = "The words of the old key open nothing new from then on; what was kept before goes on with the new words."
-_STOLEN = "What was sealed so far is sealed anew, but old copies stay open to whoever has the old key."
+_SAFE = "The old words will open nothing that is sealed later. The new words open everything."
+_STOLEN = "Everything sealed so far is sealed again, but anyone with the old key can still open old copies."
 
 
 @click.command(
-    short_help="Put another key in the place of yours.",
+    short_help="Replace your key.",
     epilog=format_examples(
         "lifeboat keys rotate",
         "lifeboat keys rotate --compromised",
@@ -40,16 +40,20 @@ _STOLEN = "What was sealed so far is sealed anew, but old copies stay open to wh
         "lifeboat keys rotate --words-from /media/stick/words",
     ),
 )
-@click.option("--compromised", is_flag=True, help="Others may have the key: seal everything anew, trust it no more.")
-@click.option("--lost", metavar="MACHINE", help="A machine was lost with the key: this, and what it signs is refused.")
-@click.option("--words-to", type=OUT_FILE, help="Write the new words to this new file instead.")
+@click.option(
+    "--compromised", is_flag=True, help="Others may have the key: seal everything again and stop trusting it."
+)
+@click.option(
+    "--lost", metavar="MACHINE", help="This machine was lost with the key: as --compromised, and refuse what it signs."
+)
+@click.option("--words-to", type=OUT_FILE, help="Write the new words to this new file.")
 @click.option(
     "--words-from",
     type=IN_FILE,
-    help="Take the key of these words, which another machine of yours has already, instead of a new one.",
+    help="Use the key of these words, which another machine of yours uses already.",
 )
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
-@click.option("--yes", is_flag=True, help="Do not ask whether to replace the key.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @passphrase_input.STDIN
 @session_command
 def rotate(
@@ -62,11 +66,11 @@ def rotate(
     yes: bool,
     passphrase_stdin: bool,
 ) -> int:
-    """Put another key in the place of yours, show its 24 words, and ask for three of them.
+    """Replace your key with a new one, show its 24 words, and ask for three of them.
 
-    No history is rewritten, and with the new words everything opens that the old key opened. The new key takes effect
-    when its words are with you; until then nothing changed. With --words-from another machine follows one that has
-    the new key. With --passphrase-stdin, words from standard input follow its line.
+    No history is rewritten, and the new words open everything that the old key opened. The new key takes effect once
+    its words are proven or written to a file. On your other machines, use --words-from with the new words. With
+    --passphrase-stdin, the words follow the first line of standard input.
     """
     _check_usage(words_to, words_from)
     session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
@@ -99,7 +103,7 @@ def _check_usage(words_to: Path | None, words_from: Path | None) -> None:
     if words_to is not None and words_from is not None:
         raise click.UsageError("Give --words-to or --words-from, not both.")
     if words_to == DASH:
-        raise click.UsageError("The new words need a file: standard output may be lost before they are kept.")
+        raise click.UsageError("The new words need a file: standard output could be lost before they are saved.")
 
 
 def _check_arrival(session: CommandSession, words_to: Path | None, words_from: Path | None) -> None:
@@ -108,7 +112,7 @@ def _check_arrival(session: CommandSession, words_to: Path | None, words_from: P
         refuse_existing(words_to)
     elif words_from is None and not word_screen.has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "the new words would be shown to nobody; name a file for them", fix="add --words-to FILE"
+            "the new words cannot be shown here; name a file for them", fix="add --words-to FILE"
         )
 
 
@@ -156,19 +160,19 @@ def _what_the_words_are(session: CommandSession, new: UserKey) -> str:
     except KeysError:  # The keys are written as far as the disk allowed.
         return f"keep the words of both keys: lifeboat keys status says whether {new.key_id} is yours, once it can"
     if is_in_force:
-        return f"your key was replaced: the words of the key {new.key_id} are yours from now on"
-    return f"your key was not replaced: words of the key {new.key_id} open nothing"
+        return f"your key was replaced; your words are those of the key {new.key_id} now"
+    return f"your key was not replaced; the words of the key {new.key_id} open nothing"
 
 
 def _say(session: CommandSession, report: RotationReport) -> None:
     output = session.output
     output.line(f"Your key is {report.key_id} now; it replaced {report.former}.", style="bold")
-    output.line("Archives that are made from now on bring the former key along, for the new words only.")
+    output.line("New archives contain the former key, sealed for the new words.")
     if report.compromised:
         signed = sum(one["countersigned"] for one in report.settled.vaults)
         if signed:
-            output.line(f"{count_text(signed, 'state')} of the history signed anew.")
-        output.line("What else the old key, or one before it, signs is refused.")
+            output.line(f"{count_text(signed, 'state')} of the history signed again.")
+        output.line("Everything else that the old key or an earlier one signs is refused.")
     if report.revoked is not None:
         output.line(f"{report.revoked.name} ({report.revoked.id}) is refused from now on.")
         for remote in report.remotes:
@@ -176,30 +180,30 @@ def _say(session: CommandSession, report: RotationReport) -> None:
         if not report.remotes:
             output.line("No remote is configured, so there is no token to revoke.")
     if report.reissue:
-        output.line("Old copies of these stay open to whoever has the old key. Let their issuers make new ones:")
+        output.line("Anyone with the old key can open old copies of these. Have them issued again:")
         columns = ("agent", "service", "type", "credential")
         fields = ("agent", "service", "credential_type", "label")
         output.table(columns, [[one[name] or "" for name in fields] for one in report.reissue])
     for one in report.settled.refused:
-        output.warn(f"{one['agent']}, sequence {one['sequence']}: its signature does not hold, and was not renewed")
+        output.warn(f"{one['agent']}, sequence {one['sequence']}: its signature is invalid and was not renewed")
     for text in report.settled.warnings:
         output.warn(text)
     for text in report.settled.unfinished:
-        output.warn(f"not finished, the next command goes on: {text}")
-    output.line("Words and pages of the old key are void: they open old copies only.")
-    output.verbatim("A new page for paper: lifeboat keys export-kit -o FILE")
+        output.warn(f"not finished; the next command continues: {text}")
+    output.line("The words and kits of the old key open old copies only.")
+    output.verbatim("Write a new recovery kit: lifeboat keys export-kit -o FILE")
 
 
 @click.command(
     "rename-machine",
-    short_help="Call a machine something else.",
+    short_help="Rename a machine.",
     epilog=format_examples("lifeboat keys rename-machine laptop old-laptop"),
 )
 @click.argument("machine")
 @click.argument("name")
 @session_command
 def rename_machine(session: CommandSession, machine: str, name: str) -> None:
-    """Call a machine something else; `lifeboat keys status` lists them."""
+    """Rename a machine. `lifeboat keys status` lists them."""
     machines = session.context.keys().machines
     found = device_registry.find_machine(machines.all(), machine)
     machines.rename(found, name)

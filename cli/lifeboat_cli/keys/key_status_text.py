@@ -12,17 +12,17 @@ from lifeboat_keys.stores.store_kinds import StoreKind
 
 PLACES = {
     StoreKind.KEYRING: "the keyring of this desktop",
-    StoreKind.PASSPHRASE: "a file wrapped with a passphrase",
-    StoreKind.COMMAND: "what the setting key_command runs",
+    StoreKind.PASSPHRASE: "a file encrypted with a passphrase",
+    StoreKind.COMMAND: "the program in the setting key_command",
     StoreKind.KEY_FILE: "the file that LIFEBOAT_KEY_FILE names",
-    StoreKind.FILE: "a file of this home that only its mode protects",
+    StoreKind.FILE: "a file in this home that only its mode protects",
 }
 STORE = click.option(
     "--store",
     type=click.Choice([str(kind) for kind in StoreKind]),
-    help="Where the key shall lie; the best place there is when this is not given.",
+    help="Store for the key (default: the best one available).",
 )
-NEVER_PROVEN = "The 24 words of your key were never written down and proven: lifeboat keys init"
+NEVER_PROVEN = "The 24 words of your key are not proven: lifeboat keys init"
 
 
 def print_status(output: CommandOutput, document: JsonObject) -> None:
@@ -36,10 +36,10 @@ def print_status(output: CommandOutput, document: JsonObject) -> None:
         output.line(f"Key {document['key_id']}: ok, {document['description']}", style="bold")
     else:
         output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
-        output.line(f"It lies in {PLACES[StoreKind(document['store'])]}: {document['note']}")
+        output.line(f"It is stored in {PLACES[StoreKind(document['store'])]}: {document['note']}")
     proven_at = document["proven_at"]
     output.line(f"Its 24 words were last proven on {time_text(proven_at)}." if proven_at else NEVER_PROVEN)
-    _table(output, ("former key", "replaced", "others may hold it"), [_former(one) for one in document["former"]])
+    _table(output, ("former key", "replaced", "others may have it"), [_former(one) for one in document["former"]])
     _table(
         output, ("machine", "id", "first seen", "last seen", "standing"), [_machine(m) for m in document["machines"]]
     )

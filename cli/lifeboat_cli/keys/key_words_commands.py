@@ -23,14 +23,14 @@ from lifeboat_keys.stores.store_kinds import StoreKind
 
 
 @click.command(
-    short_help="Try out whether you have the words.",
+    short_help="Check that you have the words.",
     epilog=format_examples("lifeboat keys prove", "lifeboat keys prove --words-from words.txt"),
 )
 @click.option("--words-from", type=IN_FILE, help="Compare all 24 words in this file (- for standard input).")
-@click.option("--answers-stdin", is_flag=True, help="Three or more lines of standard input, each like: 7 abandon")
+@click.option("--answers-stdin", is_flag=True, help="Read three or more lines such as `7 abandon` from standard input.")
 @session_command
 def prove(session: CommandSession, words_from: Path | None, answers_stdin: bool) -> None:
-    """Ask for three of the words, or compare all of them. Where the key itself is away, all of them."""
+    """Ask for three of the words, or compare all of them. If the key is not available, all of them are needed."""
     if words_from is not None and answers_stdin:
         raise click.UsageError("Give --words-from or --answers-stdin, not both.")
     key_id = session.context.keys().public.key_id
@@ -41,23 +41,25 @@ def prove(session: CommandSession, words_from: Path | None, answers_stdin: bool)
     else:
         _prove_on_terminal(session)
     proven_at = session.context.keys().status().proven_at
-    said = f"They are the words of your key {key_id}."
+    said = f"These are the words of your key {key_id}."
     session.output.document({"key_id": key_id, "proven_at": proven_at}, lambda: session.output.line(said))
 
 
 def _prove_on_terminal(session: CommandSession) -> None:
     if not word_screen.has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "nobody can be asked for words here", fix="lifeboat keys prove --words-from FILE"
+            "there is no terminal to type the words on", fix="lifeboat keys prove --words-from FILE"
         )
     key = home_key.find_user_key(passphrase_input.with_unlocked_key(session))
     if key is None:
-        session.output.note("The key itself is not at hand, so all 24 words are asked for.")
+        session.output.note("The key is not available, so type all 24 words.")
         home_key.prove_words(session.context, word_screen.type_words(session.output))
     elif word_screen.ask_three_words(session.output, key.words()):
         home_key.prove_words(session.context, key)
     else:
-        raise WordsError.WORDS_NOT_PROVEN("three answers for one word were wrong", fix=_after_failed_proof(session))
+        raise WordsError.WORDS_NOT_PROVEN(
+            "three answers for the same word were wrong", fix=_after_failed_proof(session)
+        )
 
 
 def _prove_by_answers(session: CommandSession) -> None:
@@ -65,14 +67,12 @@ def _prove_by_answers(session: CommandSession) -> None:
     given = [_answer(line) for line in read_private_text(DASH).splitlines() if line.strip()]
     if len({place for place, _ in given}) < word_challenge.ASKED:
         raise WordsError.WORDS_NOT_PROVEN(
-            f"give {word_challenge.ASKED} different words, each in a line with its number, like: 7 abandon",
+            f"give {word_challenge.ASKED} different words, one per line with its number, like: 7 abandon",
             fix="lifeboat keys prove --help",
         )
     key = session.context.keys().user_key()
     if not all([word_challenge.is_right(key.words(), place, word) for place, word in given]):
-        raise WordsError.WORDS_NOT_PROVEN(
-            "not every word is the right one at its place", fix=_after_failed_proof(session)
-        )
+        raise WordsError.WORDS_NOT_PROVEN("at least one word is wrong", fix=_after_failed_proof(session))
     home_key.prove_words(session.context, key)
 
 
@@ -84,7 +84,7 @@ def _answer(line: str) -> tuple[int, str]:
         place.isascii() and place.isdigit() and len(place) < 3 and 1 <= int(place) <= bip39_words.WORDS and word.strip()
     ):
         raise WordsError.WORDS_NOT_PROVEN(
-            f"each line has to be a number from 1 to {bip39_words.WORDS} and its word, like: 7 abandon",
+            f"each line must be a number from 1 to {bip39_words.WORDS} and its word, like: 7 abandon",
             fix="lifeboat keys prove --help",
         )
     return int(place), word
@@ -96,22 +96,22 @@ def _after_failed_proof(session: CommandSession) -> str:
 
 
 @click.command(
-    short_help="Take the key from its words.",
+    short_help="Recover the key from its words.",
     epilog=format_examples(
         "lifeboat keys recover", "lifeboat keys recover --kit kit.txt", "lifeboat keys recover --words-from words.txt"
     ),
 )
 @click.option("--words-from", type=IN_FILE, help="Read the words from this file (- for standard input).")
-@click.option("--kit", "page", type=IN_FILE, help="Read them from a recovery kit (- for standard input).")
+@click.option("--kit", "page", type=IN_FILE, help="Read the words from this recovery kit (- for standard input).")
 @key_status_text.STORE
 @passphrase_input.STDIN
 @session_command
 def recover(
     session: CommandSession, words_from: Path | None, page: Path | None, store: str | None, passphrase_stdin: bool
 ) -> None:
-    """Take the key from its 24 words, on a new machine or where its secret was lost.
+    """Recover the key from its 24 words, on a new machine or after its secret was lost.
 
-    A home that has another key is left as it is. With --passphrase-stdin, words from standard input follow its line.
+    A home with another key is not changed. With --passphrase-stdin, the words follow the first line of standard input.
     """
     session = passphrase_input.with_stdin_passphrase(session, passphrase_stdin)
     if words_from is not None and page is not None:
@@ -125,8 +125,10 @@ def recover(
     document = {"key_id": key.key_id, "store": str(status.store), "was_here": was_here}
 
     def text() -> None:
-        session.output.line(f"Your key {key.key_id} is {'here, as before' if was_here else 'back'}.", style="bold")
-        session.output.line(f"It lies in {key_status_text.PLACES[status.store]}.")
+        session.output.line(
+            f"Your key {key.key_id} {'was on this machine already' if was_here else 'is recovered'}.", style="bold"
+        )
+        session.output.line(f"It is stored in {key_status_text.PLACES[status.store]}.")
         session.output.line("To restore your agents from a remote:")
         session.output.verbatim("  lifeboat setup")
         session.output.line("From an archive:")
@@ -150,6 +152,6 @@ def _given_key(session: CommandSession, words_from: Path | None, page: Path | No
         return recovery_kit.read_kit(kit_files.read_kit_file(session, page))
     if not word_screen.has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "nobody can be asked for the words here; name a file", fix="lifeboat keys recover --words-from FILE"
+            "there is no terminal to type the words on; name a file", fix="lifeboat keys recover --words-from FILE"
         )
     return word_screen.type_words(session.output)

@@ -21,7 +21,9 @@ from lifeboat_keys.stores.passphrase_wrapping import PASSPHRASE_LENGTH
 from lifeboat_keys.stores.store_kinds import StoreKind
 from lifeboat_keys.words_in_texts import holds_recovery_words
 
-STDIN = click.option("--passphrase-stdin", is_flag=True, help="The first line of standard input is the passphrase.")
+STDIN = click.option(
+    "--passphrase-stdin", is_flag=True, help="Read the passphrase from the first line of standard input."
+)
 
 
 def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSession:
@@ -31,7 +33,7 @@ def with_stdin_passphrase(session: CommandSession, wanted: bool) -> CommandSessi
     passphrase = _typed() if sys.stdin is not None and sys.stdin.isatty() else read_first_line()
     if not passphrase:
         raise KeysError.NO_PASSPHRASE(
-            "standard input begins with an empty line", fix="put the passphrase on its first line"
+            "the first line of standard input is empty", fix="put the passphrase on its first line"
         )
     return replace(session, context=_with(session.context, passphrase))
 
@@ -67,7 +69,7 @@ def ask_passphrase(session: CommandSession, store: StoreKind) -> str | None:
         return None
     if not has_terminal(session.output):
         raise WordsError.NOBODY_TO_ASK(
-            "nobody can be asked for the passphrase here", fix="set LIFEBOAT_PASSPHRASE_FILE"
+            "there is no terminal to type the passphrase on", fix="set LIFEBOAT_PASSPHRASE_FILE"
         )
     return _typed()
 
@@ -80,9 +82,9 @@ def _new() -> str:
 
 def _long_enough(passphrase: str) -> str:
     if len(passphrase) < PASSPHRASE_LENGTH:
-        raise click.UsageError("that has fewer characters")  # click asks again after this error.
+        raise click.UsageError("the passphrase is too short")  # click asks again after this error.
     if holds_recovery_words(passphrase):
-        raise click.UsageError("those are recovery words: a passphrase is another secret")
+        raise click.UsageError("these are recovery words; choose another passphrase")
     return passphrase
 
 

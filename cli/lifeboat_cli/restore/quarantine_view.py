@@ -38,9 +38,9 @@ def ask_consent(session: CommandSession, plan: RestorePlan, seen: str | None) ->
         return
     refused = make_unsigned_error(plan)
     if seen is not None:
-        refused.message = f"--seen {seen} names another state; {refused.message}"
+        refused.message = f"--seen {seen} is the code of another state; {refused.message}"
     elif options.accept_unsigned and can_ask(session):
-        click.confirm("Nobody signed this state. Write it?", abort=True, err=True)
+        click.confirm("This state is unsigned. Write it?", abort=True, err=True)
         return
     is_shown = not session.output.as_json and not options.dry_run
     refused.fix = write_command_again("--accept-unsigned", *(("--seen", code) if is_shown else ("--dry-run",)))
@@ -53,11 +53,11 @@ def print_quarantine(output: CommandOutput, plan: RestorePlan) -> None:
 
     if output.as_json:
         return
-    output.line("In quarantine: nothing of this state is written yet.", style="bold")
+    output.line("This state is in quarantine: nothing of it is written yet.", style="bold")
     for line in describe_plan(plan):
         output.line(line)
     if not plan.hazards:
-        output.line("Nothing in it is run or obeyed by a tool that is known here.")
+        output.line("Lifeboat knows no tool that would run or obey anything in it.")
     for hazard in plan.hazards:
         output.line(f"{name_text(hazard.name)}: {hazard.reason}", style="bold")
         _show_beginning(output, plan, hazard)

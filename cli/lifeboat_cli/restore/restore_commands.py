@@ -281,22 +281,28 @@ def undo(session: CommandSession, agent: str | None, force: bool) -> int:
 
 
 @click.command(
-    short_help="Try the copy out: restore it aside, compare every byte.",
+    short_help="Restore into a temporary directory and compare every byte.",
     epilog=format_examples(
         "lifeboat verify Juniper", "lifeboat verify Juniper --at 3", "lifeboat verify Juniper --remote NAME"
     ),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence or a time instead of the newest.")
-@click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")
-@click.option("--remote", type=REMOTE, help="Restore the newest state of this remote, from its files alone.")
+@click.option(
+    "--at",
+    type=MOMENT,
+    metavar="SEQ|TIME",
+    help="Verify this sequence, or the last one before this time (default: the newest).",
+)
+@click.option("--whole", is_flag=True, help="Verify every kept sequence.")
+@click.option("--remote", type=REMOTE, help="Verify the newest state of this remote, using only its files.")
 @examining_command
 def verify(session: CommandSession, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
-    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away. It ends with 1 when
-    the copy does not hold, or when files of the agent are not in it: a limit keeps them out, or they could not be read.
+    """Restore the agent into a temporary directory, compare every byte, and delete it.
 
-    Bytes that are damaged are read again from the workspace or from a remote that has them, rows of the vault that were
-    lost or changed from a remote.
+    Damaged files are repaired from the workspace or a remote, damaged rows of the vault from a remote.
+
+    Exit status 1: the copy is damaged, or files of the agent are missing from it because of a limit or because they
+    could not be read.
     """
     from lifeboat_core.restore.plan_opening import find_sequence_at
     from lifeboat_core.verify import samples_and_drills
@@ -304,7 +310,7 @@ def verify(session: CommandSession, agent: str, at: str | None, whole: bool, rem
     found = agents.find_agent(session.context, agent)
     if remote is not None:
         if at is not None or whole:
-            raise click.UsageError("--remote tries out the newest state there: leave out --at and --whole.")
+            raise click.UsageError("--remote verifies the newest state there and excludes --at and --whole.")
         return _verify_remote(session, found, remote)
     number = None
     if at is not None:
@@ -321,13 +327,13 @@ def verify(session: CommandSession, agent: str, at: str | None, whole: bool, rem
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
         for damage in report["damaged"]:
-            session.output.warn(f"{damage}; the copy is as the workspace has it")
+            session.output.warn(f"{damage}; the copy equals the workspace")
         for reason in report["not_captured"]:
             session.output.warn(f"not in this sequence: {reason}")
         problems = count_text(len(report["mismatches"]), "problem")  # Not all of them need to be in this sequence.
-        verdict = f"was tried: {problems}" if report["mismatches"] else "holds: every byte was written and compared"
+        verdict = f"has {problems}" if report["mismatches"] else "is verified: every byte was written and compared"
         if missing:
-            verdict += f"; {count_text(missing, 'file')} of the agent not in it"
+            verdict += f"; {count_text(missing, 'file')} of the agent missing from it"
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
@@ -346,10 +352,12 @@ def _verify_remote(session: CommandSession, found: Agent, remote: str) -> int:
 
     def text() -> None:
         for problem in report["mended"]:
-            session.output.line(f"mended by a new snapshot: {problem}")
+            session.output.line(f"repaired by a new snapshot: {problem}")
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
-        verdict = "cannot be restored from" if report["mismatches"] else "holds: every byte came back from there"
+        verdict = (
+            "cannot be restored from" if report["mismatches"] else "is verified: every byte was fetched and compared"
+        )
         where = f"sequence {report['sequence']} at {config.name} ({count_text(report['files'], 'file')})"
         session.output.line(f"{found.name}: {where} {verdict}", style="bold")
 

@@ -19,7 +19,7 @@ _MOST_NAMES, _MOST_GROUPS = 3, 12
 
 def detail_lines(report: JsonObject, *, is_limited: bool = False) -> Iterator[str]:
     """Yield what was not accepted unchanged, except what a warning or a line about a credential already says.
-    `is_limited`: the user asked for some files only, so nothing is said of the others."""
+    `is_limited`: the user asked for some files only, so the others are not mentioned."""
     groups = [
         each
         for each in report["fates"]

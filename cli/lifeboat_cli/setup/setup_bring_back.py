@@ -18,7 +18,7 @@ from lifeboat_core.texts.human_text import count_text, size_text, time_text
 
 def bring_back(session: CommandSession) -> None:
     """Ask for remote, key, agent and folder, and restore. Steps that are done are skipped."""
-    asking.print_heading(session, "1 of 4. The second copy")
+    asking.print_heading(session, "1 of 4. The remote")
     remote = _remote(session)
     if remote is None:
         return
@@ -29,7 +29,7 @@ def bring_back(session: CommandSession) -> None:
     agent = _agent(session, remote)
     if agent is not None:
         _restore(session, remote, agent)
-    asking.print_heading(session, "4 of 4. By itself")
+    asking.print_heading(session, "4 of 4. The service")
     set_up_service(session)
 
 
@@ -37,7 +37,7 @@ def _remote(session: CommandSession) -> str | None:
     known = [one.name for one in remote_registry.list_usable_remotes(session.context)]
     if not known:
         return ask_remote(session, optional=False)
-    chosen = asking.ask_choice(session, "Where is the agent?", [*known, "another second copy"])
+    chosen = asking.ask_choice(session, "Where is the agent?", [*known, "another remote"])
     if chosen is None or chosen == len(known):
         return ask_remote(session, optional=False)
     return known[chosen]
@@ -49,7 +49,7 @@ def _key(session: CommandSession) -> bool:
     session.output.line(step.text)
     if step.state == steps.DONE:
         return True
-    session.output.line("It comes back from its 24 words.")
+    session.output.line("Recover it from its 24 words.")
     return asking.retry_until_done(lambda: asking.attempt_command(session, "keys", "recover"))
 
 
@@ -65,7 +65,7 @@ def _agent(session: CommandSession, remote: str) -> JsonObject | None:
             session.output.line(f"{one['here']} is on this machine already.")
     away = [one for one in there if one["here"] is None and one["sequence"] is not None]
     if not away:
-        session.output.line(f"{remote} has no agent that is not here already.")
+        session.output.line(f"Every agent of {remote} is on this machine already.")
         return None
     chosen = asking.ask_choice(session, "Which one?", [_described(one) for one in away])
     return None if chosen is None else away[chosen]
@@ -124,14 +124,14 @@ def _show(session: CommandSession, plan: JsonObject) -> None:
     for warning in plan["warnings"]:
         output.warn(warning)
     if files["overwritten"]:
-        output.warn(f"{count_text(files['overwritten'], 'file')} of that folder would be overwritten")
+        output.warn(f"{count_text(files['overwritten'], 'file')} in it would be overwritten")
 
 
 def _run(session: CommandSession, words: list[str]) -> None:
     error = asking.attempt_command(session, "restore", *words)
     while isinstance(error, MovedElsewhere):
-        session.output.line("If it still runs there, stop it first: two of it would go different ways.")
-        machine = asking.ask_text("Type the name of that machine to take the agent over (Enter stops)")
+        session.output.line("If the agent still runs there, stop it first: two running copies would diverge.")
+        machine = asking.ask_text("Type the name of that machine to take the agent over (Enter cancels)")
         if not machine:
             return
         error = asking.attempt_command(session, "restore", *words, "--take-over", machine)

@@ -34,7 +34,7 @@ KIT = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--passphrase-stdin", is_flag=True, help="With --kit: read its passphrase from standard input.")
 @click.option("--yes", is_flag=True, help="Ask nothing: do what needs no secret, and list what is left.")
 @click.option("--from-alf", is_flag=True, help="Take over the agents of the reference client `alf` from ~/.alf.")
-@click.option("--hosted", is_flag=True, help="With --from-alf: also fetch the history that its service has.")
+@click.option("--hosted", is_flag=True, help="With --from-alf: also fetch the history from its service.")
 @click.option(
     "--workspace",
     "workspaces",
@@ -89,7 +89,7 @@ def setup(
     try:
         _guide(session)
     except (click.Abort, KeyboardInterrupt):
-        session.output.note("What was done stays. Go on at any time: lifeboat setup")
+        session.output.note("Finished steps stay done. To continue: lifeboat setup")
         raise
     return 0
 
@@ -113,7 +113,7 @@ def _guide(session: CommandSession) -> None:
 
 def _say_end(session: CommandSession) -> None:
     """Print the final state and what is left."""
-    asking.print_heading(session, "How it stands")
+    asking.print_heading(session, "Status")
     asking.attempt_command(session, "status")
     left = [step for step in steps.list_setup_steps(session.context) if step.state == MISSING]
     for step in left:
@@ -121,7 +121,7 @@ def _say_end(session: CommandSession) -> None:
         if step.command:
             session.output.verbatim(f"  {step.command}")
     if left:
-        session.output.line("Or go on here: lifeboat setup")
+        session.output.line("Or continue here: lifeboat setup")
 
 
 # Without questions --------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def _print(session: CommandSession, found: list[Step], did: list[Did]) -> None:
         if one.error:
             output.warn(f"{one.error['title']}: {one.error['message']}")
             if one.error["fix"]:
-                output.note(f"  what helps: {one.error['fix']}")
+                output.note(f"  fix: {one.error['fix']}")
     for step in found:
         output.line(f"{step.state:<8} {step.text}")
         if step.state == MISSING and step.command:

@@ -56,7 +56,7 @@ def take_over_from_alf(session: CommandSession, *, hosted: bool, workspaces: tup
 def _print(session: CommandSession, folder: Path, taken: list[TakenAgent], problems: list[str]) -> None:
     output = session.output
     if not taken:
-        output.line(f"{path_text(str(folder))} knows no agent.")
+        output.line(f"{path_text(str(folder))} has no agent.")
     for one in taken:
         output.line(_sentence(one), style="bold")
         for warning in one.warnings:
@@ -66,19 +66,19 @@ def _print(session: CommandSession, folder: Path, taken: list[TakenAgent], probl
         if one.error is not None:
             output.warn(f"{one.error['title']}: {one.error['message']}")
             if one.error["fix"]:
-                output.note(f"  what helps: {one.error['fix']}")
+                output.note(f"  fix: {one.error['fix']}")
         for command in one.next:
             output.verbatim(f"  {command}")
     for problem in problems:
         output.warn(problem)
     if any(one.outcome == "protected" for one in taken):
-        output.line("What is missing for a second copy and a service: lifeboat setup")
+        output.line("To add a remote and the service: lifeboat setup")
 
 
 def _sentence(one: TakenAgent) -> str:
     """Describe what became of an agent."""
     name = one.name or one.id
-    place = "in no folder that was found" if one.workspace is None else path_text(str(one.workspace))
+    place = "its workspace was not found" if one.workspace is None else path_text(str(one.workspace))
     states = count_text(len(one.sequences), "earlier state")
     numbers = f" ({join_names([str(each) for each in one.sequences[:3]])}{', ...' if one.sequences[3:] else ''})"
     kept = f"{states}{numbers if one.sequences else ''}"

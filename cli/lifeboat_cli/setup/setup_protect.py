@@ -23,8 +23,8 @@ def protect_agents(session: CommandSession) -> None:
         (
             ("Agents on this machine", set_up_agents),
             ("Your key and its 24 words", set_up_key),
-            ("A second copy", set_up_remote),
-            ("By itself", set_up_service),
+            ("A remote", set_up_remote),
+            ("The service", set_up_service),
         ),
         start=1,
     ):
@@ -42,7 +42,7 @@ def set_up_agents(session: CommandSession) -> None:
         if asking.ask_yes_no(f"Protect {offer.name} ({offer.runtime}, {path_text(offer.workspace)})?"):
             asking.attempt_command(session, "agents", "add", offer.workspace)
         else:
-            session.output.line(f"{offer.name} is left alone. Never offer it again:")
+            session.output.line(f"{offer.name} is not protected. To stop offering it:")
             session.output.verbatim(f"  lifeboat agents discover --dismiss {offer.workspace}")
     if not found.open and found.protected:
         session.output.line(steps.check_agents_protected(found).text)
@@ -65,7 +65,7 @@ def set_up_key(session: CommandSession) -> None:
         return
     if key.state == DONE:
         session.output.line(words.text)
-    session.output.line("They are the only way back to the credentials when this machine is lost.")
+    session.output.line("If this machine is lost, only these words can recover the credentials.")
     if asking.ask_yes_no("Show them now? Have paper and a pen ready."):
         wrap = _STORE if _would_lie_open(session) and _wants_passphrase(session) else ()
         asking.retry_until_done(lambda: asking.attempt_command(session, "keys", "init", *wrap))
@@ -85,8 +85,8 @@ def _would_lie_open(session: CommandSession) -> bool:
 
 
 def _wants_passphrase(session: CommandSession) -> bool:
-    session.output.line("There is no keyring here: whoever can read your files could read the key.")
-    return asking.ask_yes_no("Wrap it with a passphrase? It is asked for only when credentials are put back.")
+    session.output.line("There is no keyring here, so any program that can read your files can read the key.")
+    return asking.ask_yes_no("Encrypt it with a passphrase? You need it only to put credentials back.")
 
 
 def set_up_remote(session: CommandSession) -> None:
@@ -111,5 +111,5 @@ def set_up_service(session: CommandSession) -> None:
 
 def _question(step: Step) -> str:
     if step.action == steps.START_DAEMON:
-        return "Start the daemon now? It runs until this computer ends."
-    return "Have every change captured by itself, from every login on?"
+        return "Start the daemon now? It runs until this computer shuts down."
+    return "Install the service, which captures every change from each login on?"

@@ -33,7 +33,7 @@ def attempt_command(session: CommandSession, *words: str, secret: str | None = N
     except LifeboatError as error:
         session.output.error(error)
         return error
-    return None if not status else LifeboatError("it ended with what it said above")
+    return None if not status else LifeboatError("the command failed, see above")
 
 
 def retry_until_done(run: Callable[[], LifeboatError | None]) -> bool:
@@ -127,5 +127,5 @@ def _is_misplaced(given: str) -> bool:
     discarded."""
     if not holds_recovery_words(given):
         return False
-    click.echo("These are recovery words. They do not belong here and were not kept.", err=True)
+    click.echo("These are recovery words. They do not belong here and were discarded.", err=True)
     return True

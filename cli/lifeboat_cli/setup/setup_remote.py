@@ -13,7 +13,7 @@ from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.sealed.folder_kind import make_folder_url
 
 _KINDS = (
-    "another machine, with the join line that it says",
+    "another machine, with its join line",
     "another machine, with its address and a token",
     "a folder, such as a stick or a share",
 )
@@ -31,7 +31,7 @@ def ask_remote(session: CommandSession, *, optional: bool) -> str | None:
         if kind is None:
             session.output.line("Later: lifeboat remote add NAME URL")
             return None
-        name = asking.ask_text("What to call it", _free_name(session, "stick" if kind == 2 else "home"))
+        name = asking.ask_text("Its name", _free_name(session, "stick" if kind == 2 else "home"))
         if (_by_join_line, _by_token, by_folder)[kind](session, name) is None:
             return name
         if not asking.ask_yes_no("Try again?", default=False):
@@ -63,5 +63,5 @@ def _by_folder(session: CommandSession, name: str, *, must_exist: bool) -> Lifeb
     except BadSetting as error:
         session.output.error(error)
         return error
-    is_away = asking.ask_yes_no("Is it away at times, like a stick?", default=False)
+    is_away = asking.ask_yes_no("Is it sometimes absent, like a USB stick?", default=False)
     return asking.attempt_command(session, "remote", "add", name, url, *(["--optional"] if is_away else []))

@@ -77,7 +77,7 @@ def check_agents_found(found: SetupDiscovery) -> Step:
         return Step(FIND, DONE, f"{was} found on this machine: {names}.")
     if found.protected:
         return Step(FIND, DONE, "No other agent was found on this machine.")
-    return Step(FIND, MISSING, "No agent was found on this machine. Name the folder of one.", _ADD)
+    return Step(FIND, MISSING, "No agent was found on this machine. Name its workspace.", _ADD)
 
 
 def check_agents_protected(found: SetupDiscovery) -> Step:
@@ -90,7 +90,7 @@ def check_agents_protected(found: SetupDiscovery) -> Step:
         text = f"{join_names(found.protected)} {'is' if len(found.protected) == 1 else 'are'} protected."
         return Step(PROTECT, DONE, text)
     if found.all:
-        return Step(PROTECT, SKIPPED, "No agent is protected: those that were found were dismissed.", _ADD)
+        return Step(PROTECT, SKIPPED, "No agent is protected: you dismissed those that were found.", _ADD)
     return Step(PROTECT, MISSING, "No agent is protected yet.", _ADD)
 
 
@@ -102,7 +102,7 @@ def check_key_ready(context: Context) -> Step:
     status = context.keys().status()
     if status.key_id is None and status.state != KeyState.ERROR:
         return Step(KEY, MISSING, "There is no key yet.", "lifeboat keys init")
-    text = f"Your key {status.key_id} lies in {PLACES[status.store]}."
+    text = f"Your key {status.key_id} is stored in {PLACES[status.store]}."
     try:
         context.keys().user_key()
     except (KeyLocked, KeyringLocked):
@@ -119,8 +119,10 @@ def check_words_proven(context: Context) -> Step:
     status = context.keys().status()
     if status.proven_at is not None:
         return Step(WORDS, DONE, f"Its 24 words were proven on {time_text(status.proven_at)}.")
-    said = "The 24 words of your key were never written down and proven."
-    return Step(WORDS, MISSING, said if status.key_id else "Its 24 words come with it.", "lifeboat keys init")
+    said = "The 24 words of your key are not proven."
+    return Step(
+        WORDS, MISSING, said if status.key_id else "The 24 words are created with the key.", "lifeboat keys init"
+    )
 
 
 # Remotes and service ------------------------------------------------------------------------------------------------
@@ -130,8 +132,8 @@ def check_remote_ready(context: Context) -> Step:
     """Return the step of having a copy off this disk."""
     names = [one.name for one in remotes.list_usable_remotes(context)]
     if names:
-        return Step(SECOND_COPY, DONE, f"What is captured goes to {join_names(names)} too.")
-    return Step(SECOND_COPY, MISSING, "The copy is on this disk only.", "lifeboat remote add NAME URL")
+        return Step(SECOND_COPY, DONE, f"Captured changes are pushed to {join_names(names)}.")
+    return Step(SECOND_COPY, MISSING, "The only copy is on this disk.", "lifeboat remote add NAME URL")
 
 
 def check_service_ready(context: Context) -> Step:
@@ -140,11 +142,15 @@ def check_service_ready(context: Context) -> Step:
     if state.installed and state.ours and state.program_found:
         return Step(SERVICE, DONE, "The service starts at every login and captures every change.")
     if state.problem is None:
-        return Step(SERVICE, MISSING, "Nothing is captured by itself yet.", "lifeboat service install", INSTALL_SERVICE)
+        return Step(
+            SERVICE, MISSING, "Changes are not captured automatically yet.", "lifeboat service install", INSTALL_SERVICE
+        )
     if runs:
-        text = "The daemon runs until this computer ends: no service manager starts it at login here."
+        text = (
+            "The daemon runs until this computer shuts down. This system has no service manager to start it at login."
+        )
         return Step(SERVICE, SKIPPED, text)
-    text = "Nothing is captured by itself: no service manager answers here."
+    text = "Changes are not captured automatically: this system has no service manager."
     return Step(SERVICE, MISSING, text, WITHOUT_MANAGER, START_DAEMON)
 
 

@@ -184,10 +184,10 @@ def _sweep_one(context: Context, path: Path) -> Iterator[str]:
             if times.parse_time(note.time) < context.clock.now() - _STILL_RUNNING:
                 context.files.remove(path)
             if lay:
-                yield "Credentials that were being given to the runtime lay in clear; the file was taken away."
+                yield "An interrupted delivery left unencrypted credentials on the disk; the file was removed."
     except (Busy, FileNotFoundError):
         return
     except (msgspec.DecodeError, msgspec.ValidationError):
-        yield f"The note {path.name} of an interrupted restore is damaged; nothing was done about it."
+        yield f"The note {path.name} of an interrupted restore is damaged and was ignored."
     except (OSError, LifeboatError) as error:
-        yield f"Credentials may lie in clear, and could not be taken away yet: {describe_refusal(error)}"
+        yield f"Unencrypted credentials may be on the disk and could not be removed yet: {describe_refusal(error)}"

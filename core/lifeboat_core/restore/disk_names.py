@@ -109,12 +109,12 @@ def _probe(files: FileOperations, folder: Path, twins: list[tuple[str, str]], od
     files.make_folders(probe, 0o700)
     try:
         clashes = [
-            UnholdableName(second, f"it is the same name as {first} there")
+            UnholdableName(second, f"its name equals {first} on this file system")
             for first, second in twins
             if _is_one_name(files, probe, first, second)
         ]
         return clashes + [
-            UnholdableName(name, "the file system does not take this name")
+            UnholdableName(name, "the file system does not allow this name")
             for name in odd
             if not _takes(files, probe, name)
         ]

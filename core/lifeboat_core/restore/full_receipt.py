@@ -44,8 +44,8 @@ from lifeboat_vault.vault import state_inventory as inventories
 BESIDE = ("setting", "capability")
 """What adapters report in addition to what is read: parts of documents that the runtime has no place for."""
 KEPT = "kept in the archive"
-DELIVERED = "the runtime's own command stored it"
-NOT_ASKED = "it was not asked for"
+DELIVERED = "a command of the runtime stored it"
+NOT_ASKED = "not requested"
 CUT_OUT = Reason(LeftOutCode.CUT_OUT)
 _BEST_FIRST = (
     ItemOutcome.TRANSFORMED,
@@ -118,7 +118,7 @@ def _check(plan: RestorePlan, fates: Sequence[ItemFate]) -> None:
     read = {MEMORY: memories, FILE: sum(not is_rows_path(path) for path in raw)}
     if any(told[kind] != count for kind, count in read.items()):
         raise RestoreError.RESTORE_FAILED(
-            "the receipt does not add up; nothing was changed", fix="lifeboat doctor --bundle FILE"
+            "the counts of the receipt do not add up; nothing was changed", fix="lifeboat doctor --bundle FILE"
         )
 
 
@@ -195,8 +195,8 @@ class _ReceiptTeller:
         if thing.path in self._wanted and not self._plan.options.wants(self._wanted[thing.path].name):
             return ThingEnd(ItemOutcome.OMITTED, NOT_ASKED, "not_asked")
         if thing.kind == ARTIFACT and thing.path not in self._wanted:
-            return ThingEnd(ItemOutcome.UNRESOLVED, "it is only described, its bytes are not here", "not_held")
-        return ThingEnd(ItemOutcome.OMITTED, f"nothing of it has a place in the runtime; {KEPT}", "kept_in_archive")
+            return ThingEnd(ItemOutcome.UNRESOLVED, "only its description is stored, not its content", "not_held")
+        return ThingEnd(ItemOutcome.OMITTED, f"the runtime has no place for it; {KEPT}", "kept_in_archive")
 
     def _not_arrived(self, path: str) -> Reason | None:
         """Return why a credential of a store did not get into the runtime's store, None when all did."""
@@ -211,7 +211,7 @@ class _ReceiptTeller:
         )
         data = None if made is None or made.wanted is None else made.wanted.data
         if made is None or data is None:
-            return ThingEnd(ItemOutcome.OMITTED, f"of {runtime} alone; {KEPT}", "other_runtime")
+            return ThingEnd(ItemOutcome.OMITTED, f"specific to {runtime}; {KEPT}", "other_runtime")
         if inventories.has_same_bytes(self._plan.inventory.entries[path], data) and made.is_write:
             return ThingEnd(ItemOutcome.ACCEPTED)
         return decide_end(made)
@@ -314,7 +314,7 @@ class _ReceiptTeller:
             return _best(ends)
         if self._plan.options.path_globs:
             return ThingEnd(ItemOutcome.OMITTED, NOT_ASKED, "not_asked")
-        return ThingEnd(ItemOutcome.OMITTED, f"no file of the runtime says it; {KEPT}", "kept_in_archive")
+        return ThingEnd(ItemOutcome.OMITTED, f"no file of the runtime contains it; {KEPT}", "kept_in_archive")
 
     def _credential(self, credential_id: str) -> ThingEnd:
         fate = self._settled.get(credential_id)
@@ -344,7 +344,7 @@ def decide_end(item: PlanItem) -> ThingEnd:
     if basis == MERGED:
         return ThingEnd(ItemOutcome.TRANSFORMED, "merged", "merged")
     if basis == STRUCTURED:
-        return ThingEnd(ItemOutcome.TRANSFORMED, "written in the form of this runtime", "written_anew")
+        return ThingEnd(ItemOutcome.TRANSFORMED, "converted to the format of this runtime", "written_anew")
     return ThingEnd(ItemOutcome.ACCEPTED)
 
 

@@ -32,7 +32,7 @@ _FILES: dict[str, str] = {
     "a skill that can name commands": "skill.toml",
     "a procedure that can start by itself": "sop.toml",
     "a procedure whose steps can be commands": "sop.md",
-    "instructions that an agent follows by itself, again and again": "heartbeat.md",
+    "instructions that an agent follows repeatedly": "heartbeat.md",
     "instructions that an agent follows at its start": "boot.md bootstrap.md",
     _INSTRUCTIONS: "agents.md agent.md agents.override.md claude.md claude.local.md gemini.md soul.md tools.md "
     ".cursorrules .windsurfrules .clinerules .goosehints copilot-instructions.md",
@@ -113,7 +113,7 @@ def find_hazards(state: State, contents: WantedContents) -> list[Hazard]:
         for item in contents.workspace.values()
         if (reason := _reason(state, item, repositories))
     ]
-    settings = "the runtime's configuration (MCP servers, hooks, tools, jobs, where requests go)"
+    settings = "the runtime's configuration (MCP servers, hooks, tools, jobs, addresses of requests)"
     found += [Hazard(item.name, settings) for item in contents.home.values()]
     found += [Hazard(row.path, "scheduled work") for row in contents.rows if _runs(row.path)]
     return found
@@ -138,7 +138,7 @@ def _reason(state: State, item: WantedFile, repositories: Collection[str]) -> st
         return named
     if not _SCRIPT_FOLDERS.isdisjoint(folders) and not ending:
         return "a script"
-    return "begins like a script" if read_beginning(state, item, 2) == b"#!" else ""
+    return "starts like a script" if read_beginning(state, item, 2) == b"#!" else ""
 
 
 def _by_name(name: str) -> str:

@@ -12,36 +12,36 @@ class LeftOutCode(ReasonCode):
     # Files
     NO_FOLDER = (
         "no_runtime_folder",
-        "it belongs into the runtime's own folder, and there is none around this workspace; --state-dir names one",
+        "it belongs to the state directory, and this workspace has none; name one with --state-dir",
     )
-    NOT_KEPT = "not_kept", "it is none of the files that are kept of the runtime's own folder"
+    NOT_KEPT = "not_kept", "files like it are never captured from the state directory"
     UNREADABLE = "unreadable", "it cannot be read, so nothing is merged into it"
-    UNPARSABLE = "unparsable", "it does not parse ({problem}), so nothing is merged into it"
-    NEVER = "never_written", "what no capture takes is never written ({reason})"
-    BY_ROWS = "by_rows", "it is a database of the runtime, which is written row by row"
+    UNPARSABLE = "unparsable", "it cannot be parsed ({problem}), so nothing is merged into it"
+    NEVER = "never_written", "it is never captured, so it is not written ({reason})"
+    BY_ROWS = "by_rows", "it is a database of the runtime, which is restored row by row"
     LOST = "lost", "{problem}"
-    NO_FOLDER_ABOVE = "no_folder_above", "{name} is no folder, and what is in the runtime's own folder stays"
-    FOLDER_NEEDED = "folder_needed", "it stands where a folder has to be"
-    UNKNOWN_KIND = "unknown_kind", "{kind} is a kind of entry that this release cannot make"
-    LEAVES_WORKSPACE = "leaves_workspace", "the link leads out of the workspace, to {target}"
-    THERE_ALREADY = "there_already", "it is there already, and files of the runtime's own folder are never replaced"
-    SPECIAL_FILE = "special_file", "something that is neither file, link nor folder stands there"
-    UNCAPTURED_FOLDER = "uncaptured_folder", "a folder with files that were never captured stands there"
+    NO_FOLDER_ABOVE = "no_folder_above", "{name} is not a directory, and existing files of the state directory are kept"
+    FOLDER_NEEDED = "folder_needed", "a directory is needed in its place"
+    UNKNOWN_KIND = "unknown_kind", "this release cannot create entries of the kind {kind}"
+    LEAVES_WORKSPACE = "leaves_workspace", "the link points outside of the workspace, to {target}"
+    THERE_ALREADY = "there_already", "it exists, and existing files of the state directory are never replaced"
+    SPECIAL_FILE = "special_file", "its place is taken by something other than a file, link or directory"
+    UNCAPTURED_FOLDER = "uncaptured_folder", "its place is taken by a directory with files that were never captured"
     # Credentials
-    CUT_OUT = "without_credentials", "credentials were cut out of it; --with-credentials puts them back"
-    NOT_ASKED = "not_asked", "the file that it stands in was not asked for"
-    NOWHERE = "not_in_a_file", "no file of the state holds it"
-    NO_VALUE = "no_value", "it stands in a comment or a name, and values alone are merged"
+    CUT_OUT = "without_credentials", "it lacks its credentials; --with-credentials puts them back"
+    NOT_ASKED = "not_asked", "the file that contains it was not requested"
+    NOWHERE = "not_in_a_file", "no file of the state contains it"
+    NO_VALUE = "no_value", "it is in a comment or a name, and only values are merged"
     BOUND_CHANNEL = "bound_channel", "bound to the other machine; link the channel again"
     BOUND_GATEWAY = "bound_gateway", "bound to the other machine; the runtime makes a new one"
-    NO_AGENT_KEY = "no_agent_key", "this home has no key that opens it"
+    NO_AGENT_KEY = "no_agent_key", "no key on this machine opens it"
     FOREIGN_SEALING = "foreign_sealing", "it was not sealed by this program"
-    FOREIGN_PAYLOAD = "foreign_payload", "what is sealed in it is not for this program"
-    NOT_IN_STATE = "not_in_state", "the state no longer holds its credential {id}"
+    FOREIGN_PAYLOAD = "foreign_payload", "its sealed content is not for this program"
+    NOT_IN_STATE = "not_in_state", "the state lacks its credential {id}"
     NOT_OPENED = "not_opened", "{problem}"
     # Deliveries
     COMMAND_FAILED = "command_failed", "{problem}"
-    NOT_TRIED = "not_tried", "it was not tried: {reason}"
+    NOT_TRIED = "not_tried", "not attempted: {reason}"
 
 
 class ReissueCode(ReasonCode):

@@ -140,7 +140,9 @@ def _item_line(plan: RestorePlan, item: PlanItem) -> str:
 def _fate_line(fate: CredentialFate) -> str:
     """Describe where a credential goes, or why it is left out."""
     label = name_text(fate.label)
-    return f"credential {label} -> {fate.where}" if fate.is_injected else f"credential {label} stays out: {fate.reason}"
+    return (
+        f"credential {label} -> {fate.where}" if fate.is_injected else f"credential {label} is left out: {fate.reason}"
+    )
 
 
 def describe_diffs(plan: RestorePlan, hide: HideFile) -> Iterator[str]:

@@ -40,7 +40,7 @@ def _note_damage(vault: Vault, made: RestorePlan) -> None:
             *(make_printable(each.entry.path) for each in made.inventory.damaged),
             *made.inventory.damaged_records,
         ]
-        first = f"{damaged[0]}: the bytes are not those that were signed"
+        first = f"{damaged[0]}: the content differs from what was signed"
         vault.set(DAMAGED, {"sequence": made.sequence, "whole": False, "first": first}, kind="damaged")
 
 
@@ -64,7 +64,7 @@ def find_sequence_at(vault: Vault, at: int | str | None) -> int:
         return vault.sequence(int(at)).number
     row = vault.at(times.to_text(parse_local_time(at)))
     if row is None:
-        raise NothingToRestore(f"the history begins after {at}")
+        raise NothingToRestore(f"the history starts after {at}")
     return row.number
 
 

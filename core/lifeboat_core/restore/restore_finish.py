@@ -75,7 +75,8 @@ def _note(context: Context, journal: RestoreJournal, report: RestoreReport) -> R
         if not journal.needs_no_journal or report.adopted:
             raise
         return replace(
-            report, warnings=[*report.warnings, f"no receipt of this restore is kept: {describe_refusal(error)}"]
+            report,
+            warnings=[*report.warnings, f"the receipt of this restore could not be saved: {describe_refusal(error)}"],
         )
     return report
 

@@ -559,7 +559,9 @@ def _folder(target_folder: Path | None, agent: Agent | None) -> Path:
     if target_folder is not None:
         return restore_target.resolve_target(target_folder)
     if agent is None:
-        raise UnknownAgent("this agent has no workspace here; name a folder", fix="lifeboat restore AGENT --to FOLDER")
+        raise UnknownAgent(
+            "this agent has no workspace on this machine; name a directory", fix="lifeboat restore AGENT --to FOLDER"
+        )
     return restore_target.resolve_target(agent.workspace)
 
 
@@ -568,7 +570,7 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
     duplicate its memories."""
     if agent is not None and options.runtime not in (None, agent.runtime):
         raise RestoreError.TARGET_REFUSED(
-            f"{agent.workspace} is {agent.name}'s workspace in {agent.runtime}; for {options.runtime} it needs another",
+            f"{agent.workspace} is {agent.name}'s workspace in {agent.runtime}; {options.runtime} needs another one",
             fix=f"lifeboat restore {quote_argument(agent.name)} --runtime {options.runtime} --to NEW-FOLDER",
         )
     if options.runtime:
@@ -635,9 +637,9 @@ def _needs_state_dir(items: list[PlanItem], options: RestoreOptions) -> bool:
 
 def _nothing(items: list[PlanItem], options: RestoreOptions) -> str:
     if options.path_globs and not items:
-        return f"no file fits {' '.join(options.path_globs)}"
+        return f"no file matches {' '.join(options.path_globs)}"
     reasons = sorted({str(item.reason) for item in items if item.reason})
-    return "; ".join(reasons) if reasons else "the state holds no files of this runtime"
+    return "; ".join(reasons) if reasons else "the state has no files of this runtime"
 
 
 def find_missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:

@@ -50,9 +50,9 @@ def _recover_one(context: Context, path: Path) -> Iterator[str]:
     except (Busy, FileNotFoundError):
         return
     except (msgspec.DecodeError, msgspec.ValidationError):
-        yield f"The journal {path.name} of a restore is damaged; nothing was done about it."
+        yield f"The journal {path.name} of a restore is damaged and was ignored."
     except (OSError, LifeboatError) as error:
-        yield f"An interrupted restore could not be finished yet: {describe_refusal(error)}"
+        yield f"An interrupted restore could not be completed yet: {describe_refusal(error)}"
 
 
 def list_unfinished_journals(context: Context, agent_id: str) -> Iterator[RestoreJournal]:
@@ -72,7 +72,7 @@ def settle_earlier_restores(context: Context, agent_id: str) -> None:
             settle_journal(context, journal)
         except (OSError, LifeboatError) as error:
             folder = text_to_path(journal.workspace)
-            message = f"an earlier one into {folder} cannot be finished yet: {describe_refusal(error)}"
+            message = f"an earlier restore into {folder} cannot be completed yet: {describe_refusal(error)}"
             raise RestoreError.RESTORE_FAILED(message, fix=journal_moves.suggest_way_out(error)) from error
 
 
@@ -82,14 +82,14 @@ def settle_journal(context: Context, journal: RestoreJournal) -> str:
     folder = text_to_path(journal.workspace)
     if journal.phase != MOVING:
         clean_up_journal(context, journal)
-        return f"A restore into {folder} was interrupted before it changed anything; it was dropped."
+        return f"A restore into {folder} was interrupted before it changed anything; it was discarded."
     from lifeboat_core.restore.running_check import check_before_recovery
 
     check_before_recovery(context, journal)
     with defer_interrupt():
         journal_moves.roll_forward(context.files, journal)
         finish_restore(context, journal, recovered=True)
-    return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is finished now."
+    return f"A restore of sequence {journal.sequence} into {folder} was interrupted; it is complete now."
 
 
 def sweep_undo_folders(context: Context) -> list[str]:
@@ -115,7 +115,7 @@ def _forget(context: Context, path: Path) -> Iterator[str]:
     except (Busy, FileNotFoundError):
         return
     except (msgspec.DecodeError, msgspec.ValidationError, OSError, LifeboatError) as error:
-        yield f"What the restore {path.stem} moved aside could not be let go: {describe_refusal(error)}"
+        yield f"The files that the restore {path.stem} moved aside could not be deleted: {describe_refusal(error)}"
 
 
 def can_be_undone(context: Context, journal: RestoreJournal) -> bool:

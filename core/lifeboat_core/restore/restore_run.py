@@ -53,7 +53,7 @@ def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody
         drafted = restore_report.draft_report(
             plan, context.now(), adopted=plan.options.adopt and plan.agent is not None
         )
-        tell("Keeping what is there now", 0, None)
+        tell("Capturing the workspace first", 0, None)
         drafted = _with_safety(context, plan, drafted)
         crash_points.reach_crash_point(CrashPoint.RESTORE_SAFETY_CAPTURED)
         assembled = assemble_journal(context.files, plan, drafted.time, drafted.to_json())
@@ -61,7 +61,7 @@ def carry_out_plan(context: Context, plan: RestorePlan, tell: Tell = tell_nobody
         with defer_interrupt() as pressed:
             journal = _begin_to_move(context, journal)
             put = carry_out_journal(context, journal, tell)
-            tell("Keeping what was restored", 0, None)
+            tell("Capturing the restored workspace", 0, None)
             done = finish_restore(context, journal, put)
             plan, done = runtime_steps.put_memories(context, plan, done)
             done = runtime_steps.give_credentials(context, plan, done)
@@ -92,14 +92,14 @@ def check_guards(plan: RestorePlan) -> None:
         raise make_unsigned_error(plan)
     if plan.verdict is not SignatureVerdict.SIGNED and plan.options.with_credentials:
         raise RestoreError.UNSIGNED_STATE(
-            "credentials go into signed states only: who changed this one could send them anywhere",
+            "credentials are only put into signed states: an attacker who changed this one could send them anywhere",
             fix="the same command without --with-credentials",
         )
     if plan.running and not plan.options.dry_run:
         raise make_running_error(plan.running, plan.runtime)
     if not plan.is_fresh and not plan.options.yes and not plan.options.dry_run:
         raise RestoreError.CONSENT_NEEDED(
-            f"{plan.target} holds files; --dry-run shows what would happen to them, --yes does it"
+            f"{plan.target} is not empty; --dry-run shows what would change, --yes confirms it"
         )
 
 
@@ -117,15 +117,15 @@ def make_unsigned_error(plan: RestorePlan) -> LifeboatError:
 
 def _unsigned(plan: RestorePlan) -> str:
     who = (
-        "nobody signed it"
+        "it is unsigned"
         if plan.verdict is SignatureVerdict.UNSIGNED
-        else "it is signed, but your key is not here to check it"
+        else "it is signed, but this machine lacks your key to check the signature"
     )
     if not plan.executable:
-        return f"{who}; --accept-unsigned restores it all the same"
+        return f"{who}; --accept-unsigned restores it anyway"
     more = len(plan.executable) - _MOST_HAZARDS
     named = "; ".join(plan.executable[:_MOST_HAZARDS]) + (f"; and {more} more" if more > 0 else "")
-    return f"{who}, and it holds {count_text(len(plan.executable), 'file')} that could run here: {named}"
+    return f"{who}, and it has {count_text(len(plan.executable), 'file')} that could run here: {named}"
 
 
 def _with_safety(context: Context, plan: RestorePlan, drafted: RestoreReport) -> RestoreReport:
@@ -139,7 +139,9 @@ def _with_safety(context: Context, plan: RestorePlan, drafted: RestoreReport) ->
     try:
         number = capture_for_safety(context, plan.agent)
     except LifeboatError as error:
-        return replace(drafted, warnings=[*drafted.warnings, f"no safety copy was captured first: {error.message}"])
+        return replace(
+            drafted, warnings=[*drafted.warnings, f"the workspace could not be captured first: {error.message}"]
+        )
     return replace(drafted, safety=number)
 
 
@@ -226,7 +228,7 @@ def _take_back(context: Context, journal: RestoreJournal, error: OSError) -> NoR
     except OSError as second:
         raise RestoreError.RESTORE_FAILED(
             f"{describe_refusal(error)}; putting everything back failed too ({describe_refusal(second)});"
-            " the next command goes on with it",
+            " the next command continues",
             fix=journal_moves.suggest_way_out(second),
         ) from error
     clean_up_journal(context, replace(journal, phase=STAGING))

@@ -70,14 +70,14 @@ def check_target(context: Context, target: Path, agent: Agent | None) -> None:
     RestoreError.TARGET_REFUSED."""
     _check_place(target, resolve_target(context.user_home))
     if is_inside(target, resolve_target(context.home.folder)) or is_inside(resolve_target(context.home.folder), target):
-        raise RestoreError.TARGET_REFUSED(f"{target} holds, or lies in, the home of Lifeboat")
+        raise RestoreError.TARGET_REFUSED(f"{target} contains, or is in, the home of Lifeboat")
     for other in agents.list_agents(context):
         workspace = resolve_target(other.workspace)
         own = agent is not None and other.id == agent.id
         if own and workspace == target:
             return
         if is_inside(target, workspace) or is_inside(workspace, target):
-            raise RestoreError.TARGET_REFUSED(f"{target} holds, or lies in, the workspace of {other.name}")
+            raise RestoreError.TARGET_REFUSED(f"{target} contains, or is in, the workspace of {other.name}")
     _check_owner(target)
 
 
@@ -88,7 +88,7 @@ def check_new_state_dir(context: Context, folder: Path) -> Path:
     _check_place(place, resolve_target(context.user_home))
     home = resolve_target(context.home.folder)
     if is_inside(place, home) or is_inside(home, place):
-        raise RestoreError.TARGET_REFUSED(f"{place} holds, or lies in, the home of Lifeboat")
+        raise RestoreError.TARGET_REFUSED(f"{place} contains, or is in, the home of Lifeboat")
     _check_owner(place)
     return place
 
@@ -98,21 +98,21 @@ def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
     RestoreError.TARGET_REFUSED for a forbidden place."""
     place = check_new_state_dir(context, folder.expanduser())
     if is_inside(place, workspace):
-        raise RestoreError.TARGET_REFUSED(f"{place} lies in the workspace {workspace}")
+        raise RestoreError.TARGET_REFUSED(f"{place} is in the workspace {workspace}")
     return place
 
 
 def _check_place(target: Path, user_home: Path) -> None:
     if not is_utf8(str(target)):
-        raise RestoreError.TARGET_REFUSED(f"the path {make_printable(str(target))} is no UTF-8 text")
+        raise RestoreError.TARGET_REFUSED(f"the path {make_printable(str(target))} is not valid UTF-8")
     if target == target.parent or target in map(Path, _NOT_THEMSELVES):
-        raise RestoreError.TARGET_REFUSED(f"{target} is a folder of the system")
+        raise RestoreError.TARGET_REFUSED(f"{target} is a system directory")
     if any(is_inside(target, Path(folder)) for folder in _SYSTEM):
-        raise RestoreError.TARGET_REFUSED(f"{target} lies in a folder of the system")
+        raise RestoreError.TARGET_REFUSED(f"{target} is in a system directory")
     if is_inside(user_home, target) or target.parent in map(Path, _HOMES):
-        raise RestoreError.TARGET_REFUSED(f"{target} is somebody's home folder")
+        raise RestoreError.TARGET_REFUSED(f"{target} is a user's home directory")
     if os.path.lexists(target) and not target.is_dir():
-        raise RestoreError.TARGET_REFUSED(f"{target} is not a folder")
+        raise RestoreError.TARGET_REFUSED(f"{target} is not a directory")
 
 
 def _check_owner(target: Path) -> None:

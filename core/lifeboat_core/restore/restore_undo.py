@@ -62,7 +62,7 @@ def undo_restore(
             check_untouched(context.files, last)
         check_before_undo(context, last)
         crash_points.reach_crash_point(CrashPoint.RESTORE_PLANNED)
-        tell("Keeping what is there now", 0, None)
+        tell("Capturing the workspace first", 0, None)
         safety = capture_for_safety(context, agent)
         crash_points.reach_crash_point(CrashPoint.RESTORE_SAFETY_CAPTURED)
         journal = _reversed(context, last, safety)
@@ -70,7 +70,7 @@ def undo_restore(
             crash_points.reach_crash_point(CrashPoint.RESTORE_JOURNAL_WRITTEN)
             journals.write_document(context.files, journals.locate_journal(context.home, journal.id), journal)
             put = carry_out_journal(context, journal, tell)
-            tell("Keeping what was restored", 0, None)
+            tell("Capturing the restored workspace", 0, None)
             done = finish_restore(context, journal, put)
             return replace(done, warnings=[*done.warnings, TOO_LATE]) if pressed.take() else done
 

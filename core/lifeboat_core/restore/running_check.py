@@ -13,7 +13,7 @@ from lifeboat_core.restore.target_installation import locate_installation
 
 def make_running_error(what: str, runtime: str) -> LifeboatError:
     return RestoreError.RUNTIME_RUNNING(
-        f"{what} is at work on it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop"
+        f"{what} is using it; nothing was changed", fix=f"stop it, e.g. {runtime} service stop"
     )
 
 

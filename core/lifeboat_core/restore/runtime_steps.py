@@ -45,7 +45,7 @@ def run_next_steps(
     for step in chosen:
         tell(f"{step.title}: {shlex.join(step.command[1:])}", 0, None)  # a step of the runtime may take minutes
         ran.append(_run(context, step, hide))
-    failed = [f"{each['title']} did not end well: {each['command']}" for each in ran if not each["ok"]]
+    failed = [f"{each['title']} failed: {each['command']}" for each in ran if not each["ok"]]
     left = [_listed(step) for step in steps if step not in chosen]
     done = replace(report, steps=ran, next=left, warnings=[*report.warnings, *failed])
     if steps:
@@ -114,7 +114,7 @@ def _not_arrived(
     ran: list[CredentialDelivery],
     failures: Mapping[Place, Reason],
 ) -> Mapping[Place, Reason]:
-    """Return what is not in the runtime's store now, whatever its commands reported."""
+    """Return what is not in the runtime's store now, regardless of what its commands reported."""
     if installation is None:
         return failures
     found = [delivery.find_undelivered(installation, delivery) for delivery in ran]
@@ -165,12 +165,12 @@ def put_memories(context: Context, plan: RestorePlan, report: RestoreReport) -> 
     server_name = "" if plan.installation is None else plan.installation.server
     try:
         if installation is None:
-            raise AdapterError(f"the configuration that says where {server.server} is was not found")
+            raise AdapterError(f"the configuration with the address of {server.server} was not found")
         fates: Sequence[ItemFate] = server.write(replace(installation, remote=True, server=server_name))
         said = _not_taken_back(server, fates)
     except AdapterError as error:
         fates = [replace(fate, reason=error.message) if fate.code else fate for fate in server.fates]
-        said = [f"nothing was put into {server.server}: {error.message}"]
+        said = [f"nothing was written to {server.server}: {error.message}"]
     plan = replace(plan, server=replace(server, fates=tuple(fates)))
     report = replace(
         report, warnings=[*report.warnings, *said], **full_receipt.make_receipt(plan, plan.fates).to_json()
@@ -185,4 +185,4 @@ def _not_taken_back(server: ServerWrite, fates: Sequence[ItemFate]) -> list[str]
     if not count:
         return []
     what = "memory was" if count == 1 else "memories were"
-    return [f"{count} {what} put into {server.server}: `lifeboat undo` does not take that back"]
+    return [f"{count} {what} written to {server.server}: `lifeboat undo` does not undo that"]

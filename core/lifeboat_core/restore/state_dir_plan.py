@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 NO_FOLDER = Reason(LeftOutCode.NO_FOLDER)
 CUT_OUT = Reason(LeftOutCode.CUT_OUT)
-REWRITTEN = "its comments are lost: it had to be written anew to be merged"
+REWRITTEN = "its comments are lost: merging had to rewrite the file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +393,7 @@ def _ids(wanted: WantedFile) -> Iterator[str]:
 
 
 def _private(wanted: WantedFile) -> WantedFile:
-    """Restrict a file that held a credential to its owner, whatever rights it had."""
+    """Restrict a file that held a credential to its owner, regardless of the rights that it had."""
     return replace(wanted, meta={**wanted.meta, "private": True}) if wanted.meta.get(entry_metas.CUTS) else wanted
 
 

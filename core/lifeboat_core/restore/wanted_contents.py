@@ -171,7 +171,7 @@ def _damaged(entry: Entry, prefix: str, home_prefix: str) -> LeftOutFile:
     """Report an entry whose bytes are damaged: a file by its name, one of another runtime by its path."""
     mine = next((each for each in (prefix, home_prefix, archive_layout.ARTIFACTS) if entry.path.startswith(each)), "")
     wanted = WantedFile(disk_names.name_on_disk(entry.path, entry.meta, mine), entry.path, RAW, entry.meta, entry)
-    return LeftOutFile(wanted, DAMAGED, "its bytes are not those that were signed")
+    return LeftOutFile(wanted, DAMAGED, "its content differs from what was signed")
 
 
 def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:
@@ -181,7 +181,7 @@ def _without_conflicts(wanted: dict[str, WantedFile]) -> list[LeftOutFile]:
     for name, below in find_blocked_names({name: each.kind for name, each in wanted.items()}):
         first_below.setdefault(name, below)
     return [
-        LeftOutFile(wanted.pop(name), CONFLICT, f"it stands where {make_printable(below)} needs a folder")
+        LeftOutFile(wanted.pop(name), CONFLICT, f"{make_printable(below)} needs a directory in its place")
         for name, below in first_below.items()
     ]
 
@@ -191,7 +191,7 @@ def check_nothing_behind_links(wanted: Mapping[str, WantedFile]) -> None:
     write through the link."""
     for parent, name in find_blocked_names({name: each.kind for name, each in wanted.items()}):
         raise RestoreError.UNSAFE_NAME(
-            f"{make_printable(name)} lies behind {make_printable(parent)}, which is no folder"
+            f"{make_printable(name)} is below {make_printable(parent)}, which is not a directory"
         )
 
 
@@ -277,7 +277,7 @@ def _beside(artifacts: dict[str, WantedFile], found: WantedContents, *, is_newes
         if name not in found.workspace:
             _put(found.workspace, item)
         elif is_newest:
-            found.left_out.append(LeftOutFile(item, SAME_NAME, "another entry of the state has its name"))
+            found.left_out.append(LeftOutFile(item, SAME_NAME, "another entry of the state has the same name"))
 
 
 def _shared(state: State, inventory: StateInventory, adapter: Adapter, found: WantedContents) -> None:

@@ -1,6 +1,6 @@
 """Restore databases of the agent itself in a workspace together with their logs.
 
-SQLite reads a log into whatever database is beside it. A log is therefore moved aside with its database, and a file
+SQLite reads a log into any database beside it. A log is therefore moved aside with its database, and a file
 with the right bytes is still another state if its log has more.
 """
 
@@ -58,7 +58,8 @@ def describe_purge_damage(state: State, items: Iterable[PlanItem]) -> Iterator[s
         ):
             continue
         if entry.sha256 is None and is_damaged_database(state.body(entry.path)):  # a redaction removes this digest
-            yield f"{make_printable(item.name)}: SQLite finds this database damaged by what a purge took of it"
+            name = make_printable(item.name)
+            yield f"{name}: SQLite reports this database as damaged, because a purge removed content from it"
 
 
 def _is_database(context: Context, item: PlanItem) -> bool:

@@ -58,7 +58,7 @@ def check_recipients(recipients: Sequence[str], passphrase: str | None = None) -
     """Check that a file could be encrypted this way. Raises AgeError.BAD_RECIPIENT, AgeError.WRONG_PASSPHRASE."""
     _recipients(recipients)
     if passphrase is not None and len(passphrase) < PASSPHRASE_LENGTH:
-        raise AgeError.WRONG_PASSPHRASE(f"it has less than {PASSPHRASE_LENGTH} characters")
+        raise AgeError.WRONG_PASSPHRASE(f"it has fewer than {PASSPHRASE_LENGTH} characters")
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def decrypt_file(
     header = age_header.read_age_header(source)
     if header.wants_passphrase:
         if passphrase is None:
-            raise AgeError.PASSPHRASE_NEEDED("no key opens it, only the passphrase it was encrypted with")
+            raise AgeError.PASSPHRASE_NEEDED("it is encrypted with a passphrase, not for a key")
         _decrypt_with_passphrase(source, target, passphrase)
     else:
         _decrypt_with_keys(source, target, header, identities)
@@ -134,7 +134,7 @@ def _decrypt_with_keys(source: BinaryIO, target: BinaryIO, header: AgeHeader, id
 def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
     sealed = source.read(PASSPHRASE_LIMIT + _PIECE)
     if len(sealed) == PASSPHRASE_LIMIT + _PIECE:
-        raise AgeError(f"it is larger than the {PASSPHRASE_LIMIT >> 20} MiB that are opened with a passphrase here")
+        raise AgeError(f"it is larger than {PASSPHRASE_LIMIT >> 20} MiB, the limit for files with a passphrase")
     try:
         content = pyrage.passphrase.decrypt(
             age_scrypt.rewrap_with_little_work(age_header.remove_armor(sealed), passphrase), passphrase
@@ -146,15 +146,15 @@ def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str
 
 def _of_header(said: str) -> LifeboatError:
     if said.startswith("No matching keys"):
-        return NotForYourKey("none of the keys it is encrypted for is yours")
+        return NotForYourKey("it is not encrypted for your key")
     if said.startswith(("failed to fill", "Incomplete")):
         return AgeError.CUT_SHORT("the file ends within its header")
-    return AgeError.CHANGED("its header is not the one it was made with")
+    return AgeError.CHANGED("its header was changed")
 
 
 def _of_passphrase(said: str) -> LifeboatError:
     if said.startswith("Decryption failed"):
-        return AgeError.WRONG_PASSPHRASE("it is not the one that the file was encrypted with")
+        return AgeError.WRONG_PASSPHRASE("the file was encrypted with another one")
     if said.startswith(("failed to fill", "Incomplete")):
         return AgeError.CUT_SHORT("the file ends too early")
     return AgeError.CHANGED("its content was changed, or its end is missing")
@@ -166,8 +166,8 @@ def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> LifeboatEr
         return AgeError.CHANGED("its content was changed, or its end is missing")
     begin = header.size + _NONCE + written // (_PIECE - 16) * _PIECE
     if source.seek(0, io.SEEK_END) - begin > _PIECE:
-        return AgeError.CHANGED(f"its content was changed behind byte {begin}")
-    return AgeError.CUT_SHORT(f"from byte {begin} to its end it is not what was written: cut off, or changed")
+        return AgeError.CHANGED(f"its content was changed after byte {begin}")
+    return AgeError.CUT_SHORT(f"from byte {begin} to its end it was cut off or changed")
 
 
 def _recipients(texts: Sequence[str]) -> list[Any]:
@@ -213,7 +213,7 @@ class _BoundedBuffer(io.BytesIO):
     def write(self, data: Any) -> int:
         if self.tell() + len(data) > PASSPHRASE_LIMIT:
             raise AgeError(
-                f"more than {PASSPHRASE_LIMIT >> 20} MiB are not encrypted with a passphrase",
+                f"more than {PASSPHRASE_LIMIT >> 20} MiB cannot be encrypted with a passphrase",
                 fix="leave --passphrase-stdin out: your key encrypts any size",
             )
         return super().write(data)

@@ -62,7 +62,7 @@ def read_age_header(source: BinaryIO) -> AgeHeader:
     if not text.startswith(_MAGIC):
         raise AgeError.NOT_AGE("the file is not in the age format")
     if not text.startswith(_VERSION):
-        raise AgeError.NOT_AGE("the file is in a version of the age format that is not known here")
+        raise AgeError.NOT_AGE("the file has an unknown version of the age format")
     end = _END.search(text)
     if end is None:
         raise _without_end(text)
@@ -109,4 +109,4 @@ def _without_end(text: bytes) -> LifeboatError:
     changed, not truncated."""
     if len(text) < _LIMIT and text.isascii():
         return AgeError.CUT_SHORT("the file ends within its header")
-    return AgeError.CHANGED("the header of the file has no end")
+    return AgeError.CHANGED("the header of the file is incomplete")

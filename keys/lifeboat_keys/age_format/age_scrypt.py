@@ -41,19 +41,17 @@ def rewrap_with_little_work(sealed: bytes, passphrase: str) -> bytes:
         return sealed
     work, salt = int(found["work"]), _decoded(found["salt"])
     if work > MOST_WORK:
-        raise AgeError.EXCESSIVE_WORK(
-            f"its header asks for 2^{work} rounds of work, and no more than 2^{MOST_WORK} are done"
-        )
+        raise AgeError.EXCESSIVE_WORK(f"its header asks for 2^{work} rounds of work; the limit is 2^{MOST_WORK}")
     try:
         wrapped = _decoded(found["body"])
         file_key = crypto_aead_chacha20poly1305_ietf_decrypt(
             wrapped, None, _NO_NONCE, _wrapping_key(passphrase, salt, work)
         )
     except CryptoError:
-        raise AgeError.WRONG_PASSPHRASE("it is not the one that the file was encrypted with") from None
+        raise AgeError.WRONG_PASSPHRASE("the file was encrypted with another one") from None
     signed = found[0][: found.start("mac") - 1]
     if not hmac.compare_digest(_mac(file_key, signed), _decoded(found["mac"])):
-        raise AgeError.CHANGED("its header is not the one it was made with")
+        raise AgeError.CHANGED("its header was changed")
     return _header(file_key, passphrase) + sealed[found.end() :]
 
 
@@ -72,9 +70,7 @@ def _wrapping_key(passphrase: str, salt: bytes, work: int) -> bytes:
     try:
         return hashlib.scrypt(passphrase.encode(), salt=_LABEL + salt, n=rounds, r=_BLOCK, p=1, maxmem=memory, dklen=32)
     except (MemoryError, ValueError) as error:
-        raise AgeError.EXCESSIVE_WORK(
-            f"it takes {memory >> 20} MiB of memory to open, which are not free here"
-        ) from error
+        raise AgeError.EXCESSIVE_WORK(f"opening it needs {memory >> 20} MiB of free memory") from error
 
 
 def _mac(file_key: bytes, signed: bytes) -> bytes:
@@ -91,4 +87,4 @@ def _decoded(text: bytes) -> bytes:
     try:
         return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
     except binascii.Error:
-        raise AgeError.CHANGED("its header is not the one it was made with") from None
+        raise AgeError.CHANGED("its header was changed") from None

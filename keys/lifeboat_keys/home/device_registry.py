@@ -169,7 +169,7 @@ def _checked(document: JsonObject) -> JsonObject:
         for one in whole["devices"]:
             _device(one)
     except (KeyError, TypeError, ValueError):
-        raise KeyDamaged(f"{DEVICES} is not the document that was written") from None
+        raise KeyDamaged(f"{DEVICES} was changed or damaged") from None
     return whole
 
 

@@ -306,7 +306,7 @@ class HomeKeys(HomeIdentity):
     def refuse_unsettled(self) -> None:
         """Raise KeysError while the vaults are not settled. The next command continues settling them."""
         if self.settling() is not None:
-            raise KeysError("the last rotation of your key has not come to its end", fix="lifeboat status")
+            raise KeysError("the last rotation of your key is not complete", fix="lifeboat status")
 
     def renew_device(self) -> None:
         """Make a new device key for this machine, because a copy of the machine uses the old one. Raises what
@@ -329,13 +329,13 @@ class HomeKeys(HomeIdentity):
     def _refuse_second_key(self) -> None:
         """Refuse to make a second user key: nothing sealed before would open under it."""
         if self._store.names(AGENTS):
-            raise NoKey("the files that say whose home this is are lost", fix="lifeboat keys recover")
+            raise NoKey("the files with the key id of this home are lost", fix="lifeboat keys recover")
 
     def _open(self) -> OpenedUserKey:
         known = self.public
         opened = self._user.read(known.key_id)
         if opened.key.public != known:
-            raise OtherKey(f"the store {self.store} gave the key {opened.key.key_id}, this home has {known.key_id}")
+            raise OtherKey(f"the store {self.store} has the key {opened.key.key_id}, this home uses {known.key_id}")
         return opened
 
     def _usable(self, description: str) -> KeyStatus:

@@ -22,7 +22,7 @@ def user_key(document: JsonObject, name: str = USER_KEY) -> UserKey:
     """Decode a user key. Raises KeyDamaged, also when the stated id does not match the key."""
     key = UserKey(secret_in(document, name))
     if document.get("key_id") != key.key_id:
-        raise KeyDamaged(f"{name} does not hold the key it names")
+        raise KeyDamaged(f"{name} does not contain the key that it names")
     return key
 
 
@@ -63,4 +63,4 @@ def secret_in(document: JsonObject, name: str) -> bytes:
     try:
         return from_base64(document.get("secret"), SECRET_BYTES)
     except ValueError:
-        raise KeyDamaged(f"{name} does not hold a key") from None
+        raise KeyDamaged(f"{name} does not contain a key") from None

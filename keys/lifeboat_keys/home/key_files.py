@@ -151,7 +151,7 @@ class KeyFiles:
         """Create a document and read it back. Raises KeysError.EXISTS when the name is taken. Requires `locked`."""
         path = self.folder / name
         if self._is_there(path):
-            raise KeysError.EXISTS(f"{path} is there already")
+            raise KeysError.EXISTS(f"{path} exists already")
         self.replace(name, document)
 
     def replace(self, name: str, document: JsonObject) -> None:
@@ -163,7 +163,7 @@ class KeyFiles:
         except OSError as error:
             raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
         if self.read(name) != document:
-            raise KeyDamaged(f"{path} does not read back as it was written")
+            raise KeyDamaged(f"{path} differs from what was written when it is read back")
         if self._spares is not None and self._has_spare(name):
             self._write_spare(name, document)
 
@@ -233,13 +233,13 @@ class KeyFiles:
         try:
             self._files.make_folders(folder, FOLDER_MODE)
         except OSError as error:
-            raise KeysError(f"{folder} could not be made: {error.strerror or error}") from None
+            raise KeysError(f"{folder} could not be created: {error.strerror or error}") from None
         self._check_folder(folder)
 
     def _check_folder(self, folder: Path) -> None:
         status = self._status(folder)
         if status is None or not stat.S_ISDIR(status.st_mode):
-            raise KeysError.UNSAFE(f"{folder} is not a folder itself, it leads elsewhere")
+            raise KeysError.UNSAFE(f"{folder} is a link, not a directory")
         _refuse_open_to_others(folder, status)
 
 
@@ -256,7 +256,7 @@ def read_private(files: FileOperations, path: Path) -> bytes | None:
         _refuse_open_to_others(path, os.fstat(descriptor))
         data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise KeyDamaged(f"{path} is not the document that was written: it has more than {_LARGEST >> 20} MiB")
+        raise KeyDamaged(f"{path} was changed or damaged: it has more than {_LARGEST >> 20} MiB")
     return data
 
 
@@ -283,12 +283,12 @@ def _document(path: Path, data: bytes) -> JsonObject:
     except (msgspec.DecodeError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise KeyDamaged(f"{path} is not the document that was written", fix=_repair(path))
+        raise KeyDamaged(f"{path} was changed or damaged", fix=_repair(path))
     return document
 
 
 def _repair(path: Path) -> str:
     """Return how to repair a file. The recovery words restore everything except random and unfinished documents."""
     if IRREPLACEABLE & {path.name, path.parent.name}:
-        return f"bring {path.name} back from a copy of {path.parent}"
+        return f"restore {path.name} from a backup of {path.parent}"
     return f"mv {path} {path}.damaged, then: lifeboat keys recover"

@@ -1,8 +1,8 @@
 """Replace the user's key. No history is rewritten; only 32 bytes per pair are wrapped again.
 
-Everything is prepared first and written as ONE journal, `rotation.json`; from then on the new key is current. Whoever
-next holds the lock of the folder rolls the journal forward, file by file. This needs no secret, because everything in
-the journal is public, wrapped, or a certificate.
+Everything is prepared first and written as ONE journal, `rotation.json`; from then on the new key is current. The
+next process that takes the lock of the folder rolls the journal forward, file by file. This needs no secret, because
+everything in the journal is public, wrapped, or a certificate.
 
     rotation.json   {"kind", "version", "agents": {id: document}, "certificate": base64, "user": document of user.json,
                      "settle": document or null}
@@ -146,7 +146,7 @@ def roll_forward(store: KeyFiles) -> None:
 
 def _checked(journal: JsonObject) -> tuple[UserPublic, bytes]:
     """Check the journal before anything is done; return the new key and the device's certificate under it."""
-    unknown = KeyDamaged(f"{JOURNAL} is not a rotation that is known here")
+    unknown = KeyDamaged(f"{JOURNAL} is not a known rotation")
     if (journal.get("kind"), journal.get("version")) != (_KIND, _VERSION) or not journal.keys() >= _FIELDS:
         raise unknown
     agents, settle = journal["agents"], journal["settle"]
@@ -193,7 +193,7 @@ def _settling(document: JsonObject) -> UnsettledRotation:
         compromised = frozenset(document["compromised"])
         return UnsettledRotation(compromised, None if lost is None else from_base64(lost), bool(document["signed"]))
     except (KeyError, TypeError, ValueError):
-        raise KeyDamaged(f"{SETTLING} is not the document that was written") from None
+        raise KeyDamaged(f"{SETTLING} was changed or damaged") from None
 
 
 def note_signed(store: KeyFiles) -> None:

@@ -49,7 +49,9 @@ class AgentPair:
         except (nacl.exceptions.CryptoError, nacl.exceptions.TypeError, ValueError):
             raise KeyDamaged(f"your key does not open the key {self.id} of the agent {self.agent_id}") from None
         if public != self.public:
-            raise KeyDamaged(f"the halves of the key {self.id} of the agent {self.agent_id} do not belong together")
+            raise KeyDamaged(
+                f"the public and secret halves of the key {self.id} of the agent {self.agent_id} do not match"
+            )
         return secret
 
     def to_json(self) -> JsonObject:

@@ -125,7 +125,7 @@ def _check_one(public: bytes, message: bytes, signature: bytes, what: str) -> No
     try:
         nacl.signing.VerifyKey(public).verify(message, signature)
     except nacl.exceptions.CryptoError:
-        raise SignatureError(f"{what} does not hold") from None
+        raise SignatureError(f"{what} is invalid") from None
 
 
 def _certificate_message(device: bytes, user: UserPublic) -> bytes:

@@ -67,7 +67,7 @@ class EndpointKey:
                 raise ValueError("unknown kind or version")
             return cls(from_base64(document.get("secret"), SECRET_BYTES))
         except ValueError as error:
-            raise KeyDamaged(f"{FILE} does not hold an endpoint's key: {error}") from None
+            raise KeyDamaged(f"{FILE} does not contain the key of an endpoint: {error}") from None
 
     def to_document(self) -> JsonObject:
         """Return the document with the secret, for a private file."""
@@ -116,11 +116,11 @@ def check_endpoint_signature(signature: Any, context: str, statement: JsonObject
     except ValueError as error:
         raise SignatureError(f"the signature is not well formed: {error}") from None
     if pinned is not None and public != pinned:
-        raise SignedByAnother("signed by another endpoint than the one that was remembered")
+        raise SignedByAnother("signed by another endpoint than before")
     try:
         nacl.signing.VerifyKey(public).verify(_message(context, statement), signed)
     except nacl.exceptions.CryptoError:
-        raise SignatureError("the signature does not hold") from None
+        raise SignatureError("the signature is invalid") from None
     return public
 
 

@@ -47,7 +47,7 @@ class FormerKey:
         except (nacl.exceptions.CryptoError, ValueError):
             raise KeyDamaged(f"your key does not open your former key {self.public.key_id}") from None
         if key.public != self.public:
-            raise KeyDamaged(f"what is kept as your former key {self.public.key_id} is another one")
+            raise KeyDamaged(f"the stored former key {self.public.key_id} is another key")
         return key
 
     def to_json(self) -> JsonObject:

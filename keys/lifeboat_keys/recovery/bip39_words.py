@@ -48,7 +48,7 @@ def from_words(words: str | Iterable[str]) -> bytes:
         return bytes(_language().to_entropy(found))
     except ValueError:
         raise BadWords(
-            "every word is in the list, but together they are no key: one is wrong, or two changed places"
+            "every word is in the list, but the checksum is wrong: one word is wrong, or two are swapped"
         ) from None
 
 

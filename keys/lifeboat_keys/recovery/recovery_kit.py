@@ -74,7 +74,7 @@ def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) ->
         f"Key id: {key.key_id}",
         f"Made:   {made_at}",
         "",
-        "WHOEVER HAS THIS PAGE HAS THE KEY. Print it, keep it where you keep deeds, and",
+        "ANYONE WHO HAS THIS PAGE HAS YOUR KEY. Print it, store it in a safe place, and",
         "delete the file. A photograph of it is a copy of the key.",
         "",
         _WORDS_HEADING,
@@ -84,7 +84,7 @@ def render_kit(key: UserKey, made_at: str, remotes: Sequence[KitRemote] = ()) ->
         "WHAT THEY OPEN",
         "They open the credentials sealed in the archives and vaults of your agents, and",
         "archives encrypted for this key; they also prove which states are yours. They",
-        "hold no memories themselves: for those a copy of the agent is needed.",
+        "contain no memories: for those you need a copy of the agent.",
         "",
         "ON A NEW MACHINE",
         f"{_INDENT}pipx install agent-lifeboat",
@@ -221,7 +221,7 @@ def _way_back(remotes: Sequence[KitRemote]) -> Iterable[str]:
 
 def _remote_lines(remotes: Sequence[KitRemote]) -> Iterable[str]:
     if not remotes:
-        yield "None is configured. What this key opens is an archive made with"
+        yield "None is configured. This key opens archives made with"
         yield f"{_INDENT}lifeboat alf export RUNTIME FOLDER -o FILE.alf"
         yield "Keep one on another machine, and write here where it is:"
     for remote in remotes:

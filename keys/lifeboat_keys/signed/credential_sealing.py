@@ -126,13 +126,13 @@ def _sealed_parts(credential: JsonObject) -> tuple[bytes, bytes, bytes]:
         ("wrapped key", len(wrapped) == _WRAPPED_BYTES),
     ):
         if not whole:
-            raise UnsealError.PAYLOAD_TRUNCATED(f"the {name} of the credential {_name(credential)} is not whole")
+            raise UnsealError.PAYLOAD_TRUNCATED(f"the {name} of the credential {_name(credential)} is incomplete")
     return ciphertext, nonce, wrapped
 
 
 def _bytes_of(credential: JsonObject, name: str, text: Any) -> bytes:
     if not text or (isinstance(text, str) and len(text) % 4):
-        raise UnsealError.PAYLOAD_TRUNCATED(f"the {name} of the credential {_name(credential)} is not whole")
+        raise UnsealError.PAYLOAD_TRUNCATED(f"the {name} of the credential {_name(credential)} is incomplete")
     try:
         return from_base64(text)
     except ValueError as error:

@@ -167,7 +167,7 @@ def verify_vault_receipt(
         check_endpoint(receipt.signature, _CONTEXT, receipt.statement(), pinned)
         return ReceiptVerdict.UNKNOWN_SIGNER if pinned is None else ReceiptVerdict.PINNED
     if pinned is not None:
-        raise SignatureError(f"{receipt.name} signs its receipts itself, and did not sign this one")
+        raise SignatureError(f"{receipt.name} signs its own receipts and did not sign this one")
     return _check_device(receipt.signature, _CONTEXT, receipt.statement(), trusted)
 
 
@@ -187,7 +187,7 @@ def _check_device(signature: Any, context: str, statement: JsonObject, trusted: 
     """Check the signature of a receipt. It must have exactly the known fields, so that nothing can be added
     unnoticed."""
     if not _is_testimony(signature):
-        raise SignatureError("the signature is not well formed: not the fields of one of a device")
+        raise SignatureError("the signature is not well formed: its fields are not those of a device's signature")
     device_key.check_testimony(signature, context, statement, trusted)
     return ReceiptVerdict.UNKNOWN_SIGNER if trusted is None else ReceiptVerdict.SIGNED
 
@@ -212,5 +212,5 @@ def decode_vault_receipt(document: Any) -> VaultReceipt:
         raise ReceiptInvalid(f"the receipt of a vault is not well formed: {error}") from None
     # Writing it again shows missing and unknown fields. True equals 1, so the version's type is checked as well.
     if made.to_json() != document or type(document["version"]) is not int:
-        raise ReceiptInvalid("the receipt of a vault is not well formed: its fields or its version are not known")
+        raise ReceiptInvalid("the receipt of a vault is not well formed: its fields or its version are unknown")
     return made

@@ -39,7 +39,7 @@ class CommandStore:
         try:
             return self._printed(shlex.split(self._around.key_command()))
         except ValueError as error:  # its text mentions a quotation mark and repeats none of the setting
-            raise NoKey.COMMAND_FAILED(f"key_command cannot be taken apart: {error}", fix=_SET) from None
+            raise NoKey.COMMAND_FAILED(f"key_command cannot be split into words: {error}", fix=_SET) from None
 
     def read(self, key_id: str) -> UserKey:
         key = self.find()
@@ -51,7 +51,7 @@ class CommandStore:
     def keep(self, key: UserKey) -> None:
         present = self.find()
         if present is None or present.key_id != key.key_id:
-            raise KeysError.STORE_READ_ONLY("key_command prints another key; what it reads is yours to change")
+            raise KeysError.STORE_READ_ONLY("key_command prints another key; change its source yourself")
 
     def _printed(self, command: list[str]) -> UserKey:
         own = (PASSPHRASE, PASSPHRASE_FILE)

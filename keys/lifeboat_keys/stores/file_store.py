@@ -34,7 +34,7 @@ class FileStore:
     def read(self, key_id: str) -> UserKey:
         key = self._read(_further(key_id)) or self.find()
         if key is None:
-            raise NoKey(f"{self._files.folder / USER_KEY} is not there", fix="lifeboat keys recover")
+            raise NoKey(f"{self._files.folder / USER_KEY} does not exist", fix="lifeboat keys recover")
         if key.key_id != key_id:
             raise OtherKey(f"{USER_KEY} holds the key {key.key_id}, this home has {key_id}")
         return key

@@ -72,11 +72,11 @@ def is_in_temporary_folder(folder: Path) -> bool:
 def _passphrase_of(path: Path, files: FileOperations) -> str:
     data = read_private(files, path)
     if data is None:
-        raise KeysError.NO_PASSPHRASE(f"{path}, which {PASSPHRASE_FILE} names, is not there")
+        raise KeysError.NO_PASSPHRASE(f"{path}, the file in {PASSPHRASE_FILE}, does not exist")
     try:
         passphrase = data.decode("utf-8-sig").rstrip("\r\n")  # some editors write a byte order mark
     except UnicodeDecodeError:
         raise KeysError(f"{path} is not text") from None
     if not passphrase:
-        raise KeysError.NO_PASSPHRASE(f"{path}, which {PASSPHRASE_FILE} names, is empty")
+        raise KeysError.NO_PASSPHRASE(f"{path}, the file in {PASSPHRASE_FILE}, is empty")
     return passphrase

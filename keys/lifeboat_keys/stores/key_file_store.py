@@ -16,7 +16,7 @@ from lifeboat_keys.stores.key_environment import KEY_FILE
 from lifeboat_keys.stores.key_texts import key_from
 from lifeboat_keys.stores.store_kinds import StoreKind
 
-_AGAIN = "the same command again, which takes the key that is there"
+_AGAIN = "run the same command again; it uses the existing key"
 _UNSET = f"set {KEY_FILE} to the file with your key"
 
 
@@ -41,7 +41,7 @@ class KeyFileStore:
     def read(self, key_id: str) -> UserKey:
         key = self.find()
         if key is None:
-            raise NoKey(f"{self._path}, which {KEY_FILE} names, is not there", fix=_UNSET)
+            raise NoKey(f"{self._path}, the file in {KEY_FILE}, does not exist", fix=_UNSET)
         if key.key_id != key_id:
             raise OtherKey(f"{self._path} holds the key {key.key_id}, this home has {key_id}")
         return key
@@ -63,14 +63,14 @@ class KeyFileStore:
             )
             self._files.sync_folder(path.parent)
         except FileExistsError:
-            raise KeysError.EXISTS(f"{path} was made by another program just now", fix=_AGAIN) from None
+            raise KeysError.EXISTS(f"another program has just created {path}", fix=_AGAIN) from None
         except OSError as error:
             with contextlib.suppress(OSError):
                 self._files.remove(path)
             raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
         written = self.find()
         if written is None or written.key_id != key.key_id:
-            raise KeyDamaged(f"{path} does not read back as it was written")
+            raise KeyDamaged(f"{path} differs from what was written when it is read back")
 
     def _named(self) -> Path:
         if self._path is None:

@@ -62,9 +62,9 @@ def start_holder(around: KeyEnvironment, keys_folder: Path, key: UserKey, second
     Raises KeysError.CANNOT_HOLD, KeysError.UNSAFE, KeysError.
     """
     if os.name != "posix":
-        raise KeysError.CANNOT_HOLD("this system has no sockets that only their user can reach")
+        raise KeysError.CANNOT_HOLD("this system has no private sockets")
     if around.home_id is None:
-        raise KeysError.CANNOT_HOLD("only a home with an id has its key held open")
+        raise KeysError.CANNOT_HOLD("only the key of a home with an id can be kept unlocked")
     end_holder(around)
     path = socket_path(around)
     for folder in _own_folders(path):
@@ -99,9 +99,9 @@ def _make_private(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise KeysError(f"{folder} could not be made: {error.strerror or error}") from None
+        raise KeysError(f"{folder} could not be created: {error.strerror or error}") from None
     if not _is_private(folder):
-        raise KeysError.UNSAFE(f"{folder} is not a private folder of yours", fix=_how_to_have_one(folder))
+        raise KeysError.UNSAFE(f"{folder} is not a private directory of yours", fix=_how_to_have_one(folder))
 
 
 def _how_to_have_one(folder: Path) -> str:
@@ -109,7 +109,7 @@ def _how_to_have_one(folder: Path) -> str:
     found = folder.lstat()
     if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid():
         return f"chmod 700 {folder}"
-    return "set XDG_RUNTIME_DIR to a private folder of yours"
+    return "set XDG_RUNTIME_DIR to a private directory of yours"
 
 
 def _is_private(folder: Path) -> bool:

@@ -1,7 +1,7 @@
-"""The OS keyring, in a process of its own: `python -m lifeboat_keys.stores.keyring_process`.
+"""The OS keyring, in a separate process: `python -m lifeboat_keys.stores.keyring_process`.
 
-One JSON request on standard input, one JSON answer on standard output, nothing else. Whatever a keyring does to its
-process (waits for a window, loads half a desktop, dies with the bus) ends with this one.
+One JSON request on standard input, one JSON answer on standard output, nothing else. What a keyring does to its process
+(it waits for a window, loads desktop libraries, or crashes with the bus) cannot affect the caller.
 
     {"do": "read" | "keep", "service", "user", "secret", "may_ask": bool}
     {"backend": title, "secret": text or null, "kept": bool}  or  {"error": "locked" | "away", "detail": class name}

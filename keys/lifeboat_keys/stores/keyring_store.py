@@ -1,4 +1,4 @@
-"""Store in the OS keyring. Each request runs in a process of its own, so that the keyring cannot block this one, and a
+"""Store in the OS keyring. Each request runs in a separate process, so that the keyring cannot block this one, and a
 session bus that appears later is found by the next request."""
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class KeyringStore:
     def read(self, key_id: str) -> UserKey:
         secret = self._ask({"do": "read", **self._item(key_id)})["secret"]
         if secret is None:
-            raise NoKey(f"the OS keyring holds no key {key_id} for this home", fix="lifeboat keys recover")
+            raise NoKey(f"the OS keyring has no key {key_id} for this home", fix="lifeboat keys recover")
         key = _key(secret)
         if key.key_id != key_id:
-            raise OtherKey(f"the OS keyring answers with the key {key.key_id}, this home has {key_id}")
+            raise OtherKey(f"the OS keyring has the key {key.key_id}, this home uses {key_id}")
         return key
 
     def keep(self, key: UserKey) -> None:
@@ -77,16 +77,16 @@ class KeyringStore:
         if answer["secret"] == to_base64(key.secret):
             return
         if not answer["kept"]:
-            message = f"the OS keyring holds something else under the name of the key {key.key_id}; it stays"
+            message = f"the OS keyring has another value under the name of the key {key.key_id}; it was not replaced"
             raise KeysError.EXISTS(message, fix="lifeboat keys recover --store passphrase")
         if answer["secret"] is None:
-            raise NoKey.KEYRING_AWAY("the OS keyring took the key and does not hold it")
+            raise NoKey.KEYRING_AWAY("the OS keyring accepted the key but did not store it")
         found = _key(answer["secret"]).key_id
-        raise OtherKey(f"the OS keyring was given the key {key.key_id} and answers with the key {found}")
+        raise OtherKey(f"the OS keyring returned the key {found} after the key {key.key_id} was stored")
 
     def _item(self, key_id: str) -> JsonObject:
         if self._around.home_id is None:
-            raise NoKey.KEYRING_AWAY("only a home with an id has its key in the OS keyring")
+            raise NoKey.KEYRING_AWAY("only the key of a home with an id can be in the OS keyring")
         return {"service": SERVICE, "user": f"{self._around.home_id}/{key_id}"}
 
     def _ask(self, request: JsonObject) -> JsonObject:
@@ -104,14 +104,14 @@ class KeyringStore:
         if answer.get("error") == "locked":
             raise self._locked()
         if "error" in answer:
-            raise NoKey.KEYRING_AWAY(f"no keyring of this session can be used ({answer.get('detail')})")
+            raise NoKey.KEYRING_AWAY(f"this session has no usable keyring ({answer.get('detail')})")
         self.backend = str(answer["backend"])
         return answer
 
     def _locked(self) -> KeyringLocked:
         if self._may_ask:
             return KeyringLocked("it could not be unlocked here", fix="lifeboat keys recover --store passphrase")
-        return KeyringLocked("it has to be unlocked before it gives a key")
+        return KeyringLocked("unlock it first")
 
 
 def session_environment(around: KeyEnvironment) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _answer(ran: child_processes.ChildResult) -> JsonObject:
         answer = None
     if not isinstance(answer, dict) or not ("error" in answer or {"backend", "secret", "kept"} <= answer.keys()):
         how = ran.problem or f"status {ran.exit_status}"
-        raise NoKey.KEYRING_AWAY(f"the process that asks the keyring ended without an answer ({how})")
+        raise NoKey.KEYRING_AWAY(f"the keyring process ended without an answer ({how})")
     return answer
 
 
@@ -148,4 +148,4 @@ def _key(secret: Any) -> UserKey:
     try:
         return UserKey(from_base64(secret, SECRET_BYTES))
     except ValueError:
-        raise KeyDamaged("the OS keyring answers with something that is no key") from None
+        raise KeyDamaged("the OS keyring returned something other than a key") from None

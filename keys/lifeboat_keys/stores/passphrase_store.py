@@ -21,7 +21,7 @@ from lifeboat_keys.stores import passphrase_wrapping
 from lifeboat_keys.stores.key_environment import KeyEnvironment
 from lifeboat_keys.stores.store_kinds import StoreKind
 
-_NONE = "none was typed and none is in the environment"
+_NONE = "no passphrase was typed, and the environment has none"
 
 
 class PassphraseStore:
@@ -45,7 +45,7 @@ class PassphraseStore:
         document = self._document(key_id)
         passphrase = self._around.read_passphrase(self._files)
         if passphrase is None:
-            raise KeyLocked("it is wrapped with a passphrase")
+            raise KeyLocked("it is encrypted with a passphrase")
         return _checked(passphrase_wrapping.unwrap_user_key(document, passphrase), key_id)
 
     def keep(self, key: UserKey) -> None:
@@ -67,7 +67,7 @@ class PassphraseStore:
         document = self._documents.read(_name(key_id))
         if document is None:
             path = self._documents.folder / _name(key_id)
-            raise NoKey(f"{path} is not there", fix="lifeboat keys recover")
+            raise NoKey(f"{path} does not exist", fix="lifeboat keys recover")
         return document
 
 

@@ -45,11 +45,9 @@ def wrap_user_key(
     """Return the document of a wrapped key; `memory` in bytes. Raises KeysError.NO_PASSPHRASE for a short or non-text
     passphrase, KeysError.WORDS_AS_PASSPHRASE, KeysError when there is not enough memory."""
     if len(passphrase) < PASSPHRASE_LENGTH:
-        raise KeysError.NO_PASSPHRASE(f"the passphrase has less than {PASSPHRASE_LENGTH} characters")
+        raise KeysError.NO_PASSPHRASE(f"the passphrase has fewer than {PASSPHRASE_LENGTH} characters")
     if holds_recovery_words(passphrase):
-        raise KeysError.WORDS_AS_PASSPHRASE(
-            "the passphrase holds words of a recovery phrase; nothing was wrapped with it"
-        )
+        raise KeysError.WORDS_AS_PASSPHRASE("the passphrase contains recovery words; nothing was encrypted with it")
     salt, nonce = os.urandom(_SALT_BYTES), os.urandom(_NONCE_BYTES)
     header: JsonObject = {
         "kind": KIND,
@@ -83,11 +81,11 @@ def unwrap_user_key(document: JsonObject, passphrase: str) -> UserKey:
         derived = _derive(passphrase, salt, operations, memory)
         key = UserKey(nacl.secret.Aead(derived).decrypt(sealed, json_codec.encode_canonical(header), nonce))
     except nacl.exceptions.CryptoError:
-        raise NoKey.WRONG_PASSPHRASE("it is not the one that the key was wrapped with") from None
+        raise NoKey.WRONG_PASSPHRASE("the key is encrypted with another one") from None
     except ValueError:
-        raise WrappedChanged("what is wrapped is not a key") from None
+        raise WrappedChanged("its content is not a key") from None
     if key.key_id != document.get("key_id"):
-        raise WrappedChanged("it does not hold the key that it names")
+        raise WrappedChanged("it does not contain the key that it names")
     return key
 
 
@@ -95,7 +93,7 @@ def _checked(document: JsonObject) -> tuple[int, int]:
     """Check everything that can be checked without the passphrase; return the work parameters."""
     form = tuple(document.get(name) for name in ("kind", "version", "kdf", "cipher"))
     if form != (KIND, VERSION, KDF, CIPHER):
-        raise UnknownWrapping(f"only version {VERSION} with {KDF} and {CIPHER} is opened")
+        raise UnknownWrapping(f"only version {VERSION} with {KDF} and {CIPHER} can be opened")
     operations, memory = document.get("operations"), document.get("memory")
     if not _within(operations, MIN_OPERATIONS, MAX_OPERATIONS) or not _within(memory, MIN_MEMORY, MAX_MEMORY):
         raise KdfOutOfBounds(
@@ -103,7 +101,7 @@ def _checked(document: JsonObject) -> tuple[int, int]:
             f"{MIN_MEMORY >> 20} MiB to {MAX_MEMORY >> 20} MiB are accepted"
         )
     if not _is_whole(document):
-        raise WrappedChanged("its digest is not that of its content")
+        raise WrappedChanged("its digest does not match its content")
     assert isinstance(operations, int) and isinstance(memory, int)
     return operations, memory
 
@@ -124,12 +122,12 @@ def _derive(passphrase: str, salt: bytes, operations: int, memory: int) -> bytes
     try:
         text = unicodedata.normalize("NFC", passphrase).encode()
     except UnicodeEncodeError:
-        raise KeysError.NO_PASSPHRASE("the passphrase that was given holds bytes that are no text") from None
+        raise KeysError.NO_PASSPHRASE("the passphrase is not valid text") from None
     try:
         return nacl.pwhash.argon2id.kdf(nacl.secret.Aead.KEY_SIZE, text, salt, operations, memory)
     except (nacl.exceptions.RuntimeError, MemoryError):  # the only possible failure within the bounds
-        message = f"{memory >> 20} MiB of memory are needed to use the passphrase, and the system does not give them"
-        raise KeysError(message, fix="free some memory, then the same command again") from None
+        message = f"{memory >> 20} MiB of free memory are needed to use the passphrase"
+        raise KeysError(message, fix="free some memory, then run the same command again") from None
 
 
 def _digest(document: JsonObject) -> str:

@@ -85,7 +85,7 @@ class UserKeyStores:
         if key is None:
             if choice.store is StoreKind.KEY_FILE and not asked:
                 # A path that is mistyped must not become the place of a new key.
-                message = f"{self._around.key_file} is not there; a key is made there only on request"
+                message = f"{self._around.key_file} does not exist; a key is created there only on request"
                 raise NoKey(message, fix="lifeboat keys init --store key_file")
             key = UserKey.generate()
             store.keep(key)
@@ -107,7 +107,7 @@ class UserKeyStores:
         for each in (key, *(one for one in in_files.values() if one.key_id not in sealed)):
             store.keep(each)
             if store.read(each.key_id).key_id != each.key_id:
-                raise KeyDamaged(f"the store {kind} does not give back the key {each.key_id}; it stays where it was")
+                raise KeyDamaged(f"the store {kind} did not return the key {each.key_id}; the key was not moved")
         self._record(KeyStoreChoice(kind, chosen=True))
         self._file.remove(in_files)
         return list(in_files)
@@ -202,7 +202,7 @@ def _of_record(document: JsonObject) -> KeyStoreChoice:
     try:
         return KeyStoreChoice(StoreKind(document["store"]), chosen=document.get("chosen") is True)
     except (KeyError, ValueError):
-        raise KeyDamaged(f"{RECORD} names no store that is known here") from None
+        raise KeyDamaged(f"{RECORD} names an unknown store") from None
 
 
 def _held_text(until: float | None) -> str:

@@ -194,4 +194,4 @@ def test_a_restore_names_a_database_that_a_purge_of_an_earlier_release_damaged(
     monkeypatch.setattr(body_cuts, "blank_spans", removed)
     run("purge", "ada", "--text", PIN, "--yes")
     done = restore_agent(ada.context, ada.known_agent, RestoreOptions(at=0, to=tmp_path / "new", reindex=False))
-    assert "own.db: SQLite finds this database damaged by what a purge took of it" in done.warnings
+    assert "own.db: SQLite reports this database as damaged, because a purge removed content from it" in done.warnings
