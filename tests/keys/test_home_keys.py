@@ -479,4 +479,4 @@ def test_what_the_words_cannot_make_anew_has_to_come_from_a_copy(folder: Path, k
     (folder / "agents" / f"{AGENT}.json").write_bytes(b"")
     with pytest.raises(KeyDamaged) as caught:
         keys.agent_secret(AGENT)
-    assert caught.value.fix.startswith(f"bring {AGENT}.json back")
+    assert caught.value.fix.startswith(f"restore {AGENT}.json from a backup")

@@ -98,7 +98,7 @@ def test_the_device_of_another_user_is_refused() -> None:
 
 
 def test_nobody_signs_for_an_endpoint_whose_key_is_known() -> None:
-    with pytest.raises(SignatureError, match="itself"):
+    with pytest.raises(SignatureError, match="signs its own receipts"):
         vault_receipts.verify_vault_receipt(OF_DEVICE, trusted=TRUSTED, endpoints=PINNED)
 
 

@@ -175,7 +175,7 @@ def _checked(agent_id: str, document: JsonObject, trusted: TrustedKeys) -> list[
 def _agent_id(agent_id: Any) -> str:
     """Check an agent id, which becomes a file name and may come from an archive."""
     if not isinstance(agent_id, str) or _AGENT_ID.fullmatch(agent_id) is None:
-        raise KeyDamaged(f"{agent_id!r} is not the id of an agent")
+        raise KeyDamaged(f"{agent_id!r} is not an agent id")
     return agent_id
 
 
