@@ -252,13 +252,13 @@ def test_a_way_back_that_was_cut_off_goes_on_where_it_was(words: list[str], tmp_
     with Terminal("setup") as terminal:
         _begin_return(terminal, tmp_path / "stick")
         _say(terminal, "Word 1: ", " ".join(words))
-        terminal.wait_for("Which word")
+        terminal.wait_for("Which one")
         assert terminal.interrupted() == 130
     assert _agents() == []
     with Terminal("setup") as terminal:
         _say(terminal, "Your choice", "2")
         _say(terminal, "Where is the agent")
-        terminal.wait_for("Your key .* lies in")
+        terminal.wait_for("Your key .* is stored in")
         _say(terminal, "Which one")
         _say(terminal, "For which runtime", "nonsense")
         _say(terminal, "For which runtime")
