@@ -48,7 +48,7 @@ def test_what_no_restore_brings_back_is_marked(ada: Protected) -> None:
         "tide.csv": ("hard links",),
         "same.csv": ("hard links",),
         "sparse.bin": ("holes",),
-        "tool": ("setuid, setgid or sticky bits",),
+        "tool": ("setuid, setgid or sticky bit",),
     }
     assert found["raw/openclaw/MEMORY.md"].lost == ()
 
@@ -79,7 +79,7 @@ def test_what_the_runtime_can_make_again_is_left_out_with_its_own_reason(
     ada.write(path, "x")
     ada.capture()
     found = by_path(ada)[shown]
-    assert not found.kept and found.how == "not kept" and reason in found.why
+    assert not found.kept and found.how == "not captured" and reason in found.why
 
 
 def test_the_user_s_own_rules_are_named(ada: Protected) -> None:
