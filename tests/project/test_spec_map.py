@@ -18,7 +18,7 @@ BULLETS = {
 }  # fmt: skip
 
 STATUSES = ("met", "partly", "otherwise")
-HEADING = "## What of the specification is not met"
+HEADING = "## Unmet requirements"
 
 
 @cache
