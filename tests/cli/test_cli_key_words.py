@@ -85,7 +85,7 @@ def test_ctrl_c_leaves_the_key_and_says_that_its_words_were_never_proven() -> No
     with Terminal("keys", "init") as terminal:
         terminal.wait_for("Press Enter")
         assert terminal.interrupted() == 130
-        assert "never proven" in terminal.left
+        assert "not proven" in terminal.left
     assert run("keys", "status")["state"] == "ok" and _proven_at() is None
 
 

@@ -120,7 +120,7 @@ def folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("short\n", "less than 8"), ("", "is empty"), ("\nlonger than that\n", "empty")]
+    ("text", "said"), [("short\n", "fewer than 8"), ("", "is empty"), ("\nlonger than that\n", "empty")]
 )
 def test_what_is_no_passphrase_makes_no_key(typing: Stdin, text: str, said: str, isolated_home: Path) -> None:
     words = ("keys", "init", "--store", "passphrase", "--passphrase-stdin", "--words-to", "w", "--no-prove")
