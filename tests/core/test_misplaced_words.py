@@ -307,4 +307,4 @@ def test_a_remote_in_a_file_names_a_whole_path(
     path = _edited(context, "remote")
     path.write_text(re.sub(r'url = ".*"', f'url = "{url}"', path.read_text()))
     assert run_command(["remote", "list", "--json"]) in (0, 1)
-    assert "not the address of a folder" in capsys.readouterr().out
+    assert "not the URL of a folder" in capsys.readouterr().out

@@ -218,7 +218,7 @@ def test_then_history_is_thinned_harder_a_tenth_at_a_time(ada: Protected) -> Non
     assert thin_history.apply_retention(ada.context, ada.agent) == [] and count(ada) == before
     set_up(ada, "vault.max_size", "1KB")
     said = thin_history.apply_retention(ada.context, ada.agent)
-    assert count(ada) == before - max(1, before // 10) and "old sequence went" in said[-1]
+    assert count(ada) == before - max(1, before // 10) and "old sequence thinned" in said[-1]
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.verify(trusted=ada.context.keys().trusted).ok
 
