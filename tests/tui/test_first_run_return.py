@@ -53,7 +53,7 @@ async def test_every_page_fits_and_has_its_button(size: tuple[int, int], step: i
     async with _run(size=size) as pilot:
         await go_to(pilot, "return", step)
         said = text_of(pilot)
-        assert "1 Copy" in said and max(map(len, said.splitlines())) <= size[0]
+        assert "1 Remote" in said and max(map(len, said.splitlines())) <= size[0]
         assert str(pilot.app.screen.query_one("#go").label) in said  # type: ignore[attr-defined]
 
 
@@ -112,7 +112,7 @@ async def test_a_wrong_token_keeps_the_page() -> None:
         await fill(pilot, "secret", "canary")
         await press(pilot, "ctrl+n")
         said = text_of(pilot)
-        assert "the token counts no more there" in said and "canary" not in said and "1 Copy" in said
+        assert "the token counts no more there" in said and "canary" not in said and "1 Remote" in said
 
 
 # The key ----------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ async def test_sequences_stand_under_their_days_at_every_size(size: tuple[int, i
         said = text_of(pilot)
         assert said.index("TODAY") < said.index("YESTERDAY") < said.index("WED 2026-11-18")
         assert "✓ this disk" in said and "restored: 3 files" in said
-        assert "captures per hour" in said
+        assert "captures/hour" in said
 
 
 async def test_names_and_pins_stand_beside_sequences_where_there_is_room() -> None:
@@ -137,7 +137,7 @@ async def test_what_is_not_captured_is_told_on_the_line_of_the_workspace() -> No
     async with _shown() as pilot:
         await press(pilot, "home")
         assert _here(pilot) == "workspace"
-        assert "not kept yet" in text_of(pilot) and "Press s to capture it" in text_of(pilot)
+        assert "not captured" in text_of(pilot) and "Press s to capture it" in text_of(pilot)
 
 
 async def test_a_comparison_that_was_cut_says_how_to_see_all() -> None:
@@ -145,7 +145,7 @@ async def test_a_comparison_that_was_cut_says_how_to_see_all() -> None:
     much = difference(link, 4, 5, files=[file("a.md", "changed", "@@ -1 +1 @@", "+x")], truncated=True)
     link.answers(["diff", ada_of(link), "4", "5"], much)
     async with _shown(link) as pilot:
-        assert _screen(pilot).view.lines[-1].text.endswith("In a shell: lifeboat diff ada 4 5")
+        assert _screen(pilot).view.lines[-1].text.endswith("or run lifeboat diff ada 4 5")
 
 
 async def test_an_agent_without_history_is_told_what_to_press() -> None:
@@ -363,7 +363,7 @@ async def test_only_looking_neither_names_nor_syncs() -> None:
 async def test_the_chart_is_drawn_by_days_on_demand() -> None:
     async with _shown() as pilot:
         await press(pilot, "D")
-        assert "captures per day" in text_of(pilot)
+        assert "captures/day" in text_of(pilot)
         await press(pilot, "y")
         assert pilot.app.clipboard == "lifeboat timeline ada --days 60"
         await press(pilot, "D", "y")
@@ -388,7 +388,7 @@ async def test_a_sequence_that_was_thinned_gives_way_to_the_one_before() -> None
     async with _shown(link) as pilot:
         _screen(pilot).show_sequence(7)
         await settled(pilot)
-        assert _here(pilot) == "4" and "7 is not kept any more" in notes(pilot)[-1]
+        assert _here(pilot) == "4" and "7 is no longer stored" in notes(pilot)[-1]
 
 
 # Long-running commands ------------------------------------------------------------------------------------------------
@@ -401,7 +401,7 @@ async def test_v_verifies_that_sequence_and_says_how_it_ended() -> None:
     async with _shown(link) as pilot:
         await press(pilot, "down", "v")
         assert _asked(link, "verify") == [("verify", ada_of(link), "--at", "4")]
-        assert "every byte of sequence 4 holds" in notes(pilot)[-1]
+        assert "sequence 4 verified, every byte matches" in notes(pilot)[-1]
         assert not _screen(pilot).query_one(ProgressDisplay).has_class("-shown")
 
 
@@ -411,7 +411,7 @@ async def test_damage_that_is_found_is_an_error() -> None:
     async with _shown(link) as pilot:
         await press(pilot, "v")
         last = list(pilot.app._notifications)[-1]
-        assert last.severity == "error" and "1 difference was found" in last.message
+        assert last.severity == "error" and "1 difference found" in last.message
 
 
 class _Slow(RecordedLink):
@@ -472,7 +472,7 @@ async def test_s_syncs_and_shows_what_is_new() -> None:
     async with _shown(link) as pilot:
         before = len(_asked(link, "timeline"))
         await press(pilot, "s")
-        assert "sequence 6 is new" in notes(pilot)[-1] and len(_asked(link, "timeline")) > before
+        assert "captured sequence 6" in notes(pilot)[-1] and len(_asked(link, "timeline")) > before
 
 
 async def test_work_that_fails_says_what_helps() -> None:

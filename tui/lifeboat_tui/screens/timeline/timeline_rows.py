@@ -120,7 +120,7 @@ def describe_sequence_name(entry: Entry) -> str:
 
 def format_chart_unit(activity: Activity) -> str:
     """Return the text to the left of the bars."""
-    return {"hour": "captures per hour", "day": "captures per day"}.get(activity.unit, "captures")
+    return {"hour": "captures/hour", "day": "captures/day"}.get(activity.unit, "captures")
 
 
 def format_chart_range(activity: Activity, shown: int) -> str:
