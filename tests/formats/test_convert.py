@@ -398,7 +398,7 @@ def test_options_of_another_format_or_direction_are_refused(context: Context, pl
             converted(context, plain, to, tmp_path / "x", given=given)
     with raises_code(ExchangeError.OPTION_REFUSED, match="one of"):
         converted(context, plain, "plain", tmp_path / "x", given={"case": "lower"})
-    with raises_code(ExchangeError.OPTION_REFUSED, match="no file"):
+    with raises_code(ExchangeError.OPTION_REFUSED, match="existing file"):
         converted(context, plain, "alf", tmp_path / "x", given={"words": str(tmp_path / "no")})
     with raises_code(ExchangeError.OPTION_REFUSED, match="producer"):
         converted(context, plain, "alf", tmp_path / "x", producer="Évil Name")

@@ -160,7 +160,7 @@ def test_a_database_that_syncs_nothing_is_found(shared: Endpoint, server: Postgr
 def test_a_database_of_which_all_connections_are_taken_is_told_of(shared: Endpoint, server: PostgresServer) -> None:
     replace(server, options="-c fsync=on -c max_connections=8 -c superuser_reserved_connections=3").restart()
     try:
-        first = [one.finding for one in examined(shared) if one.check == "database" and "taken" in one.finding.result]
+        first = [one.finding for one in examined(shared) if one.check == "database" and "in use" in one.finding.result]
         assert [finding.result.endswith("of 5 connections are in use") for finding in first] == [True]
     finally:
         server.restart()

@@ -216,7 +216,7 @@ def test_a_file_of_another_tenant_or_another_history_is_refused(
     with contextlib.closing(sqlite3.connect(tmp_path / "control.db")) as other:
         other.execute("delete from audit where number = 6")
         other.commit()
-    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="put back"):
+    with raises_code(errors.EndpointError.AUDIT_FILE_REFUSED, match="restored from an older backup"):
         written(busy, path)
     clock.advance(hours=1)
     busy.add_tenant("five")

@@ -31,9 +31,10 @@ authorities to trust beside those of the system. `timeout` is the seconds for on
 increase it for a slow line."""
 
 KEYS_COME_FROM: Mapping[str, str] = {
-    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, give a credentials_file, or assign a role to the machine",
+    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, give a credentials_file, or assign a "
+    "role to the machine",
     "gs": "give a service_account file, set GOOGLE_APPLICATION_CREDENTIALS, or assign a service account to the machine",
-    "az": "set AZURE_STORAGE_ACCOUNT_KEY, or assign a managed identity to the machine",
+    "az": "set AZURE_STORAGE_ACCOUNT_KEY in the environment, or assign a managed identity to the machine",
 }
 """What to do when credentials are missing, by scheme, as the fix of an error."""
 
