@@ -179,9 +179,9 @@ def test_every_object_of_a_source_has_exactly_one_fate(context: Context, tmp_pat
     ("change", "said"),
     [
         ({"id": "../../etc/passwd"}, "memories have it"),
-        ({"temporal": {}}, "is none"),
-        ({"temporal": {"created_at": "yesterday"}}, "is none"),
-        ({"content": 7}, "is none"),
+        ({"temporal": {}}, "is invalid"),
+        ({"temporal": {"created_at": "yesterday"}}, "is invalid"),
+        ({"content": 7}, "is invalid"),
         ({"content": "\ud800"}, "cannot be written"),
     ],
 )
@@ -420,7 +420,7 @@ def test_what_is_no_source_or_no_target_is_refused_in_words(context: Context, pl
         converted(context, plain, "alf", "https://example.com")
     with pytest.raises(UnknownFormat):
         converted(context, plain, "nonsense", tmp_path / "x")
-    with pytest.raises(ExchangeError, match="not an archive"):
+    with pytest.raises(ExchangeError, match="not an ALF archive"):
         converted(context, plain, "plain", tmp_path / "x", named="alf")
     with pytest.raises(ExchangeError):
         converted(context, tmp_path / "absent", "alf", tmp_path / "x")
