@@ -17,6 +17,7 @@ import pytest
 from lifeboat_alf.common import ids, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_cli.remote.remote_examination import examine_remote
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import remote_registry
 from lifeboat_core.remotes.endpoint import endpoint_calls
@@ -193,6 +194,8 @@ def test_a_kit_with_access_reads_an_endpoint_and_can_do_nothing_else(
     done = machines.bring_back()
     assert states(done, "remotes") == {"home": "added"} and set(states(done).values()) == {"restored"}
     assert not done["remotes"][0]["can_push"] and "lifeboat remote token home" in done["commands"]
+    (finding,) = examine_remote(Context.open(), remote_registry.find_remote(Context.open(), "home"))
+    assert "does not allow push" in str(finding) and "lifeboat remote token" in str(finding), "doctor names it"
     secret = remote_registry.load_token(Context.open(), "home")
     with endpoint.client(secret) as client:
         assert client.get("/token").json()["scopes"] == ["pull"]
