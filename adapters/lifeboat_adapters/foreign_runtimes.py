@@ -15,12 +15,6 @@ from lifeboat_adapters.folder import shipped_profiles
 from lifeboat_adapters.runtime_marks import JsonMark, RuntimeMarks, first_mark
 
 _NO_ADAPTER = (
-    RuntimeMarks(
-        "Codex CLI",
-        (".codex",),
-        ("state_*.sqlite", "memories_*.sqlite", "memory_summary.md", "skills/.system", "installation_id"),
-        json=(JsonMark("auth.json", (("OPENAI_API_KEY",), ("auth_mode",))),),
-    ),
     RuntimeMarks("Claude Code", (".claude",), (".last-cleanup", ".credentials.json", "projects/*/*.jsonl")),
     RuntimeMarks("IronClaw", (".ironclaw",)),
     RuntimeMarks("NanoClaw", (".nanoclaw",), ("data/v2.db",)),

@@ -25,7 +25,8 @@ class RuntimeMarks:
     """The marks of the home or the workspace of one runtime.
 
     `folders` are the usual names of its home; a workspace may be that folder or lie directly in it. One match of a glob
-    in `certain` is enough. Of the names in `usual` it takes two. `profiles` names the folder profiles that describe
+    in `certain` is enough. Of the names in `usual` it takes two. A match of a glob in `unless` shows that it is another
+    runtime's. `profiles` names the folder profiles that describe
     such a runtime.
     """
 
@@ -33,6 +34,7 @@ class RuntimeMarks:
     folders: tuple[str, ...] = ()
     certain: tuple[str, ...] = ()
     usual: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
     json: tuple[JsonMark, ...] = ()
     profiles: tuple[str, ...] = ()
 
@@ -46,6 +48,8 @@ def find_named_folder(workspace: Path, marks: RuntimeMarks) -> str | None:
 
 def find_mark(workspace: Path, marks: RuntimeMarks) -> str | None:
     """Return the file, the glob or the names that show that a folder belongs to the runtime, None without any."""
+    if any(has_match(workspace, glob) for glob in marks.unless):
+        return None
     for glob in marks.certain:
         if has_match(workspace, glob):
             return glob

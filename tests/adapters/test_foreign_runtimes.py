@@ -58,6 +58,7 @@ def _make(folder: Path, files: Mapping[str, str]) -> Path:
 
 
 DESCRIBED = {
+    "Codex CLI": "codex",
     "Hermes Agent": "hermes",
     "nanobot": "nanobot",
     "PicoClaw": "picoclaw",

@@ -61,6 +61,10 @@ class TestHermes(_OfProfile):
     name = "hermes"
 
 
+class TestCodex(_OfProfile):
+    name = "codex"
+
+
 def test_every_shipped_profile_is_tested() -> None:
     assert INSTALLS.keys() == REMEMBERED.keys() == shipped_profiles.load_shipped_profiles().keys()
     tested = {each.name for each in _OfProfile.__subclasses__()}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,10 @@ PEBBLE = (ROOT / "tests/support/adapters/pebble_profile.toml").read_text()
 
 _OF_HERMES = ("cron/jobs.json", "logs/", "memories/MEMORY.md.lock", "state.db")
 """Jobs and sessions are captured on request only."""
+
+
+_OF_CODEX = ("sessions/", "installation_id", "skills/.system/")
+"""State of the machine, and what comes with the program."""
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -54,7 +60,7 @@ def test_an_agent_of_a_profile_comes_back_byte_for_byte_with_its_credentials(iso
     words = ("--to", made.workspace, "--with-credentials", "--adopt", "--yes")
     state = ("--state-dir", made.workspace.parent) if name in ("nanobot", "picoclaw") else ()
     run("restore", added["id"], *words, *state)
-    left_out = (".trash/", "tmp/", ".obsidian/workspace.json", *_OF_HERMES)
+    left_out = (".trash/", "tmp/", ".obsidian/workspace.json", *_OF_HERMES, *_OF_CODEX)
     assert _files(made.workspace) == {file: data for file, data in before.items() if not file.startswith(left_out)}
     captured = {path: data for path, data in around.items() if path.name == "config.json"}
     assert {path: path.read_bytes() for path in captured} == captured
@@ -112,3 +118,19 @@ _NOTES_IN_A_FOLDER_OF_NOTES = {_NOTE, "reports/latest.md"}
 
 def _memories(agent: str) -> set[str]:
     return {each["snippet"] for each in run("records", "list", agent)["records"]}
+
+
+def test_a_database_in_use_is_captured_with_what_lies_in_its_log(isolated_home: Path) -> None:
+    made = INSTALLS["codex"](isolated_home)
+    with closing(sqlite3.connect(made.workspace / "goals_1.sqlite")) as connection:
+        connection.execute("pragma journal_mode=wal")
+        connection.execute("insert into thread_goals values ('t2', 'Find the anchor.')")
+        connection.commit()
+        added = run("agents", "add", made.workspace)
+    there = isolated_home / "copy"
+    run("restore", added["id"], "--to", there, "--yes", "--with-credentials")
+    with closing(sqlite3.connect(there / "goals_1.sqlite")) as copy:
+        assert copy.execute("select objective from thread_goals order by 1").fetchall() == [
+            ("Find the anchor.",),
+            ("Paint the boat.",),
+        ]

@@ -62,6 +62,7 @@ class ProfileMarks(_Part, frozen=True):
     folders: tuple[Text, ...] = ()
     certain: tuple[Text, ...] = ()
     usual: tuple[Text, ...] = ()
+    unless: tuple[Text, ...] = ()
     json: dict[str, tuple[Text, ...]] = {}
 
 
@@ -155,7 +156,10 @@ class FolderProfile(_Part, frozen=True):
         listed = tuple(
             JsonMark(file, tuple(tuple(path.split(".")) for path in paths)) for file, paths in self.marks.json.items()
         )
-        return RuntimeMarks(self.title, self.marks.folders, self.marks.certain, self.marks.usual, listed, (self.name,))
+        marks = self.marks
+        return RuntimeMarks(
+            self.title, marks.folders, marks.certain, marks.usual, marks.unless, listed, profiles=(self.name,)
+        )
 
     def memory_rule(self, name: str) -> MemoryRule | None:
         """Return the first rule for a file of the workspace, None for a file without memories. Persona files and

@@ -161,6 +161,32 @@ def make_hermes(folder: Path) -> SampleInstallation:
     return SampleInstallation(home, folder)
 
 
+def make_codex(folder: Path) -> SampleInstallation:
+    home = folder / ".codex"
+    login = {"auth_mode": "chatgpt", "OPENAI_API_KEY": KEY, "tokens": {"access_token": f"{KEY}-a", "account_id": "x"}}
+    server = f'[mcp_servers.search]\ncommand = "search"\n[mcp_servers.search.env]\nSEARCH = "{KEY}-search"\n'
+    write_files(
+        home,
+        {
+            "AGENTS.md": _PERSONA["AGENTS.md"],
+            "config.toml": f'model = "mock"\n{server}',
+            "auth.json": json.dumps(login),
+            "memories/MEMORY.md": "# Task group: boats\n\nThe red boat lies in the harbour.\n",
+            "memories/memory_summary.md": "v1\nboats\n",
+            "skills/invoices/SKILL.md": "---\nname: invoices\ndescription: Write invoices\n---\n",
+            "skills/.system/x/SKILL.md": "x\n",
+            "sessions/2026/11/20/rollout-2026-11-20T08-00-00-x.jsonl": "{}\n",
+            "installation_id": "x",
+        },
+    )
+    with closing(sqlite3.connect(home / "goals_1.sqlite")) as connection, connection:
+        connection.execute("create table thread_goals (thread_id text primary key, objective text not null)")
+        connection.execute("insert into thread_goals values ('t1', 'Paint the boat.')")
+    for name in ("auth.json", "config.toml"):
+        (home / name).chmod(0o600)
+    return SampleInstallation(home, folder)
+
+
 _SESSIONS = """
 create table sessions (id text primary key, source text not null, system_prompt text, cwd text, title text);
 create table messages (id integer primary key autoincrement, session_id text, role text, content text);
@@ -178,6 +204,7 @@ INSTALLS: Mapping[str, Callable[[Path], SampleInstallation]] = {
     "gemini": make_gemini,
     "goose": make_goose,
     "hermes": make_hermes,
+    "codex": make_codex,
 }
 """How a small installation is made, by the name of the profile."""
 
@@ -190,5 +217,6 @@ REMEMBERED: Mapping[str, tuple[str, str]] = {
     "gemini": ("GEMINI.md", "- {}\n"),
     "goose": ("memory/new.txt", "# new\n{}\n\n"),
     "hermes": ("memories/MEMORY.md", "\n§\n{}"),
+    "codex": ("memories/MEMORY.md", "\n# Task group: new\n\n{}\n"),
 }
 """Where the runtime writes a memory, and in which form, by the name of the profile."""

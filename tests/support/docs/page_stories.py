@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState
-from support.adapters.profile_installs import make_hermes
+from support.adapters.profile_installs import make_codex, make_hermes
 from support.cli.cli_client import run
 from support.docs.page_dialogs import (
     interrupt_after,
@@ -200,6 +200,10 @@ _QUIT = press_keys((r"Juniper", "q"))
 # Pages ------------------------------------------------------------------------------------------------------------
 
 
+def _make_codex(machine: PageMachine) -> None:
+    make_codex(machine.home)
+
+
 def _make_hermes(machine: PageMachine) -> None:
     make_hermes(machine.home)
 
@@ -303,6 +307,7 @@ STORIES: dict[str, PageStory] = {
         dialogs={"lifeboat remote add nas-endpoint": _type_join_line},
         servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
     ),
+    "docs/guides/codex.md": PageStory(prepare=_make_codex),
     "docs/guides/hermes.md": PageStory(prepare=_make_hermes),
     "docs/guides/openclaw.md": PageStory(prepare=PageMachine.make_small_workspace),
     "docs/guides/other-runtimes.md": PageStory(
