@@ -54,7 +54,7 @@ def test_a_restore_from_the_timeline_and_back_again(terminal: Terminal, workspac
     terminal.shows("Preview", "From   sequence 1", "OVERWRITE", "lifeboat restore ada --at 1")
     assert (workspace / "MEMORY.md").read_text() == AFTER
     terminal.press("R")
-    terminal.shows("Sequence 1 of ada is in", "press u, or run")
+    terminal.shows("Restored sequence 1 of ada", "press u, or run")
     assert (workspace / "MEMORY.md").read_text() == BEFORE
     terminal.press("u")
     terminal.shows("Undo the last restore?")
@@ -80,7 +80,7 @@ def test_a_purge_from_the_search_to_the_proof(terminal: Terminal, workspace: Pat
     while "3 Confirm ◉" in terminal.screen:  # the first one goes on to the button, which is another step
         terminal.press("Enter")
         time.sleep(2 * factor())
-    shown = terminal.shows("0 hits", "The receipt is valid")
+    shown = terminal.shows("0 matches", "The receipt is valid")
     assert CANARY not in shown
     assert run("search", "ada", "canary", "--history")["hits"] == []
     (receipt,) = run("receipts", "list")["receipts"]

@@ -68,7 +68,7 @@ async def test_the_pane_says_every_field_and_what_it_means_and_what_helps() -> N
     entry = _entry(5, "held", name="my agent", details={"reason": "6 of 8"}, sequence=14)
     async with _open(_doing(entry)) as pilot:
         said = text_of(pilot)
-        assert "looks like an accident" in said and "lifeboat restore 'my agent'" in said
+        assert "may be an accident" in said and "lifeboat restore 'my agent'" in said
         assert "6 of 8" in said and "sequence    14" in said
 
 
@@ -125,7 +125,7 @@ async def test_a_kind_is_chosen_with_its_count() -> None:
         await press(pilot, "K")
         assert "capture  (2)" in text_of(pilot)
         await press(pilot, "end", "enter")
-        assert "What was done · restore" in text_of(pilot)
+        assert "Events · restore" in text_of(pilot)
         assert _logs(link)[-1][-2:] == ("--kind", "restore")
         await press(pilot, "y")
         assert pilot.app.clipboard == "lifeboat log --limit 300 --kind restore"
@@ -137,7 +137,7 @@ async def test_an_agent_is_chosen_and_esc_takes_back_the_last_first() -> None:
     async with _open(link) as pilot:
         await press(pilot, "K", "down", "enter", "A", "down", "enter")
         assert _logs(link)[-1] == ("log", ada, "--limit", "300", "--kind", "capture")
-        assert "What was done · capture · ada" in text_of(pilot)
+        assert "Events · capture · ada" in text_of(pilot)
         await press(pilot, "escape")
         assert _logs(link)[-1] == ("log", "--limit", "300", "--kind", "capture")
         await press(pilot, "escape")
@@ -201,7 +201,7 @@ async def test_older_lines_come_when_the_cursor_nears_the_end() -> None:
     async with _open(link) as pilot:
         link.answers(["log", "--limit", "900"], _log(*[_entry(number) for number in range(599, -1, -1)]))
         await press(pilot, "G")
-        assert "What was done [600]" in text_of(pilot)
+        assert "Events [600]" in text_of(pilot)
 
 
 # The log of the service ---------------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ async def test_the_services_log_is_narrowed_by_level() -> None:
     link = _doing(noted=(_event(1),))
     async with _open(link) as pilot:
         await press(pilot, "L", "K", "down", "down", "enter")
-        assert "from warning on" in text_of(pilot)
+        assert "warning and above" in text_of(pilot)
         await press(pilot, "y")
         assert pilot.app.clipboard == "lifeboat daemon log --lines 300 --level warning"
         await press(pilot, "escape")

@@ -166,7 +166,7 @@ async def test_without_the_key_there_is_no_next_step() -> None:
     [
         ([], "stick has no agent"),
         ([away(here="Juniper")], "is already on this machine"),
-        ([away(sequence=None)], "no state of Juniper"),
+        ([away(sequence=None)], "no sequence of Juniper"),
     ],
 )
 @driven

@@ -103,7 +103,7 @@ async def test_a_whole_purge_by_keys_leaves_nothing_of_it_anywhere(stick: Path, 
             await shows(pilot, "Live files are edited too")
             await say_the_words(pilot)
             said = await ends(pilot)
-            assert "Purged:" in said and "0 hits" in said and "stick: done" in said and "receipt is valid" in said
+            assert "Purged:" in said and "0 matches" in said and "stick: done" in said and "receipt is valid" in said
             assert "Removed from the workspace: MEMORY.md" in said
             assert wizard(pilot)._text == ""
     is_gone(stick)

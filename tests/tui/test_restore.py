@@ -182,7 +182,7 @@ async def test_patterns_are_typed() -> None:
 async def test_the_preview_says_what_happens_to_each_file_at_every_size(size: tuple[int, int]) -> None:
     async with wizard(machine(), at="12", size=size) as pilot:
         said = text_of(pilot)
-        for text in ("REMOVE", "OVERWRITE", "CREATE", "18 files", "not changed", "captured first", "Restore", "Cancel"):
+        for text in ("REMOVE", "OVERWRITE", "CREATE", "18 files", "Other files", "captured first", "Restore", "Cancel"):
             assert text in said or text.lower() in said
         assert said.index("REMOVE") < said.index("OVERWRITE") < said.index("CREATE")
         assert "Same as: lifeboat restore ada --at 12" in said
@@ -348,7 +348,7 @@ async def test_a_restore_tells_what_was_done_and_what_is_left_to_do() -> None:
         said = text_of(pilot)
         assert screen(pilot).step == RUN
         for text in (
-            "Sequence 12 of ada is in",
+            "Restored sequence 12 of ada",
             "sequence 15",
             "make another",
             "openclaw gateway start",
@@ -432,7 +432,7 @@ async def test_an_agent_that_lives_elsewhere_is_taken_over_by_typing_the_machine
         taken = (*RUN_IT, "--from", "stick", "--to", "/srv/copy", "--adopt", "--take-over", "laptop-2")
         link.answers(taken, DONE)
         await say(pilot, "laptop-2")
-        await until(pilot, lambda: "Sequence 12 of ada is in" in text_of(pilot))
+        await until(pilot, lambda: "Restored sequence 12 of ada" in text_of(pilot))
         assert taken in commands(link, *RUN_IT)
 
 
@@ -464,7 +464,7 @@ async def test_it_says_how_far_it_is_and_nothing_else_is_done_meanwhile() -> Non
         await pilot.press("q")
         await pilot.pause()
         assert pilot.app.screen is screen(pilot) and screen(pilot).is_at_work
-        assert any("c stops it" in note for note in notes(pilot))
+        assert any("press c to stop it" in note for note in notes(pilot))
 
 
 @pytest.mark.parametrize(("entries", "said"), [([], "Nothing was changed"), ([LOGGED], "It finished before")])

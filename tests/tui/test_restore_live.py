@@ -85,7 +85,7 @@ async def test_a_service_that_is_killed_at_the_preview_is_not_missed(ada: Harbou
             await kill(daemon)
             await says(pilot, "The daemon is not running")
             await pilot.press("R")
-            await says(pilot, "Sequence 0 of")
+            await says(pilot, "Restored sequence 0 of")
             assert written(ada) == ada.trees[0]
 
 
@@ -95,7 +95,7 @@ async def test_a_service_that_is_killed_while_it_is_done_leaves_all_new(ada: Har
             await says(pilot, "Same as: lifeboat restore")
             await pilot.press("R")
             await kill(daemon)
-            await says(pilot, "Sequence 0 of")
+            await says(pilot, "Restored sequence 0 of")
             assert written(ada) == ada.trees[0]
             await says(pilot, "The daemon is not running")
 
@@ -114,7 +114,8 @@ async def test_stopped_in_the_middle_it_is_all_old_or_all_new_and_the_wizard_say
             await until(
                 pilot,
                 lambda: any(
-                    said in text_of(pilot) for said in ("Stopped. Nothing was changed", "It finished", "Sequence 0 of")
+                    said in text_of(pilot)
+                    for said in ("Stopped. Nothing was changed", "It finished", "Restored sequence 0 of")
                 ),
             )
             if "Stopped. Nothing was changed" in text_of(pilot):
@@ -135,7 +136,9 @@ async def test_a_command_server_that_is_killed_in_the_middle_leaves_all_old_or_a
             os.kill(starting.result().pid, 9)
             await until(
                 pilot,
-                lambda: any(said in text_of(pilot) for said in ("A restore is atomic", "It finished", "Sequence 0 of")),
+                lambda: any(
+                    said in text_of(pilot) for said in ("A restore is atomic", "It finished", "Restored sequence 0 of")
+                ),
             )
             await until(pilot, lambda: written(ada) in (before, ada.trees[0]))
             await pilot.press("escape")

@@ -10,4 +10,4 @@ def test_a_restore_that_left_something_out_is_no_success() -> None:
     done = Done(
         name="Juniper", sequence=3, to="/ws", left_out=(LeftOut("pic.png", "its content differs from what was signed"),)
     )
-    assert next(describe_restored(done)) == ("warning", "Sequence 3 of Juniper is in /ws, without 1 file of it.")
+    assert next(describe_restored(done)) == ("warning", "Restored sequence 3 of Juniper to /ws, without 1 file.")

@@ -137,7 +137,7 @@ async def test_what_is_not_captured_is_told_on_the_line_of_the_workspace() -> No
     async with _shown() as pilot:
         await press(pilot, "home")
         assert _here(pilot) == "workspace"
-        assert "not captured" in text_of(pilot) and "Press s to capture it" in text_of(pilot)
+        assert "not kept yet" in text_of(pilot) and "Press s to capture it" in text_of(pilot)
 
 
 async def test_a_comparison_that_was_cut_says_how_to_see_all() -> None:

@@ -246,7 +246,7 @@ two sequences, mark one with m, then the other; esc removes the mark.
     async def _preview_workspace(self) -> None:
         newest = self._answer.entries[0].sequence if self._answer.entries else ""
         command = f"lifeboat diff {quote_argument(self.agent_name)}"
-        head = [DiffLine("The current workspace. Press s to capture it.", NOTE)]
+        head = [DiffLine("Not captured yet. Press s to capture it.", NOTE)]
         self._preview(
             f"{newest} {self.glyphs.sign('arrow')} now",
             [*head, *build_preview_lines(self._ahead_changes, truncated=False, command=command)],
