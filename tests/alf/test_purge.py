@@ -132,7 +132,7 @@ def test_an_unknown_id_or_reason_writes_nothing(state, file, tmp_path, extra):
 
 
 def test_a_file_that_is_there_is_never_overwritten(state, file):
-    with pytest.raises(PurgeError, match="already"):
+    with pytest.raises(PurgeError, match="exists"):
         run_purge(file, [state[1].id], file)
 
 

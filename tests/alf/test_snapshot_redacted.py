@@ -205,7 +205,7 @@ def test_a_change_of_a_tombstone_is_seen(path, purged):
 
 
 def test_redactions_that_are_not_there_are_missed(path):
-    with pytest.raises(BadDocument, match="not its salt"):
+    with pytest.raises(BadDocument, match="have no salt"):
         checked(changed(path, **{archive_layout.REDACTIONS: None}))
 
 
@@ -213,7 +213,7 @@ def test_a_gone_record_without_a_redaction_is_refused(path):
     def emptied(document):
         document["redactions"] = []
 
-    with pytest.raises(SignatureError, match="no purge says so"):
+    with pytest.raises(SignatureError, match="no purge explains it"):
         checked(edited(path, emptied))
 
 
@@ -266,7 +266,7 @@ def test_a_gone_record_that_has_a_line_is_refused(path, purged):
     def renamed(document):
         document["records"][0][0] = purged.last.id
 
-    with pytest.raises(BadDocument, match="stands twice"):
+    with pytest.raises(BadDocument, match="is used twice"):
         checked(edited(path, renamed))
     assert "not_gone" in {finding.code for finding in validate_archive(edited(path, renamed)).errors}
 
@@ -319,7 +319,7 @@ def test_a_salt_cannot_be_taken_off_bytes_that_were_not_purged(path, purged):
     soul = purged.state.entry("raw/openclaw/SOUL.md").leaf
     rows = ArchiveFile(path).bodies[archive_layout.LEAVES]
     made = rows.replace(pack_leaf_row(soul), pack_leaf_row(Leaf(soul.digest)))
-    with pytest.raises(BadDocument, match=r"the bytes of raw/openclaw/SOUL\.md are here, have no salt"):
+    with pytest.raises(BadDocument, match=r"the bytes of raw/openclaw/SOUL\.md have no salt"):
         checked(changed(path, **{archive_layout.LEAVES: made}))
 
 

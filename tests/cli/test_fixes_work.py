@@ -107,6 +107,7 @@ def _follow(first: list[str], error: dict[str, Any], world: FixWorld, scenario: 
     """Run the fix, and the fix of its error, until a command succeeds. Fail for a cycle."""
     met = [error["code"]]
     way = [f"lifeboat {shlex.join(first)}: {error['code']}: {error['message']}"]
+    scenario.act(world)
     for _ in range(_LONGEST_WAY):
         assert error["fix"], f"no fix:\n{way}"
         words = _filled_in(error["fix"], world.answers)

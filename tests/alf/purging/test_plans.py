@@ -54,7 +54,7 @@ def test_an_unknown_id_is_refused(history: History) -> None:
 def test_too_many_records_refuse_all(history: History) -> None:
     for number in range(3):
         history.record(f"{TEXT} {number}")
-    with pytest.raises(PurgeError, match="3 records would go, and 2 are the most"):
+    with pytest.raises(PurgeError, match="3 records would be purged, more than the limit of 2"):
         history.plan(text="X1234567", most_records=2)
 
 

@@ -86,10 +86,12 @@ class FixWorld:
 
 @dataclass(frozen=True)
 class FixScenario:
-    """`prepare` makes the situation and returns the command that fails with `code`."""
+    """`prepare` makes the situation and returns the command that fails with `code`. `act` is what the message asks for
+    before the fix, such as mounting a disk."""
 
     code: str
     prepare: Callable[[FixWorld], list[str | Path]]
+    act: Callable[[FixWorld], object] = lambda world: None
 
 
 def _export_twice(world: FixWorld) -> list[str | Path]:
@@ -264,7 +266,9 @@ SCENARIOS: dict[str, FixScenario] = {
     "an unknown remote": FixScenario("unknown_remote", lambda world: ["remote", "test", "disk"]),
     "a remote name that is taken": FixScenario("", _remote_taken),
     "a remote folder that is taken": FixScenario("remote_exists", _remote_twice),
-    "a remote folder that is unplugged": FixScenario("", _remote_gone),
+    "a remote folder that is unplugged": FixScenario(
+        "", _remote_gone, act=lambda world: os.rename(world.home / "unplugged", world.home / "disk")
+    ),
     "a remote of an unknown kind": FixScenario("", lambda world: ["remote", "add", "disk", "gopher://example.com/x"]),
     "an unknown setting": FixScenario("unknown_setting", lambda world: ["config", "set", "capture.quite", "5s"]),
     "a bad setting": FixScenario("bad_setting", lambda world: ["config", "set", "capture.quiet", "soon"]),

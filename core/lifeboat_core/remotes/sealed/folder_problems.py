@@ -46,7 +46,7 @@ def explain_missing_parent(root: Path) -> errors.RemoteUnreachable:
 def explain_absent_remote(root: Path) -> errors.RemoteUnreachable:
     """Return the error for a known remote that is not in its folder."""
     return _unreachable(
-        f"{root} does not hold the remote: its disk or share may not be mounted", "mount it, then: lifeboat sync"
+        f"{root} does not hold the remote: its disk or share may not be mounted; mount it first", "lifeboat sync"
     )
 
 
