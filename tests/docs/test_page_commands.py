@@ -6,6 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from support.docs.example_stories import (
+    NOT_RUN,
+    complete_example,
+    find_example_reason,
+    name_group,
+    prepare_examples,
+)
 from support.docs.page_machine import PageMachine
 from support.docs.page_runner import CommandRun, find_reason, run_commands
 from support.docs.page_stories import STORIES, PageStory
@@ -39,6 +46,30 @@ def _check(done: CommandRun, story: PageStory) -> None:
     if command.output:
         said, shown = make_comparable(done.said), make_comparable("\n".join(command.output))
         assert matches_shown(said, shown), f"{command.place}: $ {command.text}\n" + "\n".join(said)
+
+
+EXAMPLES = read_commands(REFERENCE)
+RUN_EXAMPLES = [command for command in EXAMPLES if find_example_reason(command) is None]
+
+
+@pytest.mark.parametrize("group", sorted({name_group(command) for command in RUN_EXAMPLES}))
+def test_the_examples_of_a_group_of_commands_run(group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with PageMachine(tmp_path, monkeypatch) as machine:
+        prepare_examples(machine)
+        for command in RUN_EXAMPLES:
+            if name_group(command) == group:
+                status, said = machine.run(complete_example(command, machine))
+                assert status == 0, f"{command.place}: $ {command.text}\n{said}"
+
+
+def test_every_example_that_is_not_run_has_a_reason() -> None:
+    texts = [command.text for command in EXAMPLES]
+    starts = [start for each in NOT_RUN.values() for start in each]
+    assert [start for start in starts if not any(f"{text}\n".startswith(start) for text in texts)] == []
+    for command in EXAMPLES:
+        reason = find_example_reason(command)
+        if reason is not None:
+            print(f"{command.place}: $ {command.text}: {reason}")
 
 
 @pytest.mark.parametrize(

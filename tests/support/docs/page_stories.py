@@ -100,7 +100,7 @@ def _sync_with_reference_client(machine: PageMachine) -> None:
     shutil.rmtree(ada)
 
 
-def _receive_memory_files(machine: PageMachine) -> None:
+def receive_memory_files(machine: PageMachine) -> None:
     (machine.home / "memory.aimem.json").write_bytes(aimem_bundles.document(aimem_bundles.sample()))
     (machine.home / "memory.aicf").write_bytes(aicf_files.FILES["D1-specified"])
 
@@ -132,7 +132,7 @@ def _write(name: str, text: str) -> Step:
     return write
 
 
-def _add_home_server(machine: PageMachine) -> None:
+def add_home_server(machine: PageMachine) -> None:
     """The machine has pushed its agent to an endpoint."""
     machine.start_endpoint()
     run("remote", "add", "home-server", machine.join)
@@ -287,7 +287,7 @@ STORIES: dict[str, PageStory] = {
         names={"ID": _last_receipt},
     ),
     "docs/guides/lost-laptop.md": PageStory(
-        prepare=_in_order(PageMachine.protect_juniper, _add_home_server),
+        prepare=_in_order(PageMachine.protect_juniper, add_home_server),
         before={
             "lifeboat setup --kit kit.txt": _in_order(PageMachine.move_to_new_machine, PageMachine.bring_files),
             "lifeboat keys recover": PageMachine.move_to_new_machine,
@@ -329,7 +329,7 @@ STORIES: dict[str, PageStory] = {
         }
     ),
     "docs/interchange.md": PageStory(
-        before={"lifeboat alf convert memory.aimem.json --to alf -o juniper.alf": _receive_memory_files},
+        before={"lifeboat alf convert memory.aimem.json --to alf -o juniper.alf": receive_memory_files},
         statuses={"lifeboat alf validate memory.aicf --strict": 1},
         not_run={
             "lifeboat alf convert http": "needs a running Aionforge; tests/formats talks to a program with its tools"
