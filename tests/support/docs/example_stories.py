@@ -89,6 +89,9 @@ def complete_example(command: ShownCommand, machine: PageMachine) -> str:
     if " ID" in text:
         words = ("receipts", "list") if "receipts" in text else ("records", "list", "Juniper")
         text = text.replace(" ID", f" {run(*words)[words[0]][0]['id']}")
+    if text.startswith("cp -a ") and not machine.workspace.exists():  # an earlier example moved it
+        (machine.home / "juniper").rename(machine.workspace)
+        run("agents", "move", "Juniper", machine.workspace)
     if text.startswith("lifeboat alf apply"):
         (machine.home / "tuesday.alf").unlink(missing_ok=True)
     if text.startswith(_RENEWED) and " -o " in text:
