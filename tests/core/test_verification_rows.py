@@ -124,7 +124,7 @@ def test_a_row_of_another_table_that_would_not_come_back_is_named(
 def test_a_database_that_cannot_be_made_is_what_is_wrong(claw: ProtectedClaw, monkeypatch: pytest.MonkeyPatch) -> None:
     spoil(monkeypatch, "INSERT INTO no_such_table VALUES (1)")
     (said,) = drilled(claw).mismatches
-    assert said.startswith("brain.db cannot be made")
+    assert said.startswith("brain.db cannot be created")
 
 
 def test_a_drill_of_rows_leaves_nothing_behind(claw: ProtectedClaw) -> None:
