@@ -95,7 +95,7 @@ def test_a_certificate_that_nobody_renewed_is_found(endpoint: Endpoint, clock: R
     )
     assert wrong(endpoint) == {}
     clock.advance(days=151)
-    assert wrong(endpoint)["certificate"] == ["ends on 2027-05-19, and no server has renewed it"]
+    assert wrong(endpoint)["certificate"] == ["expires on 2027-05-19, and no server has renewed it"]
 
 
 @pytest.mark.parametrize(("free", "level"), [(900_000_000, DoctorLevel.WARNING), (90_000_000, DoctorLevel.ERROR)])
@@ -315,7 +315,7 @@ def test_that_nobody_works_is_found_once_something_would_have_been_due(
 def test_what_was_given_up_is_told_of(shared: Endpoint, database: SharedDatabase) -> None:
     open_queue(shared).add("verify", tenant=TENANT)
     database.execute("update lifeboat_work.job set state = 'dead'")
-    assert only(shared, "work") == "given up: 1"
+    assert only(shared, "work") == "failed jobs: 1"
 
 
 @pytest.mark.parametrize(("kind", "level"), [("apply_purge", DoctorLevel.ERROR), ("look_after", DoctorLevel.WARNING)])
