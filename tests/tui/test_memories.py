@@ -362,7 +362,7 @@ async def test_enter_on_a_link_goes_to_its_target_and_esc_comes_back() -> None:
         await press(pilot, "escape")
         assert "All of it." in text_of(pilot)
         await press(pilot, "down", "enter")
-        assert "leads to is missing" in notes(pilot)[-1]
+        assert "linked memory is missing" in notes(pilot)[-1]
 
 
 async def test_enter_on_an_earlier_text_opens_the_timeline_where_it_was_said() -> None:
