@@ -191,7 +191,7 @@ def test_overlapping_entries_are_refused():
     data = bytearray(written({"a": b"x" * 500, "b": b"y" * 500}))
     second = data.rindex(b"PK\x01\x02")
     data[second + 42 : second + 46] = (10).to_bytes(4, "little")
-    with pytest.raises(UnsafeEntry, match="over another"):
+    with pytest.raises(UnsafeEntry, match="overlaps another"):
         reader(bytes(data))
 
 
