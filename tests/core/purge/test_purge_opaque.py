@@ -72,7 +72,7 @@ def test_people_are_told_what_is_never_looked_into(ada: Machine, capsys: pytest.
     assert program.run_command(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
     said = "".join(capsys.readouterr())
     assert "not searched: notes/door.png (a picture)" in said
-    assert "Never searched: encrypted files, pictures" in said
+    assert "Never searched: encrypted files, images" in said
 
 
 ODD = os.fsdecode(b"notes/caf\xe9.png")
