@@ -135,7 +135,7 @@ def recognise_workspace(workspace: Path, profiles: Path | None = None) -> Adapte
         any_folder = (name for name, one in adapters.items() if one.takes_any_folder and one.recognises(workspace))
         offered = next(any_folder, None)
         if offered is not None:
-            raise NotAWorkspace(
+            raise NotAWorkspace.NOTES(
                 f"{workspace} has notes, and no marks of a known runtime",
                 fix=f"lifeboat agents add --runtime {offered} {shlex.quote(str(workspace))}",
             )

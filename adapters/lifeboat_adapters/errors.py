@@ -30,6 +30,7 @@ class NotAWorkspace(AdapterError):
     title = "This folder is not an agent's workspace"
     fix = "lifeboat agents discover"
 
+    NOTES = ErrorCode("notes_folder", meaning="it has notes, and no marks of a runtime")
     FOREIGN = ErrorCode(
         "foreign_workspace",
         "This folder belongs to an agent runtime that has no adapter",

@@ -16,6 +16,8 @@ PACKAGES = ("alf", "keys", "vault", "adapters", "formats", "core", "daemon", "cl
 STARTING = {f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")}
 STARTING |= {"asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell"}
 RUNNER = "keys/lifeboat_keys/child_processes.py"
+PAGER = "cli/lifeboat_cli/terminal/pager.py"
+"""A pager is an interactive program of the user. It has the terminal until the user ends it."""
 FOREGROUND = "cli/lifeboat_cli/commands/daemon_commands.py"
 """On Windows `daemon run` starts the daemon in the foreground, with the streams of the terminal."""
 
@@ -79,7 +81,7 @@ def test_no_other_module_starts_a_process() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in STARTING:
                 found.add(str(path.relative_to(ROOT)))
-    assert found == {RUNNER, FOREGROUND}
+    assert found == {RUNNER, FOREGROUND, PAGER}
 
 
 def _is_running(pid: int) -> bool:

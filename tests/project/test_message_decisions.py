@@ -26,6 +26,9 @@ LIBRARIES = {
 """Where a third party gives a text and nothing else. Each is one place."""
 NO_MESSAGES = {
     "lifeboat_keys.recovery.recovery_kit key_in": "the heading of a recovery kit",
+    "lifeboat_keys.recovery.recovery_kit _read_remotes": "a heading of a recovery kit",
+    "lifeboat_cli.doctor _name_no_agent": "a placeholder in a command",
+    "lifeboat_cli.status.status_text _show_gaps": "the same command is printed once",
     "lifeboat_core.capture.secret_lookalikes has_former_label": "a field of a credential that was sealed earlier",
     "lifeboat_formats.aicf.syntax.file_checks _line_of": "a place in the notation of the format",
     "lifeboat_formats.aimem.aimem_format _line": "a place in the notation of the format",

@@ -40,6 +40,7 @@ _SIGNS = re.compile(
 """What a module holds that is worth parsing."""
 
 SHORT_LIMITS = {
+    "tests/core/test_differences.py": "the lock is free: a wait of no time shows it",
     "tests/project/test_preloaded.py": "the limit of a wait is tested: the child never ends",
     "tests/daemon/test_control_clients.py": "the limit of a client is tested: the server says nothing",
     "tests/daemon/test_schedule_timers.py": "the limit of the end of a schedule is tested: the job hangs",

@@ -100,7 +100,7 @@ def explain_unknown_folder(context: Context, folder: Path, error: NotAWorkspace)
         return error.with_message(f"{folder} is a project that {project} works on, not the home of an agent")
     if ".git" in names:
         return error.with_message(f"{folder} is a git repository without the files of an agent")
-    if error.fix != NotAWorkspace.fix:  # a profile takes any folder with notes
+    if error.code == NotAWorkspace.NOTES.code:
         return error
     counted = count_text(len(names), "entry", "entries")
     return error.with_message(f"{folder} has {counted}, and no files of a known runtime ({_runtimes(context)})")

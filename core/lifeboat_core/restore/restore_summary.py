@@ -14,7 +14,7 @@ MOST_NAMED = 3
 
 
 class LeftOutThing(NamedTuple):
-    """Something that a restore left out. `reason` is the first clause of the reason."""
+    """Something that a restore left out. `reason` is a short one."""
 
     name: str
     reason: str
@@ -64,8 +64,7 @@ def _count_injected(report: JsonObject) -> int:
 def list_left_out(report: JsonObject) -> list[LeftOutThing]:
     """Return what a restore left out: files that are not there, and credentials that were asked for."""
     files = [
-        LeftOutThing(each["name"], _first_clause(each["reason"]))
-        for each in (*report.get("left_out", ()), *_missing_files(report))
+        LeftOutThing(each["name"], each["reason"]) for each in (*report.get("left_out", ()), *_missing_files(report))
     ]
     known = {each.name for each in files}
     return [*dict.fromkeys(files), *_credentials(report, known)]
@@ -89,11 +88,11 @@ def _credentials(report: JsonObject, known: set[str]) -> Iterator[LeftOutThing]:
         is_asked = each["outcome"] != "injected" and each["reason_code"] != LeftOutCode.NOT_ASKED
         if is_asked and strip_kind(each["label"]) not in known:
             name = "gateway token" if each["reason_code"] == LeftOutCode.BOUND_GATEWAY else each["label"]
-            yield LeftOutThing(name, _first_clause(each["reason"] or ""))
+            yield LeftOutThing(name, _SHORT.get(each["reason_code"], each["reason"] or ""))
 
 
-def _first_clause(reason: str) -> str:
-    return reason.partition(";")[0]
+_SHORT = dict.fromkeys((LeftOutCode.BOUND_CHANNEL, LeftOutCode.BOUND_GATEWAY), "bound to the other machine")
+"""Shorter reasons for the sentence. The receipt has the whole ones."""
 
 
 def _left_out_clauses(report: JsonObject) -> Iterator[str]:
