@@ -15,7 +15,6 @@ from lifeboat_adapters.folder import shipped_profiles
 from lifeboat_adapters.runtime_marks import JsonMark, RuntimeMarks, first_mark
 
 _NO_ADAPTER = (
-    RuntimeMarks("Claude Code", (".claude",), (".last-cleanup", ".credentials.json", "projects/*/*.jsonl")),
     RuntimeMarks("IronClaw", (".ironclaw",)),
     RuntimeMarks("NanoClaw", (".nanoclaw",), ("data/v2.db",)),
     RuntimeMarks("Letta", (".letta",)),

@@ -64,6 +64,7 @@ DESCRIBED = {
     "PicoClaw": "picoclaw",
     "Gemini CLI": "gemini",
     "opencode": "opencode",
+    "Claude Code": "claude-code",
 }
 """The runtimes among them that a shipped profile describes."""
 
@@ -117,7 +118,7 @@ def test_a_mark_that_cannot_be_read_is_none(tmp_path: Path) -> None:
 
 
 def test_the_refusal_has_a_code(tmp_path: Path) -> None:
-    folder = _make(tmp_path / ".claude", {"SOUL.md": "x", "USER.md": "x"})
+    folder = _make(tmp_path / ".letta", {"SOUL.md": "x", "USER.md": "x"})
     with raises_code(NotAWorkspace.FOREIGN) as raised:
         adapter_registry.recognise_workspace(folder)
     assert raised.value.code == "foreign_workspace"

@@ -65,6 +65,10 @@ class TestCodex(_OfProfile):
     name = "codex"
 
 
+class TestClaudeCode(_OfProfile):
+    name = "claude-code"
+
+
 def test_every_shipped_profile_is_tested() -> None:
     assert INSTALLS.keys() == REMEMBERED.keys() == shipped_profiles.load_shipped_profiles().keys()
     tested = {each.name for each in _OfProfile.__subclasses__()}

@@ -207,7 +207,13 @@ class FolderAdapter(Adapter):
         return profile_identity.make_derivations(self.profile)
 
     def render(self, state: Any) -> Iterator[RenderedFile]:
-        return profile_rendering.render_profile_files(self.profile, state)
+        return profile_rendering.render_profile_files(
+            self.profile, state, lambda name, memories: self.write_note(state, name, memories)
+        )
+
+    def write_note(self, state: Any, name: str, memories: Sequence[tuple[str, str]]) -> str:
+        """Return the text of a file of the workspace with these memories of a state."""
+        return profile_memories.join_profile_file(self.profile, name, memories)
 
     def cannot_hold(self, installation: Installation, state: Any) -> Iterator[ItemFate]:
         return profile_rendering.list_unplaced_items(self.profile, state)

@@ -24,8 +24,9 @@ LARGEST = 1 << 18
 
 _MEMORY_TYPES = memory_records.ENUMS["memory_type"].values
 
-PLACEHOLDERS = ("{day}", "{id}")
-"""What the name of a new note may contain: the day of the memory, and the end of its id."""
+PLACEHOLDERS = ("{day}", "{id}", "{home}")
+"""What the name of a new note may contain: the day of the memory, the end of its id, and the path of the user's home
+with a hyphen for every character that is no letter or digit."""
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
@@ -76,7 +77,7 @@ class ExcludeRule(_Part, frozen=True):
 class MemoryRule(_Part, frozen=True):
     """Files that hold memories. `new` is the name of the note for memories from elsewhere, and `limit` the largest size
     of such a note in characters (0: none); `types` gives the memory type for the values of the front matter's field
-    `type_field`."""
+    `type_field`. `index` is the name of files that list the notes beside them: their lines are no memories."""
 
     glob: Text
     divide: Division = Division.HEADINGS
@@ -87,6 +88,7 @@ class MemoryRule(_Part, frozen=True):
     types: dict[str, str] = {}
     new: str = ""
     limit: int = 0
+    index: str = ""
 
 
 class PersonaFiles(_Part, frozen=True):
@@ -124,7 +126,7 @@ class FolderProfile(_Part, frozen=True):
     """The description of one runtime. `splitter` has to be increased when the same text would divide in other places.
 
     `takes_any_folder` says that a folder needs no marks: any folder with notes may be a workspace. Such a profile is
-    offered, and never chosen without being named.
+    offered, and never chosen without being named. `state` lists further files that only this runtime reads.
     """
 
     name: Name
@@ -134,6 +136,7 @@ class FolderProfile(_Part, frozen=True):
     agent: AgentPlace = AgentPlace()
     marks: ProfileMarks = ProfileMarks()
     home_files: tuple[Text, ...] = ()
+    state: tuple[Text, ...] = ()
     exclude: tuple[ExcludeRule, ...] = ()
     memories: tuple[MemoryRule, ...] = ()
     persona: PersonaFiles = PersonaFiles()
@@ -164,16 +167,18 @@ class FolderProfile(_Part, frozen=True):
     def memory_rule(self, name: str) -> MemoryRule | None:
         """Return the first rule for a file of the workspace, None for a file without memories. Persona files and
         skills hold none."""
-        if self._is_persona(name):
-            return None
+        rule = None if self._is_persona(name) else self._rule_of(name)
+        return None if rule is None or name.rpartition("/")[2] == rule.index else rule
+
+    def _rule_of(self, name: str) -> MemoryRule | None:
         return next((rule for rule in self.memories if fnmatchcase(name, rule.glob)), None)
 
     def is_state(self, name: str) -> bool:
         """Return whether the runtime itself reads a file: memories, persona, skills, settings. Other files are the
         agent's own work, which another runtime can keep as it is."""
-        named = (*(rule.glob for rule in self.credentials), *self.volatile)
+        named = (*(rule.glob for rule in self.credentials), *self.volatile, *self.state)
         is_named = any(fnmatchcase(name, glob) for glob in named)
-        return is_named or self._is_persona(name) or self.memory_rule(name) is not None
+        return is_named or self._is_persona(name) or self._rule_of(name) is not None
 
     def _is_persona(self, name: str) -> bool:
         skills = self.persona.skills.rstrip("/")

@@ -94,6 +94,12 @@ def _fields(rule: MemoryRule, base: JsonObject, content: str) -> JsonObject:
     return fields
 
 
+def find_front_matter_end(text: str) -> int:
+    """Return where the text below the front matter begins, 0 without front matter."""
+    found = _FRONT_MATTER.match(text)
+    return 0 if found is None else found.end()
+
+
 def read_front_matter(text: str) -> dict[str, Any]:
     """Return the YAML mapping at the top of a text, {} without one or when it does not parse."""
     found = _FRONT_MATTER.match(text)

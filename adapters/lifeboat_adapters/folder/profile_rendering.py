@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from lifeboat_adapters.contract import RenderedFile
 from lifeboat_adapters.folder import profile_memories
@@ -10,6 +12,7 @@ from lifeboat_adapters.folder.folder_profile import Division, FolderProfile, Mem
 from lifeboat_adapters.folder.profile_identity import persona_layout
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.notes import memory_comments, note_rendering
+from lifeboat_adapters.notes.note_rendering import Join
 from lifeboat_adapters.persona import persona_files, unsupported_fields
 from lifeboat_adapters.persona.derivation_files import StateFiles, read_file_text
 from lifeboat_alf.archive import archive_layout
@@ -17,8 +20,10 @@ from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.memory import effective_view
 from lifeboat_alf.states.agent_state import State
 
+_NO_SLUG = re.compile(r"[^A-Za-z0-9]")
 
-def render_profile_files(profile: FolderProfile, state: State) -> Iterator[RenderedFile]:
+
+def render_profile_files(profile: FolderProfile, state: State, write_note: Join) -> Iterator[RenderedFile]:
     """Yield the persona files and the notes of a state. Files that a raw entry already provides are left out."""
     files = StateFiles(state)
     primary = persona_files.find_primary_human(state)
@@ -38,7 +43,7 @@ def render_profile_files(profile: FolderProfile, state: State) -> Iterator[Rende
         str(primary.get("id", "")),
         has_profile=bool(about_user and profile.persona.user == persona_files.USER),
         split=lambda name, text: profile_memories.split_profile_file(profile, name, text),
-        join=lambda name, memories: profile_memories.join_profile_file(profile, name, memories),
+        join=write_note,
         name_of=lambda record, _: placed.get(str(record["id"])),
     )
 
@@ -83,7 +88,13 @@ def name_note(profile: FolderProfile, record: JsonObject, primary: str) -> str |
         return None
     temporal = record.get("temporal") or {}
     day = str(temporal.get("observed_at") or temporal.get("created_at") or "undated")[:10]
-    return rule.new.replace("{day}", day).replace("{id}", memory_comments.memory_label(str(record["id"])))
+    label = memory_comments.memory_label(str(record["id"]))
+    return rule.new.replace("{day}", day).replace("{id}", label).replace("{home}", path_slug(str(Path.home())))
+
+
+def path_slug(path: str) -> str:
+    """Return a path with a hyphen for every character that is no letter or digit of ASCII."""
+    return _NO_SLUG.sub("-", path)
 
 
 def _rule_for(profile: FolderProfile, record: JsonObject, primary: str) -> MemoryRule | None:

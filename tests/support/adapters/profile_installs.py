@@ -187,6 +187,37 @@ def make_codex(folder: Path) -> SampleInstallation:
     return SampleInstallation(home, folder)
 
 
+def make_claude_code(folder: Path) -> SampleInstallation:
+    home = folder / ".claude"
+    matter = "---\nname: {}\ndescription: {}\nmetadata: \n  node_type: memory\n  type: {}\n---\n"
+    project = "projects/-srv-ada-boats"
+    servers = {"search": {"command": "search", "env": {"SEARCH": f"{KEY}-search"}}}
+    line = {"type": "user", "cwd": "/srv/ada/boats", "message": {"role": "user", "content": "When is high tide?"}}
+    write_files(
+        folder,
+        {
+            ".claude.json": json.dumps(
+                {"machineID": "x" * 64, "mcpServers": servers, "projects": {"/srv/ada/boats": {}}}
+            ),
+            ".claude/CLAUDE.md": _PERSONA["AGENTS.md"],
+            ".claude/settings.json": json.dumps({"env": {"SERVICE_TOKEN": KEY}, "model": "opus"}, indent=2),
+            ".claude/.credentials.json": json.dumps({"claudeAiOauth": {"accessToken": f"{KEY}-of-the-login"}}),
+            ".claude/.last-cleanup": "x",
+            ".claude/backups/.claude.json.backup.1": json.dumps({"mcpServers": servers}),
+            ".claude/agents/pilot.md": "---\nname: pilot\n---\nSteer.\n",
+            ".claude/skills/invoices/SKILL.md": "---\nname: invoices\ndescription: Write invoices\n---\n",
+            f".claude/{project}/memory/MEMORY.md": "- [Boats](boats.md) — where they lie\n",
+            f".claude/{project}/memory/boats.md": matter.format("boats", "where they lie", "project")
+            + "\nThe red boat lies in the harbour.\n",
+            f".claude/{project}/memory/tea.md": matter.format("tea", "drinks", "user") + "\nLikes green tea.\n",
+            f".claude/{project}/0123.jsonl": json.dumps(line, separators=(",", ":")) + "\n",
+        },
+    )
+    for name in (".claude.json", ".claude/.credentials.json", ".claude/settings.json"):
+        (folder / name).chmod(0o600)
+    return SampleInstallation(home, folder)
+
+
 _SESSIONS = """
 create table sessions (id text primary key, source text not null, system_prompt text, cwd text, title text);
 create table messages (id integer primary key autoincrement, session_id text, role text, content text);
@@ -205,6 +236,7 @@ INSTALLS: Mapping[str, Callable[[Path], SampleInstallation]] = {
     "goose": make_goose,
     "hermes": make_hermes,
     "codex": make_codex,
+    "claude-code": make_claude_code,
 }
 """How a small installation is made, by the name of the profile."""
 
@@ -218,5 +250,9 @@ REMEMBERED: Mapping[str, tuple[str, str]] = {
     "goose": ("memory/new.txt", "# new\n{}\n\n"),
     "hermes": ("memories/MEMORY.md", "\n§\n{}"),
     "codex": ("memories/MEMORY.md", "\n# Task group: new\n\n{}\n"),
+    "claude-code": (
+        "projects/-srv-ada-boats/memory/new.md",
+        "---\nname: new\nmetadata: \n  type: project\n---\n\n{}\n",
+    ),
 }
 """Where the runtime writes a memory, and in which form, by the name of the profile."""

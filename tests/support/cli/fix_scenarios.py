@@ -184,8 +184,8 @@ def _git_repository(world: FixWorld) -> list[str | Path]:
     return ["agents", "add", world.folder("code/.git", HEAD="ref: refs/heads/main\n").parent]
 
 
-def _claude_home(world: FixWorld) -> list[str | Path]:
-    return ["agents", "add", world.folder(".claude", CLAUDE__md="x")]
+def _letta_home(world: FixWorld) -> list[str | Path]:
+    return ["agents", "add", world.folder(".letta", AGENTS__md="x")]
 
 
 def _other_runtime(*words: str) -> Callable[[FixWorld], list[str | Path]]:
@@ -214,7 +214,7 @@ SCENARIOS: dict[str, FixScenario] = {
     "a home folder": FixScenario("workspace_refused", lambda world: ["agents", "add", world.home]),
     "a git repository": FixScenario("not_a_workspace", _git_repository),
     "a SOUL.md alone": FixScenario("not_a_workspace", _soul_alone),
-    "a foreign home": FixScenario("foreign_workspace", _claude_home),
+    "a foreign home": FixScenario("foreign_workspace", _letta_home),
     "an archive as a folder": FixScenario("workspace_refused", lambda world: ["agents", "add", world.export()]),
     "a file as a folder": FixScenario("workspace_refused", lambda world: ["agents", "add", world.rover / "SOUL.md"]),
     "a protected folder": FixScenario("already_protected", lambda world: ["agents", "add", world.workspace]),

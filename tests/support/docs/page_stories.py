@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState
-from support.adapters.profile_installs import make_codex, make_hermes
+from support.adapters.profile_installs import make_claude_code, make_codex, make_hermes
 from support.cli.cli_client import run
 from support.docs.page_dialogs import (
     interrupt_after,
@@ -156,8 +156,8 @@ def _leave_second_home(machine: PageMachine) -> None:
     machine.remove_variable("LIFEBOAT_HOME")
 
 
-def _make_claude_and_notes(machine: PageMachine) -> None:
-    (machine.home / ".claude" / "projects").mkdir(parents=True)
+def _make_letta_and_notes(machine: PageMachine) -> None:
+    (machine.home / ".letta").mkdir()
     (machine.home / "notes").mkdir()
     (machine.home / "notes" / "garden.md").write_text("# Garden\n\nBen likes tulips.\n")
 
@@ -202,6 +202,10 @@ _QUIT = press_keys((r"Juniper", "q"))
 
 def _make_codex(machine: PageMachine) -> None:
     make_codex(machine.home)
+
+
+def _make_claude_code(machine: PageMachine) -> None:
+    make_claude_code(machine.home)
 
 
 def _make_hermes(machine: PageMachine) -> None:
@@ -308,11 +312,12 @@ STORIES: dict[str, PageStory] = {
         servers={"lifeboat endpoint serve --data /srv/lifeboat": _SERVE},
     ),
     "docs/guides/codex.md": PageStory(prepare=_make_codex),
+    "docs/guides/claude-code.md": PageStory(prepare=_make_claude_code),
     "docs/guides/hermes.md": PageStory(prepare=_make_hermes),
     "docs/guides/openclaw.md": PageStory(prepare=PageMachine.make_small_workspace),
     "docs/guides/other-runtimes.md": PageStory(
-        prepare=_make_claude_and_notes,
-        statuses={"lifeboat agents add ~/.claude": 1},
+        prepare=_make_letta_and_notes,
+        statuses={"lifeboat agents add ~/.letta": 1},
     ),
     "docs/guides/zeroclaw.md": PageStory(prepare=PageMachine.make_zeroclaw_install),
     "docs/history.md": PageStory(prepare=lambda machine: machine.protect_juniper(sequences=13)),

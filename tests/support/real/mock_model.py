@@ -1,9 +1,10 @@
-"""A language model for tests: speaks the chat-completions protocol on loopback and writes down what it was asked.
+"""A language model for tests: speaks the chat-completions protocol, and the Messages API of Claude Code, on loopback,
+and writes down what it was asked.
 
     python mock_model.py PORT LOG
 
 A message that says `MEMQ: words` makes it call the agent's memory search, `REMEMBER: text` the tool with which Hermes
-writes a memory; anything else is answered by an echo.
+writes a memory (Claude Code writes one with its tool for files); anything else is answered by an echo.
 Standard library only: it runs outside the project's environment, inside a network namespace.
 """
 
@@ -58,6 +59,37 @@ def answer(messages: list[JsonObject]) -> tuple[JsonObject, str]:
     return {"role": "assistant", "content": f"I have read: {text[:1000]}"}, "stop"
 
 
+def message_of(body: JsonObject) -> tuple[JsonObject, JsonObject, str]:
+    """Return the block with which the Messages API answers, its delta, and the reason why the model stopped."""
+    asked = [message for message in body["messages"] if message.get("role") == "user"]
+    fact = re.search(r"REMEMBER:([^|\n]+)", text_of(asked[-1]))
+    if fact is None:
+        text = f"I have read: {text_of(asked[-1])[:1000]}"
+        return {"type": "text", "text": ""}, {"type": "text_delta", "text": text}, "end_turn"
+    folder = re.search(r"`(/[^`]+/memory/)`", text_of({"content": body["system"]}))
+    assert folder is not None, "the system prompt names no folder for memories"
+    matter = "---\nname: boat-17\ndescription: where boat 17 lies\nmetadata:\n  type: project\n---\n\n"
+    written = {"file_path": f"{folder[1]}boat-17.md", "content": f"{matter}{fact[1].strip()}\n"}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {}}
+    return call, {"type": "input_json_delta", "partial_json": json.dumps(written)}, "tool_use"
+
+
+def message_events(body: JsonObject) -> bytes:
+    """Return an answer of the Messages API as server-sent events."""
+    block, delta, reason = message_of(body)
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "content": []}
+    events: list[JsonObject] = [
+        {"type": "message_start", "message": {**message, "stop_reason": None, "usage": usage}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage},
+        {"type": "message_stop"},
+    ]
+    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+
+
 class Model(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     log: Path
@@ -72,6 +104,9 @@ class Model(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
         with self.log.open("a") as log:
             log.write(json.dumps({"path": self.path, "body": body}) + "\n")
+        if self.path.partition("?")[0].endswith("/messages"):
+            self._send_bytes(message_events(body), "text/event-stream")
+            return
         message, reason = answer(body.get("messages", []))
         if body.get("stream"):
             self._stream(body, message, reason)
@@ -79,9 +114,11 @@ class Model(BaseHTTPRequestHandler):
             self._send(_completion(body, "chat.completion", {"message": message, "finish_reason": reason}))
 
     def _send(self, value: JsonObject) -> None:
-        data = json.dumps(value).encode()
+        self._send_bytes(json.dumps(value).encode(), "application/json")
+
+    def _send_bytes(self, data: bytes, kind: str) -> None:
         self.send_response(200)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
