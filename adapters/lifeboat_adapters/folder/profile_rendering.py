@@ -49,7 +49,7 @@ def render_profile_files(profile: FolderProfile, state: State, write_note: Join)
 
 
 def place_new_memories(profile: FolderProfile, state: State) -> dict[str, str]:
-    """Return the note of each memory that stands in no file of the runtime yet, by the id of its record. A memory that
+    """Return the note of each memory that is not in a file of the runtime yet, by the id of its record. A memory that
     has no note, or no room in it, is missing."""
     primary = str(persona_files.find_primary_human(state).get("id", ""))
     listed = note_rendering.find_listed_records(state, profile.raw)

@@ -24,7 +24,8 @@ _YES_NO = {"yes": True, "true": True, "no": False, "false": False, "never": Fals
 
 @dataclass(frozen=True, slots=True)
 class PersonaLayout:
-    """Where a runtime keeps the identity of its agent: the archive prefixes of its workspace and of its own folder, the
+    """Where a runtime keeps the identity of its agent: the archive prefixes of its workspace and
+    state directory, the
     file of each block of `identity.prose.custom_blocks` (ALF §3.2.2), the archive prefixes of its skills, and the file
     of each prose field."""
 

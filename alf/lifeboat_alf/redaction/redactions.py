@@ -140,7 +140,7 @@ class Redactions:
     """The known redactions of one agent, by the leaves they name.
 
     Edits count in the bytes that a leaf commits to, even where an earlier redaction has already cut them (see
-    `on_top`). So of several redactions that name a leaf, the one that cuts everything the others cut decides, whatever
+    `on_top`). So of several redactions that name a leaf, the one that cuts everything the others cut decides, in any
     the order of arrival. Where none does (two machines purged independently), nothing remains: a record is gone, an
     entry is empty, until a machine that still has the bytes adds a joint redaction (see `joined_redactions`). Waiting
     redactions may still be refused and decide only where no other one does.

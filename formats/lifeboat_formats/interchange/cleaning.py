@@ -24,7 +24,7 @@ from lifeboat_formats.interchange.text_edits import replace_spans
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (
-    FormatOption(REDACT, "replace mail addresses, phone and card numbers, and secrets by [redacted:...]", writes=True),
+    FormatOption(REDACT, "replace mail addresses, numbers, secrets by [redacted:...]", writes=True),
     FormatOption(DETECT, "a file with more words to redact, one per line", OptionKind.FILE, writes=True),
     FormatOption(ALLOW_SECRETS, "write text that looks like a secret unchanged", writes=True),
 )

@@ -155,8 +155,8 @@ DERIVATIONS: Sequence[Derivation] = (
 
 
 def build_principals(document: AicfDocument) -> JsonObject | None:
-    """Return the principals document of a single file: stated principals and users of its sessions. None if it names
-    nobody."""
+    """Return the principals document of a single file: stated principals and users of its sessions. None if it
+    names no user."""
     told = extension.read_extension_document(document, extension.PRINCIPALS) or {}
     listed = {str(one.get("id")): one for one in _listed(told)}
     for user in _users_of(document):
