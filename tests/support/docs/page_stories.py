@@ -257,7 +257,11 @@ STORIES: dict[str, PageStory] = {
             "k7m2p9qa": lambda machine: str(run("endpoint", "token", "list", "home")["tokens"][-1]["id"]),
             "1200": lambda machine: "3",
         },
-        dialogs={"lifeboat endpoint tenant remove office": type_answers((r"Type [^\n]* to go on", "office"))},
+        dialogs={
+            "lifeboat endpoint tenant remove office": type_answers(
+                (r"Type [^\n]* to (?:go on|continue|confirm)", "office")
+            )
+        },
         not_run={
             f"lifeboat endpoint purges {word}": "needs a waiting purge; tests/cli/test_cli_endpoint_purges.py has one"
             for word in ("confirm", "refuse")
