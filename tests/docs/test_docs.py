@@ -33,7 +33,7 @@ from support.docs.doc_pages import DOCS, ROOT
 from support.packages import HEADLESS, PACKAGES
 
 PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
-    DOCS.glob("*.md")
+    DOCS.rglob("*.md")
 )
 
 
