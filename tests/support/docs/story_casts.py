@@ -110,9 +110,9 @@ def draw_svg(runs: Sequence[CommandRun]) -> str:
 
 _LABEL = "A terminal: an agent is protected, its workspace is deleted, and restored with one command"
 _STYLE = (
-    "text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#c9d1d9;opacity:0;"
-    "animation:show .01s linear forwards}.typed{fill:#fff;font-weight:600}"
-    "@keyframes show{to{opacity:1}}@media (prefers-reduced-motion:reduce){text{animation:none;opacity:1}}"
+    "text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#c9d1d9;"
+    "animation:wait .01s linear backwards}.typed{fill:#fff;font-weight:600}"
+    "@keyframes wait{from{opacity:0}}@media (prefers-reduced-motion:reduce){text{animation:none}}"
 )
 
 
