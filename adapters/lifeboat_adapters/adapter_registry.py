@@ -9,7 +9,14 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from lifeboat_adapters.contract import Adapter, CredentialSupport, DatabaseSupport, HookSupport, PlacementSupport
+from lifeboat_adapters.contract import (
+    Adapter,
+    CredentialSupport,
+    DatabaseSupport,
+    HookSupport,
+    PlacementSupport,
+    ProjectSupport,
+)
 from lifeboat_adapters.errors import AdapterError, AdapterOutdated, NotAWorkspace, ProfileInvalid, UnknownRuntime
 from lifeboat_adapters.folder import shipped_profiles
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
@@ -22,6 +29,7 @@ _CAPABILITIES = {
     "databases": DatabaseSupport,
     "hook": HookSupport,
     "placement": PlacementSupport,
+    "projects": ProjectSupport,
 }
 _MOVED = {
     "credentials": "secrets opened learned leftovers is_store secret_places key_file recrypted translate deliveries",

@@ -5,7 +5,7 @@ a change means: capture does, and asks again only about files that changed. Ever
 `/`, as text. Names that are not UTF-8 are percent-encoded before the adapter sees them.
 
 Every adapter finds agents, classifies files and reads memories from files. What not every runtime has is in the groups
-`credentials`, `databases`, `hook` and `placement`: each is an object with more methods, or None.
+`credentials`, `databases`, `hook`, `placement` and `projects`: each is an object with more methods, or None.
 """
 
 from __future__ import annotations
@@ -434,6 +434,29 @@ class HookSupport(ABC):
         """Return why the end of a session is not reported, "" when it is. Raises HookUnavailable."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectMove:
+    """What has to change after the folder of a project moved: folders to rename, files with their new bytes, and files
+    that still name the old path in another form."""
+
+    folders: Mapping[Path, Path]
+    files: Mapping[Path, bytes]
+    still_naming: tuple[Path, ...] = ()
+
+
+class ProjectSupport(ABC):
+    """Follows projects to other paths, for a runtime whose files hold the absolute paths of projects."""
+
+    @abstractmethod
+    def plan_move(self, installation: Installation, old: str, new: str) -> ProjectMove:
+        """Plan what has to change after the project at `old`, with all below, moved to `new`. Nothing is written.
+        Raises OSError, RuntimeDatabaseError."""
+
+    @abstractmethod
+    def map_name(self, name: str, old: str, new: str) -> str:
+        """Return the name of a file of the workspace after the folder `old` became `new`."""
+
+
 class PlacementSupport(ABC):
     """Places a restored agent in an installation of the runtime: its folder, its configuration, its program."""
 
@@ -501,6 +524,7 @@ class Adapter(ABC):
     databases: DatabaseSupport | None = None
     hook: HookSupport | None = None
     placement: PlacementSupport | None = None
+    projects: ProjectSupport | None = None
 
     # Finding agents
 

@@ -19,6 +19,7 @@ LifeboatError
     |     LOOKS_LIKE            a remote has an agent with the same files
     |     WORKSPACE_REFUSED     a folder that must not be a workspace
     |     UNKNOWN_PATH          the agent has no such file and no such reported row
+    |     PROJECT_REFUSED       the agent's runtime cannot follow this project to another path
     |   +-- UnknownAgent        no agent has this name, id or folder
     +-- Busy                    another process has the agent's lock
     +-- ServiceError
@@ -137,6 +138,7 @@ class AgentError(DaemonError):
         exit_status=3,
     )
     WORKSPACE_REFUSED = ErrorCode("workspace_refused", "This folder cannot be an agent's workspace", exit_status=3)
+    PROJECT_REFUSED = ErrorCode("project_refused", "The project cannot be moved", exit_status=3)
     UNKNOWN_PATH = ErrorCode("unknown_path", "No captured file has this name", fix="lifeboat agents show AGENT")
 
 

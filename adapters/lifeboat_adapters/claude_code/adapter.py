@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.claude_code import memory_files, session_rows, user_settings
+from lifeboat_adapters.claude_code.project_paths import ClaudeCodeProjects
 from lifeboat_adapters.contract import DatabaseSupport, Installation, MemorySection, RenderedFile, RuntimeRow
 from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter, ProfileCredentials
@@ -67,6 +68,7 @@ class ClaudeCode(FolderAdapter):
     """Claude Code. The home of a user is one agent; the category of a memory is the folder of its project."""
 
     databases = ClaudeCodeDatabases()
+    projects = ClaudeCodeProjects()
 
     def __init__(self) -> None:
         super().__init__(load_shipped_profiles()["claude-code"])

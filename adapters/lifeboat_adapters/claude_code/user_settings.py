@@ -49,6 +49,12 @@ def list_settings_files(workspace: Path) -> list[Path]:
     return [path] if path.is_file() else []
 
 
+def read_settings(workspace: Path) -> dict[str, Any]:
+    """Return the contents of the file, {} without it. Raises RuntimeDatabaseError."""
+    path = settings_path(workspace)
+    return _read(path) if path.exists() else {}
+
+
 def find_missing_source(workspace: Path) -> Path | None:
     """Return the path of the file if it is missing."""
     path = settings_path(workspace)
@@ -89,9 +95,8 @@ def name_server(row: JsonObject) -> str:
 
 def read_servers(workspace: Path) -> Iterator[RuntimeRow]:
     """Yield the MCP servers of the user and of each project. Raises RuntimeDatabaseError."""
-    if (path := settings_path(workspace)).is_file():
-        rows = {name_server(row): row for row in _rows_in(_read(path))}
-        yield from (RuntimeRow(ROWS, key, rows[key]) for key in sorted(rows))
+    rows = {name_server(row): row for row in _rows_in(read_settings(workspace))}
+    yield from (RuntimeRow(ROWS, key, rows[key]) for key in sorted(rows))
 
 
 def plan_server_write(workspace: Path, order: WriteOrder) -> Iterator[DatabaseWrite]:
@@ -100,8 +105,7 @@ def plan_server_write(workspace: Path, order: WriteOrder) -> Iterator[DatabaseWr
     data = order.tables.get(ROWS)
     if not data:
         return
-    path = settings_path(workspace)
-    found = _read(path) if path.exists() else {}
+    path, found = settings_path(workspace), read_settings(workspace)
     known = {name_server(row) for row in _rows_in(found)}
     wanted: list[JsonObject] = [json.loads(line) for line in data.splitlines()]
     added = [row for row in wanted if name_server(row) not in known]

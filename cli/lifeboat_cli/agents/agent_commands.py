@@ -15,6 +15,7 @@ from lifeboat_cli.agents.agents_add_as import add_as, refuse_lookalike
 from lifeboat_cli.agents.agents_adopt import adopt, print_remote_agents
 from lifeboat_cli.agents.agents_cut import cut, uncut
 from lifeboat_cli.agents.agents_hook import hook
+from lifeboat_cli.agents.agents_move_project import move_project
 from lifeboat_cli.commands.sync_command import print_capture
 from lifeboat_cli.keys.key_status_text import NEVER_PROVEN
 from lifeboat_cli.terminal.command_session import CommandSession, ask_confirmation, session_command
@@ -56,6 +57,7 @@ agents.add_command(hook)
 agents.add_command(cut)
 agents.add_command(uncut)
 agents.add_command(adopt)
+agents.add_command(move_project)
 
 
 def _document(agent: Agent) -> JsonObject:

@@ -10,9 +10,10 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from lifeboat_adapters.claude_code.project_paths import project_slug
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState
-from support.adapters.profile_installs import make_claude_code, make_codex, make_hermes
+from support.adapters.profile_installs import make_claude_code, make_codex, make_hermes, write_files
 from support.cli.cli_client import run
 from support.docs.page_dialogs import (
     interrupt_after,
@@ -205,7 +206,10 @@ def _make_codex(machine: PageMachine) -> None:
 
 
 def _make_claude_code(machine: PageMachine) -> None:
-    make_claude_code(machine.home)
+    made = make_claude_code(machine.home)
+    write_files(machine.home, {"boats/README.md": "Boats.\n"})
+    folder = made.workspace / "projects" / project_slug(str(machine.home / "boats"))
+    write_files(folder, {"memory/red.md": "The red boat is for sale.\n"})
 
 
 def _make_hermes(machine: PageMachine) -> None:

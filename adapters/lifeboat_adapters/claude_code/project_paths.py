@@ -1,0 +1,143 @@
+"""The absolute path of a project in the files of Claude Code: as the name of a folder, and inside JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.claude_code import session_rows, user_settings
+from lifeboat_adapters.contract import Installation, ProjectMove, ProjectSupport
+from lifeboat_adapters.folder.profile_rendering import path_slug
+from lifeboat_adapters.small_files import read_small
+
+_LONGEST = 200
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_SETTINGS = (
+    "settings.json",
+    "settings.local.json",
+    "history.jsonl",
+    "plugins/*.json",
+    "projects/*/sessions-index.json",
+)
+_BEGINNING = 1 << 20
+"""Bytes of a transcript that are searched for the folder in which it began."""
+
+_CWD = re.compile(rb'(?<!\\)"cwd":\s?("(?:[^"\\]|\\.)*")')
+
+
+class ClaudeCodeProjects(ProjectSupport):
+    """Finds every place of the home, and of `.claude.json`, that holds the path of a project."""
+
+    def plan_move(self, installation: Installation, old: str, new: str) -> ProjectMove:
+        workspace = installation.workspace
+        folders = {
+            workspace / session_rows.PROJECTS / project_slug(path): new + path.removeprefix(old)
+            for path in sorted({old, *_known_projects(workspace, old, new)})
+            if path == old or path.startswith(f"{old}/")
+        }
+        moved = {folder: folder.with_name(project_slug(path)) for folder, path in folders.items() if folder.is_dir()}
+        found = dict(_rewritten_files(workspace, old, new))
+        for folder in moved:
+            for path in folder.glob("*.jsonl"):
+                data = read_small(path, workspace, limit=session_rows.LARGEST)
+                if (made := replace_path(data, old, new, key=b'"cwd":')) != data:
+                    found[path] = made
+        names = [path for path in _settings_files(workspace) if _names_path(found.get(path) or read_small(path), old)]
+        return ProjectMove(moved, found, tuple(names))
+
+    def map_name(self, name: str, old: str, new: str) -> str:
+        first, _, rest = name.partition("/")
+        slug, slash, below = rest.partition("/")
+        if first != session_rows.PROJECTS:
+            return name
+        return f"{first}/{map_slug(slug, old, new)}{slash}{below}"
+
+
+def project_slug(path: str) -> str:
+    """Return the name of the folder of a project."""
+    slug = path_slug(path)
+    if len(slug) <= _LONGEST:
+        return slug
+    number = 0
+    for unit in memoryview(path.encode("utf-16-le", "surrogatepass")).cast("H"):
+        number = (number * 31 + unit) & 0xFFFFFFFF
+    number = abs(number - (1 << 32) if number >= 1 << 31 else number)
+    digits = ""
+    while number:
+        number, digit = divmod(number, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return f"{slug[:_LONGEST]}-{digits or '0'}"
+
+
+def map_slug(slug: str, old: str, new: str) -> str:
+    """Return the name of a project's folder after `old` became `new`. A shortened name of a project below `old` cannot
+    be computed and stays."""
+    before, after = project_slug(old), project_slug(new)
+    if slug == before:
+        return after
+    is_below = slug.startswith(f"{before}-") and len(slug) <= _LONGEST
+    return after + slug.removeprefix(before) if is_below else slug
+
+
+def replace_path(data: bytes, old: str, new: str, *, key: bytes = b"") -> bytes:
+    """Return JSON in which every text that is a path, or begins with it as a folder, has the new one. Everything else
+    keeps its bytes. `key` limits this to the values of one key."""
+    before, after = (json.dumps(path, ensure_ascii=False)[1:-1].encode() for path in (old, new))
+    pattern = rb"(?<!\\)(" + re.escape(key) + (rb"\s?" if key else b"") + rb'")' + re.escape(before) + rb'(?=["/])'
+    return re.sub(pattern, lambda found: found[1] + after, data)
+
+
+def _known_projects(workspace: Path, old: str, new: str) -> Iterator[str]:
+    """Yield the paths of projects: those with settings, and the folders in which sessions ran. A path that an
+    interrupted move has already rewritten is given as it was."""
+    known = [*_projects_of(user_settings.read_settings(workspace))]
+    for transcript in session_rows.list_transcripts(workspace):
+        with transcript.open("rb") as stream:
+            known += (json.loads(found[1]) for found in _CWD.finditer(stream.read(_BEGINNING)))
+    for path in dict.fromkeys(known):
+        yield path
+        if path.startswith(f"{new}/"):
+            yield old + path.removeprefix(new)
+
+
+def _projects_of(settings: dict[str, Any]) -> dict[str, Any]:
+    projects = settings.get("projects")
+    return projects if isinstance(projects, dict) else {}
+
+
+def _settings_files(workspace: Path) -> list[Path]:
+    inside = [path for glob in _SETTINGS for path in sorted(workspace.glob(glob)) if path.is_file()]
+    return [*user_settings.list_settings_files(workspace), *inside]
+
+
+def _rewritten_files(workspace: Path, old: str, new: str) -> Iterator[tuple[Path, bytes]]:
+    for path in _settings_files(workspace):
+        data = read_small(path, limit=user_settings.LARGEST)
+        made = replace_path(_merge_projects(data, old, new) if path.name == user_settings.FILE else data, old, new)
+        if made != data:
+            yield path, made
+
+
+def _merge_projects(data: bytes, old: str, new: str) -> bytes:
+    """Return `.claude.json` without entries of `old` where the new path has one, too: it gets what it lacks."""
+    try:
+        settings = json.loads(data)
+    except (ValueError, RecursionError):
+        return data
+    projects = _projects_of(settings) if isinstance(settings, dict) else {}
+    pairs = {path: new + path.removeprefix(old) for path in projects if path == old or path.startswith(f"{old}/")}
+    both = {path: after for path, after in pairs.items() if after in projects}
+    for path, after in both.items():
+        before = projects.pop(path)
+        servers = {**before.get("mcpServers", {}), **projects[after].get("mcpServers", {})}
+        projects[after] = {**before, **projects[after], "mcpServers": servers}
+    return json.dumps(settings, indent=2, ensure_ascii=False).encode() if both else data
+
+
+def _names_path(data: bytes, path: str) -> bool:
+    """Return whether a file still has the path in a text, as a rule for permissions may."""
+    written = json.dumps(path, ensure_ascii=False)[1:-1].encode()
+    return re.search(re.escape(written) + rb"(?![\w.-])", data) is not None
