@@ -21,7 +21,7 @@ def read_small(path: Path, workspace: Guarded = None, *, limit: int = LIMIT) -> 
             raise OSError(f"{path} is not a regular file")
         data = stream.read(limit + 1)
     if len(data) > limit:
-        raise OSError(f"{path} is larger than {limit >> 20} MB")
+        raise OSError(f"{path} is larger than {_size_text(limit)}")
     return data
 
 
@@ -39,3 +39,7 @@ def entries_of(folder: Path) -> list[os.DirEntry[str]]:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
+
+
+def _size_text(size: int) -> str:
+    return f"{size >> 20} MB" if size >= 1 << 20 else f"{size >> 10} KB"

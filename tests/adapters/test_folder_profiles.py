@@ -226,6 +226,27 @@ def test_a_folder_is_recognised_by_its_marks_beside_all_others(tmp_path: Path, n
     assert adapter_registry.recognise_workspace(workspaces[name]).runtime == name
 
 
+def test_a_workspace_may_lie_less_deep_than_its_profile_says(tmp_path: Path) -> None:
+    deep = "/".join("abcdefgh" * 8)
+    adapter = FolderAdapter(
+        folder_profile.parse_profile(
+            PLAIN.replace("title", 'home_files = ["x.json"]\ntitle')
+            + f"[agent]\nhome = '~/.pebble'\nworkspace = '{deep}'\n",
+            "pebble.toml",
+        )
+    )
+    (tmp_path / "pebble.json").write_text("{}")
+    found = adapter.locate(tmp_path, {}, tmp_path)
+    assert found.state_dir is None and adapter.placement.home_around(tmp_path) is None
+
+
+def test_a_file_that_is_too_large_is_named_with_a_limit_above_zero(tmp_path: Path) -> None:
+    path = tmp_path / "pebble.toml"
+    path.write_bytes(b"#" * (folder_profile.LARGEST + 1))
+    with pytest.raises(ProfileInvalid, match="larger than 256 KB"):
+        shipped_profiles.read_profile(path)
+
+
 def test_notes_without_marks_are_offered_as_markdown(tmp_path: Path) -> None:
     write_files(tmp_path / "my notes", {"a.md": "x"})
     with pytest.raises(NotAWorkspace) as raised:

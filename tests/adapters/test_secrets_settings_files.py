@@ -16,6 +16,8 @@ FILES = {
     "credentials.yaml": f"tide:\n  api_key: {KEY}\n  password: |-\n    changeme\n",
     "tide-config.yml": f"- api_key: '{KEY}'\n- id: {KEY}\n",
     "prod.env": f"TIDE_API_KEY={KEY}\nTIDE_TOKEN=full\n",
+    ".env": f"TIDE_API_KEY={KEY}\nTIDE_TOKEN=full\n",
+    ".env.local": f"TIDE_API_KEY={KEY}\nTIDE_TOKEN=full\n",
 }
 
 
@@ -29,7 +31,8 @@ def test_a_value_is_one_when_its_name_and_its_look_say_so(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["notes.md", "config.py", "package.json", "tsconfig.json", "config.example.json", "data.yaml"]
+    "name",
+    ["notes.md", "config.py", "package.json", "tsconfig.json", "config.example.json", "data.yaml", ".env.example"],
 )
 def test_other_files_are_not_looked_into(name: str) -> None:
     assert settings_files.find_settings_secrets(name, b"\xff") is None

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.contract import Adapter, Installation, RenderedFile, RuntimeRow
+from lifeboat_adapters.credential_types import FileSecret
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
 from lifeboat_adapters.testing import AdapterConformance, SampleInstallation
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_core.testing import RuntimeConformance
 from support.adapters.notebook_installs import make_notebook
-from support.adapters.notebook_runtime import FACTS, HOME, Notebook, NotebookDatabases
+from support.adapters.notebook_runtime import FACTS, HOME, Notebook, NotebookCredentials, NotebookDatabases
 
 
 class _LeavesATrace(NotebookDatabases):
@@ -54,6 +55,15 @@ class _OverlooksNewRows(NotebookDatabases):
 
 class OverlooksNewRows(Notebook):
     databases = _OverlooksNewRows()
+
+
+class _FindsNoSecrets(NotebookCredentials):
+    def find(self, path: str, data: bytes) -> list[FileSecret]:
+        return []
+
+
+class FindsNoSecrets(Notebook):
+    credentials = _FindsNoSecrets()
 
 
 class _TakesDamageForDeletion(NotebookDatabases):
@@ -152,6 +162,7 @@ BROKEN: dict[str, type[Notebook]] = {
     "test_a_capture_leaves_no_trace": LeavesATrace,
     "test_a_second_capture_finds_nothing": ReadsRowsByChance,
     "test_a_new_memory_is_captured": OverlooksNewRows,
+    "test_files_made_for_secrets_are_cut_anywhere": FindsNoSecrets,
     "test_a_damaged_database_is_no_deletion": TakesDamageForDeletion,
     "test_a_restored_agent_is_the_captured_one": WritesNoRows,
     "test_a_capture_after_a_restore_finds_nothing_new": WritesOneLess,

@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import psutil
@@ -43,6 +43,7 @@ from lifeboat_adapters.notes import memory_comments
 from lifeboat_adapters.persona import markdown_fields
 from lifeboat_adapters.runtime_marks import find_mark, find_named_folder, has_match
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.archive import archive_layout
 
 _COMMON = ExclusionRules()
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
@@ -81,7 +82,9 @@ class ProfilePlacement(PlacementSupport):
         return _installation(self._profile, workspace, state_dir)
 
     def home_around(self, workspace: Path) -> Path | None:
-        return _home_around(self._profile, workspace)
+        # Only a folder that is named as the runtime names its own: a restore writes files of the runtime into it.
+        home = _home_around(self._profile, workspace)
+        return home if home is not None and home.name == PurePosixPath(self._profile.agent.home).name else None
 
     def running(self, installation: Installation) -> str:
         home = installation.state_dir or installation.workspace
@@ -220,8 +223,9 @@ class FolderAdapter(Adapter):
 
 
 def _name_of(profile: FolderProfile, path: str) -> str | None:
-    """Return the name of a file in the workspace or in the home, by its archive path."""
-    for prefix in (profile.raw, profile.raw_home):
+    """Return the name of a file in the workspace or in the home, by its archive path. A file that the profile names may
+    be an artifact, because of its suffix."""
+    for prefix in (profile.raw, profile.raw_home, archive_layout.ARTIFACTS):
         if path.startswith(prefix):
             return path.removeprefix(prefix)
     return None
@@ -236,7 +240,8 @@ def _home_name(profile: FolderProfile) -> str:
 def _home_around(profile: FolderProfile, workspace: Path) -> Path | None:
     if profile.agent.workspace == "." or not profile.home_files:
         return None
-    return workspace.parents[profile.agent.workspace.count("/")]
+    above, depth = workspace.parents, len(PurePosixPath(profile.agent.workspace).parts)
+    return above[depth - 1] if depth <= len(above) else None  # a workspace may lie less deep than the profile says
 
 
 def _in_home(path: str, user_home: Path) -> Path:

@@ -13,6 +13,7 @@ from lifeboat_adapters.contract import CaptureRoot, Installation, Placement
 from lifeboat_adapters.credential_types import UnparsableSecrets
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
 from lifeboat_adapters.secrets import secret_cutting
+from lifeboat_adapters.secrets.file_secret_search import find_file_secrets
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.common.refusal_texts import refusal_reason
 
@@ -89,7 +90,7 @@ def _read(adapter: FolderAdapter, installation: Installation, path: str) -> byte
 
 
 def _try_file(adapter: FolderAdapter, path: str, data: bytes, problems: list[str]) -> TriedFile:
-    found = (adapter.credentials.find(path, data) if adapter.credentials else None) or []
+    found = find_file_secrets(adapter, path, data) or []
     spans = [secret_cutting.span_of_secret(data, secret, f"{number:036d}") for number, secret in enumerate(found)]
     made = secret_cutting.cut_spans(data, spans)
     literals = [data[secret.start : secret.end] for secret in found]

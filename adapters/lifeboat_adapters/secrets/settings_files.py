@@ -29,7 +29,7 @@ LARGEST = 1 << 20
 _NAME = re.compile(
     r"(?!.*(?:example|sample|template))"
     r"(?:(?:[\w.-]*[._-])?(?:config|settings|secrets?|credentials?|tokens?)(?:[._-][\w.-]*)?"
-    r"\.(?P<format>json|json5|jsonc|toml|yaml|yml)|[\w.-]+\.env)",
+    r"\.(?P<format>json|json5|jsonc|toml|yaml|yml)|[\w.-]*\.env(?:\.[\w.-]+)?)",
     re.IGNORECASE,
 )
 _SCANS: dict[str, Callable[[bytes], list[ParsedLeaf]]] = {

@@ -19,6 +19,7 @@ from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.secrets import secret_cutting
 from lifeboat_adapters.secrets.credential_payload import CredentialPayload, secret_spellings
 from lifeboat_adapters.secrets.entropy import is_guessable
+from lifeboat_adapters.secrets.file_secret_search import find_file_secrets
 from lifeboat_adapters.secrets.secret_cutting import CutFile, CutSpan
 from lifeboat_adapters.secrets.secret_finder import LEAST_KNOWN, KnownSecretMatch, KnownSecretSearch, replace_surrogates
 from lifeboat_adapters.secrets.secret_masking import mask_spans
@@ -191,8 +192,7 @@ class SecretCutter:
     def secrets_in(self, path: str, data: bytes) -> list[FileSecret] | None:
         """Return the secrets that the adapter finds. Raises UnparsableSecrets, also for a file with more than
         `MOST_SECRETS`."""
-        credentials = self._adapter.credentials
-        found = credentials.find(path, data) if credentials is not None else None
+        credentials, found = self._adapter.credentials, find_file_secrets(self._adapter, path, data)
         if self._cuts_looks(path):
             found = secret_lookalikes.add_chosen_secrets(path, data, found or ())
         if found is not None and len(found) > MOST_SECRETS:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from lifeboat_adapters.credential_types import UnparsableSecrets
+from lifeboat_adapters.secrets.file_secret_search import find_file_secrets
 from lifeboat_adapters.secrets.secret_finder import KnownSecretMatch
 from lifeboat_adapters.secrets.secret_masking import find_known_spans, mask_secrets_in_text, mask_spans
 from lifeboat_adapters.secrets.secret_prints import PrintShape, SecretPrints, shapes_in
@@ -28,11 +29,11 @@ def hide_in_output(context: Context, plan: RestorePlan) -> HideText:
 
 def hide_in_files(context: Context, plan: RestorePlan) -> HideFile:
     """Return a function that masks the secrets of a file on the disk: its own, and those known of the agent."""
-    find, credentials = _known(context, plan), plan.adapter.credentials
+    find = _known(context, plan)
 
     def hide(path: str, data: bytes) -> bytes | None:
         try:
-            own = (credentials.find(path, data) if credentials is not None else None) or ()
+            own = find_file_secrets(plan.adapter, path, data) or ()
         except UnparsableSecrets:
             return None
         return mask_spans(data, [*((one.start, one.end) for one in own), *find_known_spans(data, find)])

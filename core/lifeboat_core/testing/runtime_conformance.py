@@ -37,6 +37,14 @@ _FOREIGN = (
     ("Snö och 雪 \U0001f426", {"memory_type": "semantic", "category": "weather"}),
 )
 
+_SECRET_VALUES = ("q7Zt9Xw2Kp4Rv8Lm", "h3Yc6Nd1Bs5Gj0Fw", "u8Ev2Ti7Ox4Ma9Pk")
+_MADE_FOR_SECRETS = {
+    "deploy/.netrc": f"machine example.com login ada password {_SECRET_VALUES[0]}\n",
+    "deploy/.env": f"TIDE_API_KEY={_SECRET_VALUES[1]}\n",
+    "deploy/settings.json": f'{{"tide": {{"api_key": "{_SECRET_VALUES[2]}"}}}}\n',
+}
+"""Files of programs that no runtime knows, and what must not be captured of them."""
+
 
 class RuntimeConformance(AdapterConformance):
     """The promises of `AdapterConformance`, and those that need a capture and a restore to be seen."""
@@ -73,6 +81,21 @@ class RuntimeConformance(AdapterConformance):
         assert len(new) == 1 and text in new[0], f"the new memory is {new}"
         other = {name for name, text in before.items() if after.get(name, "").strip() != text.strip()}
         assert not other, f"other memories changed: {other}"
+
+    def test_files_made_for_secrets_are_cut_anywhere(self, tmp_path: Path) -> None:
+        harness = self._begin(tmp_path)
+        for name, text in _MADE_FOR_SECRETS.items():
+            path = harness.made.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        harness.capture()
+        with harness.context.vault(harness.agent.id) as vault:
+            state = vault.state()
+            stored = {entry.path: state.body(entry.path) for entry in state.entries("")}
+        clear = [path for path, body in stored.items() if any(value.encode() in body for value in _SECRET_VALUES)]
+        assert not clear, f"secrets are captured in clear in {clear}"
+        missing = [name for name in _MADE_FOR_SECRETS if not any(path.endswith(f"/{name}") for path in stored)]
+        assert not missing, f"files with secrets are not captured at all: {missing}"
 
     def test_a_damaged_database_is_no_deletion(self, tmp_path: Path) -> None:
         harness = self._begin(tmp_path)
