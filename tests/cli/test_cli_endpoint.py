@@ -100,6 +100,9 @@ def test_a_token_is_added_listed_without_its_secret_and_revoked(made: JsonObject
     assert [one["name"] for one in listed] == ["first", "reader"] and added["token"] not in json.dumps(listed)
     assert endpoint(data, "token", "revoke", added["id"])["state"] == "revoked"
     assert [one["state"] for one in endpoint(data, "token", "list")["tokens"]] == ["active", "revoked"]
+    kit = endpoint(data, "token", "add", "home", "--name", "kit", "--scope", "pull")["id"]
+    assert endpoint(data, "token", "revoke", added["id"])["restore_tokens"] == [kit]
+    assert endpoint(data, "token", "revoke", kit)["restore_tokens"] == []
     assert endpoint(data, "token", "revoke", "aaaaaaaa", expect=1)["error"]["code"] == "unknown_token"
 
 

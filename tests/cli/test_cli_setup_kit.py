@@ -7,6 +7,7 @@ import io
 import json
 import stat
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -18,8 +19,10 @@ from lifeboat_alf.common import ids, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.crash_points import CrashPoint
 from lifeboat_cli.remote.remote_examination import examine_remote
+from lifeboat_core.agents import locks
+from lifeboat_core.errors import OtherVault
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import remote_registry
+from lifeboat_core.remotes import kit_remotes, kit_return, manage_remotes, remote_registry
 from lifeboat_core.remotes.endpoint import endpoint_calls
 from lifeboat_core.restore import restore_run
 from lifeboat_endpoint.endpoint import Endpoint
@@ -271,6 +274,41 @@ def test_a_kit_whose_check_was_cut_off_is_not_believed_without_a_question(machin
     error = machines.bring_back(expect=3)["error"]
     assert error["code"] == "consent_needed" and "stick" in error["message"]
     assert remote_registry.list_remote_names(Context.open()) == []
+
+
+def test_a_join_line_that_leads_to_another_address_than_the_page_is_not_used(
+    machines: TwoMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = format_join_line(JoinLine("https://evil.example.com:8443", "lb_a_b", "0" * 64))
+    machines.be("new")
+    monkeypatch.setattr(manage_remotes, "add_remote", lambda *_, **__: pytest.fail("the address was contacted"))
+    remote = recovery_kit.KitRemote("home", "https://home.example.com:8443", access=line)
+    with pytest.raises(OtherVault, match=r"home\.example\.com:8443 .*evil\.example\.com:8443"):
+        kit_remotes.add_kit_remote(Context.open(), remote, is_checked=False)
+
+
+def test_the_same_command_at_the_same_time_waits_for_the_first_one(machines: TwoMachines) -> None:
+    machines.export()
+    machines.be("new")
+    context, entered, release = Context.open(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with kit_return.kit_lock(context):
+            entered.set()
+            release.wait()
+
+    other = threading.Thread(target=hold)
+    other.start()
+    try:
+        assert entered.wait(60)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(locks, "FILE_SECONDS", 0.1)
+            error = machines.bring_back(expect=1)["error"]
+    finally:
+        release.set()
+        other.join()
+    assert error["code"] == "busy" and "setup --kit" in error["message"]
+    assert Context.open().keys().status().key_id is None, "nothing is done before the lock is held"
 
 
 def test_a_kit_with_a_wrong_word_is_refused(machines: TwoMachines) -> None:

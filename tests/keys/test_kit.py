@@ -127,3 +127,13 @@ def test_a_page_without_its_check_says_that_it_proves_nothing() -> None:
     kit = recovery_kit.read_whole_kit("".join(line for line in page.splitlines(True) if "Check:" not in line))
     assert not kit.is_checked and [one.url for one in kit.remotes] == [STICK.url]
     assert recovery_kit.read_whole_kit(recovery_kit.render_kit(KEY, DAY)).remotes == ()
+
+
+@pytest.mark.parametrize("filler", ["\n", " ", "\t", "> ", "a: b" + " " * 99])
+def test_a_page_full_of_blanks_is_read_at_once(filler: str) -> None:
+    """A pattern that tries every way to divide blanks would take hours for these."""
+    page = recovery_kit.render_kit(KEY, DAY, [STICK]).replace("Check:", f"x: y{filler * 300_000}z\nCheck:")
+    assert (
+        recovery_kit.read_whole_kit(page).remotes
+        == recovery_kit.read_whole_kit(recovery_kit.render_kit(KEY, DAY, [STICK])).remotes
+    )

@@ -13,7 +13,7 @@ from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_com
 from lifeboat_cli.terminal.help_examples import format_examples
 from lifeboat_cli.terminal.option_types import DURATION
 from lifeboat_cli.terminal.text_table import TableFit
-from lifeboat_core.texts.human_text import time_text
+from lifeboat_core.texts.human_text import count_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.tenancy.tenant_rows import TokenRow
@@ -133,9 +133,27 @@ def _row(document: JsonObject) -> tuple[object, ...]:
 @click.argument("token_id", metavar="ID")
 @endpoint_command
 def revoke(session: EndpointSession, token_id: str) -> None:
-    """Revoke a token immediately. Running servers refuse it from now on."""
+    """Revoke a token immediately. Running servers refuse it from now on.
+
+    Restore-only tokens of recovery kits stay valid and are listed. If the revoked token was stolen, revoke those that
+    are not on a kit of yours: a machine can create them.
+    """
+    from lifeboat_alf.common import times
+    from lifeboat_endpoint.tenancy.callers import RESTORE_SCOPES
+
     with session.open() as endpoint:
         revoked = endpoint.control.revoke_token(token_id)
         found = endpoint.control.tenant(revoked.tenant_id)
-    said = f"Revoked the token {revoked.id} ({revoked.name}) of {found.name}."
-    session.output.document(_document(revoked, found.name, "revoked"), lambda: session.output.line(said))
+        now = times.to_text(endpoint.clock.now())
+        left = [one for one in endpoint.control.tokens(found.id) if one.scopes == RESTORE_SCOPES and one.counts_at(now)]
+
+    def text() -> None:
+        session.output.line(f"Revoked the token {revoked.id} ({revoked.name}) of {found.name}.")
+        if left:
+            session.output.line(f"{count_text(len(left), 'restore-only token')} of {found.name} can still read it:")
+        for one in left:
+            session.output.line(f"  {one.id} ({one.name}), created {time_text(one.created_at)}. To revoke it:")
+            session.output.verbatim(f"    {session.command(f'token revoke {one.id}')}")
+
+    document = {**_document(revoked, found.name, "revoked"), "restore_tokens": [one.id for one in left]}
+    session.output.document(document, text)

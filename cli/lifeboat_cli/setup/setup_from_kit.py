@@ -75,7 +75,8 @@ def return_from_kit(
 ) -> int:
     """Recover the key, add the remotes, and restore their agents. Return 1 if something was left out.
 
-    Raises KeysError.NOT_A_KIT, BadWords, AgeError, KeysError.EXISTS (this machine has another key).
+    Raises KeysError.NOT_A_KIT, BadWords, AgeError, KeysError.EXISTS (this machine has another key), Busy (the same
+    command is running).
     """
     kit = recovery_kit.read_whole_kit(kit_files.read_kit_file(session, file, passphrase_stdin=passphrase_stdin))
     home_key.refuse_other_key(session.context, kit.key)
@@ -85,10 +86,11 @@ def return_from_kit(
         run.remotes = [_plan_remote(run, one) for one in kit.remotes]
         session.output.document(run.document(dry_run=True), lambda: _print_plan(run))
         return 0
-    _recover_key(run)
-    configs = _add_remotes(run)
-    if configs:
-        _restore_agents(run, configs)
+    with kit_return.kit_lock(session.context):
+        _recover_key(run)
+        configs = _add_remotes(run)
+        if configs:
+            _restore_agents(run, configs)
     wake_daemon(session.context)
     run.commands += _list_steps_left(run)
     session.output.document(run.document(), lambda: _print_end(run))

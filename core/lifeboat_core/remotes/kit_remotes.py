@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_core.errors import BadSetting, SecondCopyError
+from lifeboat_core.errors import BadSetting, OtherVault, SecondCopyError
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import manage_remotes, remote_kinds, remote_probe, remote_registry
 from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_keys.recovery.recovery_kit import KitRemote
 from lifeboat_vault.errors import RemoteDenied
 from lifeboat_vault.remote.join_lines import JoinLine, format_join_line
@@ -113,6 +114,12 @@ def add_kit_remote(context: Context, remote: KitRemote, *, is_checked: bool, acc
     if kind.is_present(remote.url) is False:
         raise SecondCopyError.UNKNOWN_REMOTE(f"{remote.url} is not there: nothing of Lifeboat is at this address")
     given = manage_remotes.parse_remote_access(access or remote.access or remote.url)
+    if not access and given.url != remote_kinds.check_url(remote.url):
+        # The user is asked about the address of the page, so a join line on it must not lead to another one.
+        raise OtherVault(
+            f"the kit gives {remote.url} as the address of {remote.name}, and its join line leads to {given.url}",
+            fix=f"lifeboat remote add {quote_argument(remote.name)}",
+        )
     if not given.pin and remote.pin and not (access or remote.access):
         given = manage_remotes.parse_remote_access(remote.url, pin=remote.pin)
     is_sealed = remote.sealed or (not is_checked and kind.is_sealed_by_default)

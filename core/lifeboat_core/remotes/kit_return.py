@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
 from lifeboat_core.agents import agent as agent_files
 from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import file_lock
 from lifeboat_core.errors import RestoreError
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
@@ -30,6 +31,12 @@ from lifeboat_core.restore import RestoreOptions, RestorePlan, plan_restore, usu
 from lifeboat_vault.remote.remote_contract import RemoteAgent
 
 _TARGETS = "kit-return.json"
+
+
+def kit_lock(context: Context) -> AbstractContextManager[None]:
+    """Hold the lock of a return from a kit: a second one would restore the same agents into the same directories.
+    Raises Busy."""
+    return file_lock(context, context.home.state_folder / _TARGETS, "setup --kit")
 
 
 @dataclass(frozen=True, slots=True)

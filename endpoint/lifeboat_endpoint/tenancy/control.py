@@ -24,6 +24,8 @@ from lifeboat_vault.store.store_protocols import MetadataStore
 
 AT_ONCE = ("tenant.", "token.", "key.rotated", "key.moved", "key.destroyed", "agent.removed", "epoch", "purge")
 """Prefixes of the kinds that `note` writes before it returns; others are buffered."""
+FIRST_TOKEN = "first_token"
+"""Name of the note with the encrypted secret of the first token (see `first_token`)."""
 _LOST = "audit.lost"
 _NOBODY = b"\0" * 32
 _LONGEST_NAME = 64
@@ -315,6 +317,7 @@ class Control:
             audit_chain.append_rows(store, entries)
             if not self._stores.shared:
                 store.execute_many(sql.USE_TOKEN, [(time, token_id) for token_id, time in batch.uses.items()])
+                _forget_used_first_token(store)
         if self._stores.shared:  # no role of a shared endpoint may write tokens of several tenants in one transaction
             for token_id, time in batch.uses.items():
                 self._stores.control(token=token_id).execute(sql.USE_TOKEN, (time, token_id))
@@ -386,3 +389,13 @@ def _check_name(name: str) -> str:
 def _fold_name(name: str) -> str:
     """Return a key that is equal for names that look the same to people."""
     return unicodedata.normalize("NFKC", name).casefold()
+
+
+def _forget_used_first_token(store: MetadataStore) -> None:
+    """Destroy the stored secret of the first token if its tenant was used. The first token is the oldest one."""
+    if store.row(sql.NOTE, (FIRST_TOKEN,)) is None:
+        return
+    tokens = [_token(row) for row in store.rows(sql.TOKENS)]
+    first = min(tokens, key=lambda one: (one.created_at, one.id), default=None)
+    if first is None or any(one.tenant_id == first.tenant_id and one.last_used_at is not None for one in tokens):
+        store.execute(sql.DROP_NOTE, (FIRST_TOKEN,))

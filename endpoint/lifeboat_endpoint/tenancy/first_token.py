@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lifeboat_alf.common import times
 from lifeboat_endpoint.tenancy import token_secrets
+from lifeboat_endpoint.tenancy.control import FIRST_TOKEN
 from lifeboat_vault import errors
 from lifeboat_vault.at_rest import endpoint_secrets
 from lifeboat_vault.at_rest.key_sources import key_source_registry
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
-
-_NOTE = "first_token"
-"""Name of the note in the tables of control."""
 
 
 class FirstToken(NamedTuple):
@@ -31,16 +29,16 @@ class FirstToken(NamedTuple):
 def save_first_token(endpoint: Endpoint, secret: str) -> None:
     """Store the secret of the first token. Raises KeyRevoked, KeySourceAway, KeySourceRefused."""
     source = key_source_registry.open_key_source(endpoint.key_source, outside=endpoint.folder)
-    endpoint_secrets.write_secret(endpoint.control, source, _NOTE, secret.encode())
+    endpoint_secrets.write_secret(endpoint.control, source, FIRST_TOKEN, secret.encode())
 
 
 def load_unused_first_token(endpoint: Endpoint) -> FirstToken | None:
     """Return the first token while its tenant was never used; None without one.
 
-    The stored secret is destroyed once the token cannot be shown any more: after the first use of the tenant, and when
-    the token was revoked or cannot be unwrapped.
+    The stored secret is destroyed here when the token was revoked or cannot be unwrapped. The server destroys it some
+    seconds after the first use of the tenant (see `control`).
     """
-    if endpoint.control.get(_NOTE) is None:
+    if endpoint.control.get(FIRST_TOKEN) is None:
         return None
     try:
         found = _read_unused(endpoint)
@@ -49,14 +47,14 @@ def load_unused_first_token(endpoint: Endpoint) -> FirstToken | None:
     except (errors.EndpointError, errors.VaultDamaged, UnicodeDecodeError):
         found = None
     if found is None:
-        endpoint.control.set(_NOTE, None)
+        endpoint.control.set(FIRST_TOKEN, None)
     return found
 
 
 def _read_unused(endpoint: Endpoint) -> FirstToken | None:
     """Raises EndpointError (the key source refuses, or the token or its tenant was removed), VaultDamaged."""
     source = key_source_registry.open_key_source(endpoint.key_source, outside=endpoint.folder)
-    secret = (endpoint_secrets.read_secret(endpoint.control, source, _NOTE) or b"").decode()
+    secret = (endpoint_secrets.read_secret(endpoint.control, source, FIRST_TOKEN) or b"").decode()
     token = endpoint.control.token(token_secrets.parse_token_id(secret) or "")
     tenant = endpoint.control.tenant(token.tenant_id)
     was_used = any(each.last_used_at is not None for each in endpoint.control.tokens(tenant.id))

@@ -28,9 +28,9 @@ _HALF_BLOCKS = {(False, False): " ", (True, False): "▀", (False, True): "▄",
 
 _REMOTES_HEADING = "REMOTES"
 _SCANNER_HEADING = "THE SAME WORDS FOR A SCANNER"
-_FIELD = re.compile(r"[>\s]*([A-Za-z0-9][\w.-]*)\s*:\s*(\S.*?)\s*")
+_FIELD = re.compile(r"[> \t]*([A-Za-z0-9][\w.-]*)[ \t]*:[ \t]*(\S.*)")
 _DETAILS = ("pin", "id", "options")
-_CHECK = re.compile(r"^[>\s]*Check:\s*([0-9a-f]{32})\s*$", re.MULTILINE | re.IGNORECASE)
+_CHECK = re.compile(r"^[> \t]*Check:[ \t]*([0-9a-f]{32})[ \t\r]*$", re.MULTILINE | re.IGNORECASE)
 _CHECK_PERSON = b"lifeboat-kit"
 
 
@@ -135,11 +135,11 @@ def read_whole_kit(text: str) -> RecoveryKit:
 
 def _read_remotes(text: str) -> Iterator[KitRemote]:
     """Yield the remotes between their heading and the next one."""
-    pieces = re.split(rf"^[>\s]*{_REMOTES_HEADING}\s*$", text, maxsplit=1, flags=re.MULTILINE)
+    pieces = re.split(rf"^[> \t]*{_REMOTES_HEADING}[ \t\r]*$", text, maxsplit=1, flags=re.MULTILINE)
     section = pieces[1].split(_SCANNER_HEADING)[0] if len(pieces) == 2 else ""
     found: dict[str, str] = {}
     for line in section.splitlines():
-        match = _FIELD.fullmatch(line)
+        match = _FIELD.fullmatch(line.strip())
         if match is None:
             continue
         name, value = match[1], match[2]
