@@ -73,10 +73,11 @@ class TestClaudeCode(_OfProfile):
     name = "claude-code"
 
 
-def test_a_restore_into_an_unrelated_folder_writes_nothing_beside_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", INSTALLS)
+def test_a_restore_into_an_unrelated_folder_writes_nothing_beside_it(tmp_path: Path, name: str) -> None:
     (tmp_path / "installed").mkdir()
-    made = INSTALLS["nanobot"](tmp_path / "installed")
-    harness = Harness.begin(adapter_registry.load_adapter("nanobot"), made, tmp_path / "home")
+    made = INSTALLS[name](tmp_path / "installed")
+    harness = Harness.begin(adapter_registry.load_adapter(name), made, tmp_path / "home")
     target = tmp_path / "elsewhere" / "look"
     target.parent.mkdir()
     (target.parent / "config.json").write_text('{"of": "another program"}')
