@@ -82,6 +82,12 @@ def test_an_agent_whose_vault_could_not_be_opened_is_never_safe_and_nothing_is_c
             "the newest sequence is on this machine only.",
             "lifeboat sync Juniper",
         ),
+        (
+            {"remotes": (msgspec.structs.replace(SERVER, same_disk=True),)},
+            "same_disk",
+            "every remote with the newest sequence is on the disk of this machine's home.",
+            "lifeboat remote add NAME URL",
+        ),
     ],
 )
 def test_each_gap_has_a_sentence_and_a_command(fields: dict[str, Any], code: str, text: str, fix: str) -> None:
@@ -112,7 +118,13 @@ def test_several_agents_share_a_sentence() -> None:
             sequence=st.none() | st.integers(0, 3),
             verified=st.none() | st.integers(0, 3),
             remotes=st.lists(
-                st.builds(RemoteFacts, name=st.just("nas"), sequence=st.none() | st.integers(0, 3)), max_size=2
+                st.builds(
+                    RemoteFacts,
+                    name=st.just("nas"),
+                    sequence=st.none() | st.integers(0, 3),
+                    same_disk=st.booleans(),
+                ),
+                max_size=2,
             ).map(tuple),
             is_known=st.booleans(),
         ),
@@ -131,7 +143,10 @@ def test_green_is_only_what_is_verified_elsewhere_and_proven(agents: list[Safety
             and agent.sequence is not None
             and agent.verified is not None
             and agent.verified >= agent.sequence
-            and any(remote.sequence is not None and remote.sequence >= agent.sequence for remote in agent.remotes)
+            and any(
+                remote.sequence is not None and remote.sequence >= agent.sequence and not remote.same_disk
+                for remote in agent.remotes
+            )
             for agent in agents
         )
     )

@@ -42,7 +42,7 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     purges of this machine that it has not applied yet: it is asked again at `purges_ask_at` (None: now); all of them
     wait until `purges_wait_until`, so that the owner of the data there can refuse them, or `purges_message` says why
     not. `purges_refused` counts those that its owner refused: nothing here waits for them. `doubts`: entries in its
-    list of purges that are not accepted.
+    list of purges that are not accepted. `same_disk`: it is a folder on the file system of Lifeboat's home.
     """
 
     name: str
@@ -67,6 +67,7 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     purges_wait_until: str | None = None
     purges_message: str = ""
     doubts: str = ""
+    same_disk: bool = False
 
     @property
     def is_behind(self) -> bool:

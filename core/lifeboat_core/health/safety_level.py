@@ -1,7 +1,8 @@
 """How safe the agents are: one decision for the command line, the dashboard and notifications.
 
 Pure and light. `safe`, which is shown in green, means all of this: no agent is in a state other than `ok` or `syncing`,
-the newest sequence of every agent is verified and on a remote, and the recovery words of the key were proven.
+the newest sequence of every agent is verified and on a remote that is not on the same disk, and the recovery words of
+the key were proven.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from lifeboat_core.health.state_words import NEEDS_THE_USER, OK, SYNCING
 from lifeboat_core.texts.human_text import join_names, quote_argument
 
 UNCAPTURED, UNVERIFIED, ONLY_HERE, WORDS_UNPROVEN = "uncaptured", "unverified", "only_here", "words_unproven"
+SAME_DISK = "same_disk"
 """Codes of gaps."""
 MOST_NAMED = 3
 """Agents that one sentence names."""
@@ -85,9 +87,13 @@ def _gaps(agents: Sequence[SafetyFacts], *, words_proven: bool) -> Iterator[Safe
         text = f"{_names(alone)}: the only copy is on this machine."
         fix = _command("sync", alone) if any(agent.remotes for agent in alone) else "lifeboat remote add NAME URL"
         yield SafetyGap(ONLY_HERE, text, fix)
-    if behind := [agent for agent in captured if _has_copies(agent) and not _is_elsewhere(agent)]:
+    copied = [agent for agent in captured if _has_copies(agent)]
+    if behind := [agent for agent in copied if not any(_has_newest(agent, remote) for remote in agent.remotes)]:
         text = f"{_names(behind)}: the newest sequence is on this machine only."
         yield SafetyGap(ONLY_HERE, text, _command("sync", behind))
+    if beside := [agent for agent in copied if agent not in behind and not _is_elsewhere(agent)]:
+        text = f"{_names(beside)}: every remote with the newest sequence is on the disk of this machine's home."
+        yield SafetyGap(SAME_DISK, text, "lifeboat remote add NAME URL")
     if not words_proven:
         yield SafetyGap(WORDS_UNPROVEN, "The 24 recovery words of your key were never proven.", "lifeboat keys init")
 
@@ -101,11 +107,12 @@ def _has_copies(agent: SafetyFacts) -> bool:
 
 
 def _is_elsewhere(agent: SafetyFacts) -> bool:
-    """Return whether a remote has the newest sequence; optional remotes count too."""
-    return any(
-        remote.sequence is not None and agent.sequence is not None and remote.sequence >= agent.sequence
-        for remote in agent.remotes
-    )
+    """Return whether a remote on another disk or machine has the newest sequence; optional remotes count too."""
+    return any(_has_newest(agent, remote) and not remote.same_disk for remote in agent.remotes)
+
+
+def _has_newest(agent: SafetyFacts, remote: RemoteFacts) -> bool:
+    return remote.sequence is not None and agent.sequence is not None and remote.sequence >= agent.sequence
 
 
 def _names(agents: Sequence[SafetyFacts]) -> str:

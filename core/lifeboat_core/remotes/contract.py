@@ -6,6 +6,7 @@ A kind is one entry point of the group `lifeboat.remotes`, named by the scheme o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -77,6 +78,11 @@ class RemoteKind:
     def is_present(self, url: str) -> bool | None:
         """Return whether a medium that can be unplugged is there; None for a kind without one. May take long."""
         return None
+
+    def shares_disk(self, url: str, folder: Path) -> bool:
+        """Return whether the remote is on the file system of `folder`, so that one broken disk loses both. May take
+        long."""
+        return False
 
     def waits_for_owner(self, config: RemoteConfig) -> bool:
         """Return whether a purge waits there for the owner of the data, unless the owner's token is given."""

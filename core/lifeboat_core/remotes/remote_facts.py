@@ -11,7 +11,7 @@ from lifeboat_core.capture import mass_loss_guard
 from lifeboat_core.health.remote_health import PURGE, UNUSABLE, RemoteFacts, describe_waiting_purge
 from lifeboat_core.health.state_words import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_core.home.context import Context
-from lifeboat_core.remotes import acknowledged_states, remote_registry
+from lifeboat_core.remotes import acknowledged_states, remote_kinds, remote_registry
 from lifeboat_core.remotes.acknowledged_states import NOT_TOLD, AcknowledgedState, describe_damage
 from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_vault.errors import RemoteDamaged
@@ -28,7 +28,15 @@ def gather_remote_facts(context: Context, vault: Vault, head: SequenceRow | None
     purges = [redaction.id for redaction in vault.redactions]
     target = None if head is None else head.number if held is None else int(held["previous"])
     return tuple(
-        _facts(vault, config, known.get(config.id, AcknowledgedState()), target, purges, is_held=held is not None)
+        _facts(
+            vault,
+            config,
+            known.get(config.id, AcknowledgedState()),
+            target,
+            purges,
+            is_held=held is not None,
+            same_disk=_shares_disk(context, config),
+        )
         for config in remote_registry.list_remotes(context)
     )
 
@@ -41,6 +49,7 @@ def _facts(
     purges: Sequence[str],
     *,
     is_held: bool,
+    same_disk: bool,
 ) -> RemoteFacts:
     last = NOTHING if known.number is None else known.number
     count, since = (0, None) if target is None else vault.between(last, target)
@@ -63,11 +72,18 @@ def _facts(
         tried_at=known.tried_at,
         fenced=known.fenced if state == FENCED else None,
         doubts=known.doubts,
+        same_disk=same_disk,
         **_purges(known, purges),
     )
     if not found.purges or found.state != OK:
         return found
     return msgspec.structs.replace(found, state=WAITING, message=describe_waiting_purge(found), code=PURGE)
+
+
+def _shares_disk(context: Context, config: RemoteConfig) -> bool:
+    if config.problem is not None:
+        return False
+    return remote_kinds.find_kind(config.url).shares_disk(config.url, context.home.folder)
 
 
 def _purges(known: AcknowledgedState, purges: Sequence[str]) -> JsonObject:

@@ -70,5 +70,11 @@ class FolderKind(RemoteKind):
 
         return (Path(_path_of(url)) / ROOT_FILE).is_file()
 
+    def shares_disk(self, url: str, folder: Path) -> bool:
+        try:
+            return os.stat(_path_of(url)).st_dev == os.stat(folder).st_dev
+        except (OSError, ValueError):  # an unplugged disk is another one
+            return False
+
 
 REMOTE_KIND = FolderKind()
