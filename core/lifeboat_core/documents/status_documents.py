@@ -40,6 +40,8 @@ class Remote(msgspec.Struct, frozen=True):
     """purges not applied yet, and purges refused by its owner"""
     added_at: str | None = None
     """when it was added here"""
+    same_disk: bool = False
+    """whether it is a folder on the disk of this home"""
 
 
 class Agent(msgspec.Struct, frozen=True):
@@ -122,14 +124,14 @@ class Gap(msgspec.Struct, frozen=True):
     code: str = ""
     text: str = ""
     fix: str = ""
-    """`uncaptured`, `unverified`, `only_here` or `words_unproven`; sentence; command"""
+    """`uncaptured`, `unverified`, `only_here`, `same_disk` or `words_unproven`; sentence; command"""
 
 
 class Safety(msgspec.Struct, frozen=True):
     """How safe everything is."""
 
     level: str = "none"
-    """`safe` (green): the newest sequence of every agent is verified and on a remote, the recovery words are proven,
+    """`safe` (green): the newest sequence of every agent is verified and on a remote on another disk, the recovery words are proven,
     every state is `ok` or `syncing`; `incomplete`; `problem`: something needs you; `none`: no agent"""
     gaps: tuple[Gap, ...] = ()
 
