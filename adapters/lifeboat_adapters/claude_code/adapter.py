@@ -125,9 +125,10 @@ class ClaudeCode(FolderAdapter):
         new: dict[str, list[tuple[str, str]]] = {}
         for file in super().render(state):
             yield file
-            for section in self.split(file.path, file.data.decode("utf-8", "replace")) or ():
+            if file.basis == STRUCTURED:
                 folder, _, name = file.path.rpartition("/")
-                new.setdefault(folder, []).append((name, section.text))
+                for section in self.split(file.path, file.data.decode("utf-8", "replace")) or ():
+                    new.setdefault(folder, []).append((name, section.text))
         for folder, memories in new.items():
             path = f"{folder}/{memory_files.INDEX}"
             before = read_file_text(files, path)

@@ -36,6 +36,8 @@ def front_matter_of(text: str) -> str:
 
 def write_memory(name: str, memory: str, record: JsonObject | None, before: str) -> str:
     """Return the text of a memory file as the program writes it. `before` is the front matter to keep, if any."""
+    if not memory.strip():
+        return ""
     memory = memory if memory.endswith("\n") else f"{memory}\n"
     if before:
         return memory if memory.startswith(before.rstrip()) else before + memory

@@ -211,7 +211,10 @@ class FolderAdapter(Adapter):
 
     def render(self, state: Any) -> Iterator[RenderedFile]:
         return profile_rendering.render_profile_files(
-            self.profile, state, lambda name, memories: self.write_note(state, name, memories)
+            self.profile,
+            state,
+            lambda name, text: self.split(self.profile.raw + name, text),
+            lambda name, memories: self.write_note(state, name, memories),
         )
 
     def write_note(self, state: Any, name: str, memories: Sequence[tuple[str, str]]) -> str:

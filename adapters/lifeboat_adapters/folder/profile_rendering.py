@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lifeboat_adapters.contract import RenderedFile
-from lifeboat_adapters.folder import profile_memories
 from lifeboat_adapters.folder.folder_profile import Division, FolderProfile, MemoryRule
 from lifeboat_adapters.folder.profile_identity import persona_layout
 from lifeboat_adapters.item_fates import ItemFate, ItemOutcome
 from lifeboat_adapters.notes import memory_comments, note_rendering
 from lifeboat_adapters.notes.note_rendering import Join
+from lifeboat_adapters.notes.note_splitting import Split
 from lifeboat_adapters.persona import persona_files, unsupported_fields
 from lifeboat_adapters.persona.derivation_files import StateFiles, read_file_text
 from lifeboat_alf.archive import archive_layout
@@ -23,7 +23,9 @@ from lifeboat_alf.states.agent_state import State
 _NO_SLUG = re.compile(r"[^A-Za-z0-9]")
 
 
-def render_profile_files(profile: FolderProfile, state: State, write_note: Join) -> Iterator[RenderedFile]:
+def render_profile_files(
+    profile: FolderProfile, state: State, split: Split, write_note: Join
+) -> Iterator[RenderedFile]:
     """Yield the persona files and the notes of a state. Files that a raw entry already provides are left out."""
     files = StateFiles(state)
     primary = persona_files.find_primary_human(state)
@@ -42,7 +44,7 @@ def render_profile_files(profile: FolderProfile, state: State, write_note: Join)
         profile.raw,
         str(primary.get("id", "")),
         has_profile=bool(about_user and profile.persona.user == persona_files.USER),
-        split=lambda name, text: profile_memories.split_profile_file(profile, name, text),
+        split=split,
         join=write_note,
         name_of=lambda record, _: placed.get(str(record["id"])),
     )

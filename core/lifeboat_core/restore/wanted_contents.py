@@ -297,7 +297,7 @@ def _shared(state: State, inventory: StateInventory, adapter: Adapter, found: Wa
 def is_shared(entry: Entry, prefix: str, adapter: Adapter) -> bool:
     """Return whether a raw file of any runtime means the same to this one."""
     name = disk_names.name_on_disk(entry.path, entry.meta, prefix)
-    if "/" not in name or name.startswith(MEMORY) or entry.meta.get(entry_metas.RECORDS):
+    if "/" not in name or f"/{MEMORY}" in f"/{name}" or entry.meta.get(entry_metas.RECORDS):
         return False
     here = archive_layout.raw_prefix(adapter.runtime) + entry.path.removeprefix(prefix)
     return adapter.place(here, is_folder=False) is not Placement.EXCLUDED
