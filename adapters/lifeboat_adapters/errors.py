@@ -8,7 +8,7 @@ LifeboatError
     +-- AdapterOutdated     an installed adapter was written for an earlier contract, or cannot be loaded
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
-    |   +-- DatabaseAbsent  it is not there: no deletion either, and nothing to worry about where there never was one
+    |   +-- DatabaseAbsent  not counted as a deletion; normal if it never existed
     +-- HookUnavailable     the runtime does not tell when a session ends
     +-- SecretsError        a file cannot be made whole again
         +-- CutMismatch     the listed cuts are not where secrets were cut out
@@ -96,7 +96,7 @@ class SecretsError(AdapterError):
     title = "The secrets of a file cannot be restored"
     exit_status = 3
 
-    WHOLE_FILE_MISMATCH = ErrorCode("whole_file_mismatch", meaning="the restored file is not the captured one")
+    WHOLE_FILE_MISMATCH = ErrorCode("whole_file_mismatch", meaning="a restored file differs from its captured content")
 
 
 class CutMismatch(SecretsError):

@@ -1,11 +1,11 @@
 """Errors of the format, and the root of every error a user may see.
 
-LifeboatError                 code, title, message, fix, retryable, exit_status
+LifeboatError                 any error
 +-- AlfError
     +-- ArchiveError          a file that cannot be read; names entry and line
     |   +-- UnsafeEntry       absolute, climbing out, duplicate, a link entry
     |   +-- BadJson           not strict JSON (duplicate keys, NaN, lone surrogates, 1e400)
-    |   +-- BadDocument       right JSON, wrong shape
+    |   +-- BadDocument       valid JSON whose fields do not fit the format
     +-- ApplyError            a delta that does not fit
     |   +-- UnknownOperation
     +-- PurgeError
@@ -102,7 +102,7 @@ def list_codes(root: type[LifeboatError] = LifeboatError) -> Iterator[type[Lifeb
 
 
 class AlfError(LifeboatError):
-    """Anything wrong with ALF data."""
+    """A fault of data in the Agent Life Format."""
 
     code = "alf"
     title = "The data is not valid Agent Life Format"

@@ -48,7 +48,7 @@ _ENDS = {
     "nothing": "raise SystemExit",
     "error": "raise ValueError('broken')",
     "interrupt": "raise KeyboardInterrupt",
-    "signalled": "import os, signal; os.kill(os.getpid(), signal.SIGINT)",
+    "signalled": "import signal; signal.signal(2, signal.default_int_handler); signal.raise_signal(2)",
     "killed": "import os; os.kill(os.getpid(), 9)",
     "at once": "import os; print('not flushed'); os._exit(5)",
     "handlers": "import atexit; atexit.register(print, 'at the end'); print('before'); raise SystemExit(4)",

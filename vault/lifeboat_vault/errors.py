@@ -15,7 +15,7 @@ LifeboatError
     +-- UnknownSequence   no sequence has this number, or it was thinned
     +-- DraftInvalid      a change that does not fit the newest sequence
     |   +-- RedactedMeanwhile   a purge happened since the change was made
-+-- RemoteError           on the way to a remote, or at it
++-- RemoteError           a failure at a remote, or in the connection to it
     +-- RemoteUnreachable   no answer; sent data may have arrived
     |   +-- NotAnEndpoint     another service answers
     |   +-- RemoteUntrusted   the server cannot prove to be the added remote; nothing was sent
@@ -39,7 +39,7 @@ LifeboatError
     +-- EndpointNewer       made by a newer version of the program
     +-- EndpointBusy        another process maintains the same tenant
     +-- LeaseLost           a job was taken over by another worker
-    +-- EndpointSettings    its endpoint.json cannot be used
+    +-- EndpointSettings    its file endpoint.json cannot be read or has invalid values
     +-- UnknownTenant       no tenant of this name or id
     +-- KeySourceRefused    the key source cannot be used
     +-- KeySourceAway       the key source does not respond

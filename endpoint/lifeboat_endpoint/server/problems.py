@@ -118,7 +118,7 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
 
 
 class _UnexpectedFailure(LifeboatError):
-    """Something that must not happen."""
+    """An internal error of the endpoint; its log has the details."""
 
     code = "accident"
     title = "The endpoint failed"

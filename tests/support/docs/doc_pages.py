@@ -50,9 +50,12 @@ terminal go through `$LIFEBOAT_PAGER`, `$PAGER` or `less`; `--no-pager` prints t
 | `130` | stopped by Ctrl-C, or a question was answered with no |
 
 Without a command, `lifeboat` opens [the dashboard](dashboard.md) on a terminal and prints the status elsewhere.
+
+Every `lifeboat endpoint` command needs `--data DIR`, the folder of the endpoint's data, or the variable
+`LIFEBOAT_ENDPOINT_DATA`.
 """
 
-_ON_EVERY_PAGE = ("--json", "--no-pager")
+_ON_EVERY_PAGE = ("--json", "--no-pager", "--data")
 """Options that the beginning of the page describes."""
 
 _ERRORS = """# Errors
@@ -61,12 +64,15 @@ _ERRORS = """# Errors
 
 An error names the failure, its cause and a command that helps. With `--json` it is
 `{"error": {"code", "title", "message", "fix", "retryable"}}` on standard output. Codes are stable; texts may change.
-"Retry": the same command may work later without any change.
+"retry": the same command may work later without any change.
 
-| code | exit | title | meaning | fix | retry |
-|---|---|---|---|---|---|
+| code | exit | title: meaning | fix |
+|---|---|---|---|
 """
 
+
+_FILLERS = {"anot", "that", "this", "what", "have", "none", "does", "with", "than", "when", "from", "your", "user"}
+"""Beginnings of words that say nothing about an error."""
 
 _SCREENS = "<!-- From here on written by `make docs` from the screens themselves. -->"
 _FORMATS = "<!-- From here on written by `make docs` from the formats themselves. -->"
@@ -93,18 +99,18 @@ def commands_page() -> str:
 
 
 def command_section(words: str) -> str:
-    """Return the section of one command: usage, description, options, examples."""
+    """Return the section of one command: its arguments if it has any, description, options, examples."""
     command = commands()[words]
     context = click.Context(command, info_name=f"lifeboat {words}")
-    usage = " ".join(command.collect_usage_pieces(context))
-    lines = [f"## `lifeboat {words}`", "", f"`lifeboat {words} {usage}`".replace(" `", "`"), ""]
+    arguments = [piece for piece in command.collect_usage_pieces(context) if piece != command.options_metavar]
+    lines = [f"## `lifeboat {words}`", ""]
+    if arguments:
+        lines += [f"`lifeboat {words} {' '.join(arguments)}`", ""]
     lines += [_prose(command.help or ""), ""]
     options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
     options = [item for item in options if item.opts[0] not in _ON_EVERY_PAGE]
     if options:
-        lines += ["| option | effect |", "|---|---|"]
-        lines += [_option_row(item, context) for item in options]
-        lines.append("")
+        lines += [*(_option_line(item, context) for item in options), ""]
     shown = help_examples.parse_examples(command.epilog)
     if shown:
         lines += ["```console", *(f"$ {example}" for example in shown), "```", ""]
@@ -115,10 +121,10 @@ def _prose(text: str) -> str:
     return re.sub(r"\s*\n\s*\n\s*", "\n\n", re.sub(r"(?<!\n)\n(?!\n)\s*", " ", text.replace("\b", "").strip()))
 
 
-def _option_row(option: click.Option, context: click.Context) -> str:
+def _option_line(option: click.Option, context: click.Context) -> str:
     record = option.get_help_record(context)
     names, text = record if record is not None else (", ".join(option.opts), option.help or "")
-    return "| `{}` | {} |".format(names.replace("|", "\\|"), text.replace("|", "\\|"))
+    return f"- `{names}`: {text}"
 
 
 def modules() -> Iterator[ModuleType]:
@@ -151,13 +157,20 @@ def error_kinds() -> tuple[type[LifeboatError] | ErrorCode, ...]:
 
 def errors_page() -> str:
     """Return docs/errors.md. Classes that share a code share a row."""
-    rows: dict[str, str] = {"usage": "| `usage` | 2 | Unknown command or option |  | `lifeboat COMMAND --help` |  |"}
+    rows: dict[str, str] = {"usage": "| `usage` | 2 | Unknown command or option | `lifeboat COMMAND --help` |"}
     for kind in error_kinds():
-        again = "yes" if kind.retryable else ""
+        status = f"{kind.exit_status}, retry" if kind.retryable else kind.exit_status
         advice = f"`{kind.fix}`" if kind.fix and kind.fix.startswith("lifeboat") else kind.fix or ""
-        row = f"| `{kind.code}` | {kind.exit_status} | {kind.title} | {_meaning(kind)} | {advice} | {again} |"
-        rows.setdefault(kind.code, row)
+        meaning = _meaning(kind)
+        text = f"{kind.title}: {meaning}" if _adds_words(meaning, kind.title) else kind.title
+        rows.setdefault(kind.code, f"| `{kind.code}` | {status} | {text} | {advice} |")
     return _ERRORS + "\n".join(rows[code] for code in sorted(rows)) + "\n"
+
+
+def _adds_words(meaning: str, title: str) -> bool:
+    """Return whether a meaning has at least two words that its title lacks; short words and endings do not count."""
+    told, known = ({word[:4] for word in re.findall(r"\w{4,}|`.+?`", text.lower())} for text in (meaning, title))
+    return len(told - known - _FILLERS) > 1
 
 
 def _meaning(kind: type[LifeboatError] | ErrorCode) -> str:
@@ -170,7 +183,8 @@ def _meaning(kind: type[LifeboatError] | ErrorCode) -> str:
     if found:
         return found[1].strip()
     own = "" if isinstance(kind, ErrorCode) else kind.__dict__.get("__doc__") or ""
-    return re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
+    sentence = re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _name_and_owner(kind: type[LifeboatError] | ErrorCode) -> tuple[str, type[LifeboatError]]:
