@@ -456,6 +456,19 @@ class ProjectSupport(ABC):
     def map_name(self, name: str, old: str, new: str) -> str:
         """Return the name of a file of the workspace after the folder `old` became `new`."""
 
+    @abstractmethod
+    def uncertain_folder(self, name: str, old: str) -> str:
+        """Return the folder of a file whose name `map_name` changes although it may belong to another project, "" for
+        every other file."""
+
+    @abstractmethod
+    def holds_paths(self, name: str) -> bool:
+        """Return whether a file of the workspace contains paths of projects that `map_data` replaces."""
+
+    @abstractmethod
+    def map_data(self, data: bytes, old: str, new: str) -> bytes:
+        """Return such a file with every path replaced."""
+
 
 class PlacementSupport(ABC):
     """Places a restored agent in an installation of the runtime: its folder, its configuration, its program."""

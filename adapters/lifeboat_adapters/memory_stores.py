@@ -130,8 +130,9 @@ class WriteOrder:
 
     `tables` are rows of the state's other databases by archive path, with their secrets filled in. `texts` are columns,
     by record id, of rows that had credentials cut out and whose values may be put back. Other rows with cuts are
-    withheld and named in `cut`. With `exact`, memories of this agent that `before` (the newest captured state) held and
-    the wanted state does not are removed. Without it, rows that the archive does not know stay.
+    withheld and named in `cut`. `paths` are absolute paths of projects, each with the one that replaces it. With
+    `exact`, memories of this agent that `before` (the newest captured state) held and the wanted state does not are
+    removed. Without it, rows that the archive does not know stay.
     """
 
     state: Any
@@ -141,4 +142,5 @@ class WriteOrder:
     texts: Mapping[str, JsonObject] = field(default_factory=dict)
     cut: frozenset[str] = frozenset()
     choice: RowChoice = RowChoice()
+    paths: tuple[tuple[str, str], ...] = ()
     now: str = ""

@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from lifeboat_adapters.claude_code.project_paths import map_slug, project_slug, replace_path
+from lifeboat_adapters.claude_code.path_spelling import map_slug, project_slug, replace_path
 from support.adapters.profile_installs import make_claude_code, write_files
 from support.cli import cli_client
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters import adapter_registry
-from lifeboat_adapters.claude_code.project_paths import project_slug
+from lifeboat_adapters.claude_code.path_spelling import project_slug
 from support.adapters import openclaw_workspaces
 from support.adapters.profile_installs import KEY, make_claude_code, write_files
 from support.cli.cli_client import run

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.claude_code import session_rows, user_settings
+from lifeboat_adapters.claude_code.path_spelling import map_slug, project_slug, replace_path
 from lifeboat_adapters.contract import Installation, ProjectMove, ProjectSupport
-from lifeboat_adapters.folder.profile_rendering import path_slug
 from lifeboat_adapters.small_files import read_small
 
-_LONGEST = 200
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 _SETTINGS = (
     "settings.json",
     "settings.local.json",
@@ -43,7 +42,7 @@ class ClaudeCodeProjects(ProjectSupport):
         for folder in moved:
             for path in folder.glob("*.jsonl"):
                 data = read_small(path, workspace, limit=session_rows.LARGEST)
-                if (made := replace_path(data, old, new, key=b'"cwd":')) != data:
+                if (made := replace_path(data, old, new, key=session_rows.CWD)) != data:
                     found[path] = made
         names = [path for path in _settings_files(workspace) if _names_path(found.get(path) or read_small(path), old)]
         return ProjectMove(moved, found, tuple(names))
@@ -55,39 +54,17 @@ class ClaudeCodeProjects(ProjectSupport):
             return name
         return f"{first}/{map_slug(slug, old, new)}{slash}{below}"
 
+    def uncertain_folder(self, name: str, old: str) -> str:
+        first, _, rest = name.partition("/")
+        slug = rest.partition("/")[0]
+        is_uncertain = first == session_rows.PROJECTS and slug != project_slug(old) and map_slug(slug, old, "/") != slug
+        return f"{first}/{slug}" if is_uncertain else ""
 
-def project_slug(path: str) -> str:
-    """Return the name of the folder of a project."""
-    slug = path_slug(path)
-    if len(slug) <= _LONGEST:
-        return slug
-    number = 0
-    for unit in memoryview(path.encode("utf-16-le", "surrogatepass")).cast("H"):
-        number = (number * 31 + unit) & 0xFFFFFFFF
-    number = abs(number - (1 << 32) if number >= 1 << 31 else number)
-    digits = ""
-    while number:
-        number, digit = divmod(number, len(_DIGITS))
-        digits = _DIGITS[digit] + digits
-    return f"{slug[:_LONGEST]}-{digits or '0'}"
+    def holds_paths(self, name: str) -> bool:
+        return any(fnmatchcase(name, glob) for glob in _SETTINGS)
 
-
-def map_slug(slug: str, old: str, new: str) -> str:
-    """Return the name of a project's folder after `old` became `new`. A shortened name of a project below `old` cannot
-    be computed and stays."""
-    before, after = project_slug(old), project_slug(new)
-    if slug == before:
-        return after
-    is_below = slug.startswith(f"{before}-") and len(slug) <= _LONGEST
-    return after + slug.removeprefix(before) if is_below else slug
-
-
-def replace_path(data: bytes, old: str, new: str, *, key: bytes = b"") -> bytes:
-    """Return JSON in which every text that is a path, or begins with it as a folder, has the new one. Everything else
-    keeps its bytes. `key` limits this to the values of one key."""
-    before, after = (json.dumps(path, ensure_ascii=False)[1:-1].encode() for path in (old, new))
-    pattern = rb"(?<!\\)(" + re.escape(key) + (rb"\s?" if key else b"") + rb'")' + re.escape(before) + rb'(?=["/])'
-    return re.sub(pattern, lambda found: found[1] + after, data)
+    def map_data(self, data: bytes, old: str, new: str) -> bytes:
+        return replace_path(data, old, new)
 
 
 def _known_projects(workspace: Path, old: str, new: str) -> Iterator[str]:

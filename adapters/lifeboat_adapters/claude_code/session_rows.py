@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from lifeboat_adapters.claude_code.path_spelling import map_slug, replace_path
 from lifeboat_adapters.contract import RuntimeRow
 from lifeboat_adapters.database_reading import row_key_text
 from lifeboat_adapters.errors import RuntimeDatabaseError
@@ -23,6 +24,9 @@ PROJECTS, MEMORY = "projects", "memory"
 ROWS = "raw/claude-code-home/db/transcripts/"
 LARGEST = 256 << 20
 """Bytes of one transcript."""
+
+CWD = b'"cwd":'
+"""The key of a line with the folder in which the session ran."""
 
 _LINE = "line"
 _MODE = 0o600
@@ -57,16 +61,25 @@ def plan_transcript_writes(workspace: Path, order: WriteOrder) -> Iterator[Datab
     if not order.choice.sessions:
         return
     for path in sorted(path for path in order.tables if path.startswith(ROWS)):
-        target = workspace / PROJECTS / path.removeprefix(ROWS)
+        slug, _, file = path.removeprefix(ROWS).partition("/")
+        target = workspace / PROJECTS / _mapped(slug, order) / file
         lines = order.tables[path].splitlines()
         exists = target.exists()
         outcome = ItemOutcome.DEDUPLICATED if exists else ItemOutcome.ACCEPTED
         fates = tuple(ItemFate("row", f"{path}#{number}", outcome) for number in range(1, len(lines) + 1))
-        yield DatabaseWrite(target, not exists, _writer(lines), fates)
+        yield DatabaseWrite(target, not exists, _writer(lines, order), fates)
 
 
-def _writer(lines: list[bytes]) -> Callable[[Path], None]:
-    return partial(_write, b"".join(_line_of(line) + b"\n" for line in lines))
+def _mapped(slug: str, order: WriteOrder) -> str:
+    found = (map_slug(slug, old, new) for old, new in order.paths)
+    return next((mapped for mapped in found if mapped != slug), slug)
+
+
+def _writer(lines: list[bytes], order: WriteOrder) -> Callable[[Path], None]:
+    data = b"".join(_line_of(line) + b"\n" for line in lines)
+    for old, new in order.paths:
+        data = replace_path(data, old, new, key=CWD)
+    return partial(_write, data)
 
 
 def _write(data: bytes, target: Path) -> None:

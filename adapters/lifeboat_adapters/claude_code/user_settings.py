@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters.claude_code.path_spelling import map_path
 from lifeboat_adapters.contract import RuntimeRow
 from lifeboat_adapters.credential_types import FileSecret, UnparsableSecrets
 from lifeboat_adapters.errors import RuntimeDatabaseError
@@ -107,7 +108,8 @@ def plan_server_write(workspace: Path, order: WriteOrder) -> Iterator[DatabaseWr
         return
     path, found = settings_path(workspace), read_settings(workspace)
     known = {name_server(row) for row in _rows_in(found)}
-    wanted: list[JsonObject] = [json.loads(line) for line in data.splitlines()]
+    captured = [json.loads(line) for line in data.splitlines()]
+    wanted: list[JsonObject] = [row | {"project": map_path(row["project"], order.paths)} for row in captured]
     added = [row for row in wanted if name_server(row) not in known]
     fates = tuple(
         ItemFate("row", f"{ROWS}#{number}", ItemOutcome.ACCEPTED if row in added else ItemOutcome.DEDUPLICATED)

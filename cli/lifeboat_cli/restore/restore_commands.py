@@ -14,7 +14,7 @@ from lifeboat_cli.keys import passphrase_input
 from lifeboat_cli.restore import quarantine_view, restore_counts_text, restore_from_remote
 from lifeboat_cli.terminal.command_session import CommandSession, can_ask, examining_command, session_command
 from lifeboat_cli.terminal.help_examples import format_examples
-from lifeboat_cli.terminal.option_types import AGENT, MOMENT, REMOTE, RUNTIME
+from lifeboat_cli.terminal.option_types import AGENT, MOMENT, PATH_PAIR, REMOTE, RUNTIME
 from lifeboat_cli.terminal.output import CommandOutput
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent
@@ -47,6 +47,7 @@ def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "lifeboat restore Juniper --at 3 --path MEMORY.md",
         "lifeboat restore Juniper --at 2026-11-20T18:00 --to ~/juniper-as-it-was",
         "lifeboat restore Juniper --without-credentials",
+        "lifeboat restore Claude --from home-server --to ~/.claude --map /srv/ada=/srv/bob --adopt",
         "lifeboat restore Juniper --to ~/.openclaw/workspace --with-credentials",
         "lifeboat restore Juniper --runtime zeroclaw --to ~/.zeroclaw/agents/juniper/workspace --adopt",
         "lifeboat restore Juniper --from home-server --to ~/.openclaw/workspace --with-credentials --adopt",
@@ -79,6 +80,14 @@ def add_seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
     "--state-dir",
     type=click.Path(file_okay=False, path_type=Path),
     help="State directory of the runtime (default: the one around the workspace).",
+)
+@click.option(
+    "--map",
+    "maps",
+    type=PATH_PAIR,
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Restore what belongs to projects at the path OLD for the path NEW (repeatable; Claude Code).",
 )
 @add_row_options
 @click.option("--adopt", is_flag=True, help="With --to: this directory becomes the agent's workspace.")
@@ -118,9 +127,10 @@ def restore(session: CommandSession, /, agent: str, target: Path | None, at: str
         raise click.UsageError("--take-over needs --from and --adopt")
     if flags["with_credentials"]:
         session = passphrase_input.with_unlocked_session(session)
+    maps = tuple(flags.pop("maps"))
     globs, reindex = tuple(flags.pop("paths")), not flags.pop("no_reindex")
     rows = RowChoice(flags.pop("with_cron"), flags.pop("with_sessions"))
-    options = RestoreOptions(at=at, path_globs=globs, reindex=reindex, rows=rows, **flags)
+    options = RestoreOptions(at=at, path_globs=globs, reindex=reindex, rows=rows, paths=maps, **flags)
     if remote is not None:
         return restore_from_remote.restore_from(session, remote, agent, target, options, take_over, seen)
     found = agents.find_agent(session.context, agent)

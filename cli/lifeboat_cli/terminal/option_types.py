@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -42,6 +43,22 @@ class TextOption(click.ParamType[str]):
         if not is_utf8(str(value)):
             self.fail("the text is not UTF-8", param, ctx)
         return str(value)
+
+
+class PathPairOption(click.ParamType[tuple[str, str]]):
+    """Two absolute paths, `OLD=NEW`."""
+
+    name = "paths"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        old, sign, new = str(value).partition("=")
+        paths = [os.path.expanduser(path) for path in (old, new)]
+        if not sign or not all(os.path.isabs(path) for path in paths):
+            self.fail(f"{value!r} is not OLD=NEW with two absolute paths", param, ctx)
+        first, second = (os.path.normpath(path) for path in paths)
+        return first, second
 
 
 class DurationOption(click.ParamType[int]):
@@ -121,6 +138,7 @@ MOMENT = NameOption("moment", _moments)
 REMOTE = NameOption("remote", _remotes)
 RUNTIME = NameOption("runtime", _runtimes)
 SETTING = NameOption("setting", _settings)
+PATH_PAIR = PathPairOption()
 DURATION = DurationOption()
 SIZE = SizeOption()
 TEXT = TextOption()

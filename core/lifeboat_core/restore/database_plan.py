@@ -93,6 +93,7 @@ def _order(
         texts=texts,
         cut=frozenset(cut),
         choice=around.options.rows,
+        paths=around.options.paths,
         now=around.context.now(),
     )
 

@@ -17,7 +17,8 @@ class RestoreOptions:
     workspace-relative name. `runtime` is the runtime to write for, by default that of the state; `state_dir` its state
     directory, None for the one around the target; `rows` selects optional rows of its databases (scheduled jobs,
     sessions). `with_credentials` is None where the user did not decide: see `decide_credentials`. `yes` is the consent
-    to write into a folder that is not empty, `accept_unsigned` the consent to an unsigned state."""
+    to write into a folder that is not empty, `accept_unsigned` the consent to an unsigned state. `paths` are absolute
+    paths of projects, each with the one that replaces it."""
 
     at: int | str | None = None
     to: Path | None = None
@@ -32,6 +33,7 @@ class RestoreOptions:
     runtime: str | None = None
     state_dir: Path | None = None
     rows: RowChoice = field(default_factory=RowChoice)
+    paths: tuple[tuple[str, str], ...] = ()
 
     def wants(self, name: str) -> bool:
         """Return whether the user asked for a file of this name."""

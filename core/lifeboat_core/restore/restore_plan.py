@@ -41,6 +41,7 @@ from lifeboat_core.restore.file_decisions import DecisionRules, PlanItem, Restor
 from lifeboat_core.restore.folder_tree import DiskTree, EmptyTree, FolderTree
 from lifeboat_core.restore.hazards import Hazard, find_hazards
 from lifeboat_core.restore.left_out_reasons import LeftOutCode
+from lifeboat_core.restore.mapped_paths import map_contents
 from lifeboat_core.restore.plan_warnings import MOST_NAMES, group_by_reason, select_warned_items
 from lifeboat_core.restore.refused_names import find_top_level_heads, reason_against
 from lifeboat_core.restore.removed_files import find_captured_since, find_deleted_since
@@ -213,16 +214,20 @@ def plan_restore(
     and in an unsigned state, one damaged entry refuses the whole state.
 
     Raises RestoreError.TARGET_REFUSED, SignatureError, RestoreError.UNSAFE_NAME, NothingToRestore, UnknownAgent,
-    UnknownRuntime, RuntimeDatabaseError.
+    UnknownRuntime, RuntimeDatabaseError, AgentError.PROJECT_REFUSED.
     """
     state, verdict = _proven(context, _after_purges(context, given), options, partial=partial)
     place = _place(context, state, target_folder, options)
     deleted = find_deleted_since(place.context, place.agent, state, place.adapter)
-    contents = _contents(state, verdict, place, deleted)
+    contents, uncertain = _contents(state, verdict, place, deleted), list[str]()
+    if options.paths:
+        contents, uncertain = map_contents(state, contents, place.adapter, options.paths)
     options, filler = _with_filler(place, state, verdict, options)
     around = _around(place, state, contents, filler, options)
     found = _outcome(around, place, deleted, newest)
-    return _plan(place, state, verdict, around, found)
+    plan = _plan(place, state, verdict, around, found)
+    plan.warnings.extend(uncertain)
+    return plan
 
 
 def _with_filler(

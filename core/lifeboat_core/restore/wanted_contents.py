@@ -4,7 +4,7 @@ and files rendered from the structured layers where the runtime has no raw file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,14 @@ def _head(state: State) -> JsonObject:
         json_codec.decode_json(state.body(archive_layout.MANIFEST)) if state.entry(archive_layout.MANIFEST) else {}
     )
     return document if isinstance(document, dict) else {}
+
+
+def merge_wanted(wanted: WantedFile, name: str, body: bytes, data: bytes) -> WantedFile:
+    """Return a file with another name and other bytes than `body`, both without its credentials."""
+    meta = {key: value for key, value in wanted.meta.items() if key != entry_metas.CUTS}
+    if wanted.cuts:
+        meta[entry_metas.CUTS] = secret_cutting.find_placeholders(data, body, wanted.cuts)
+    return replace(wanted, name=name, basis=MERGED, meta=meta, data=data, data_is_cut=True)
 
 
 def read_wanted_body(state: State, wanted: WantedFile) -> bytes:

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.claude_code.project_paths import project_slug
+from lifeboat_adapters.claude_code.path_spelling import project_slug
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing.sample_states import MemoryState
 from support.adapters.profile_installs import make_claude_code, make_codex, make_hermes, write_files
