@@ -51,7 +51,7 @@ class KeyStatus(msgspec.Struct, frozen=True):
     note: str = ""
     """remark for people"""
     description: str = ""
-    """for a usable key: where it is, for people; otherwise """ ""
+    """for a usable key: where it is, for people; otherwise empty"""
     proven_at: str | None = None
     """when its words were last proven, or null"""
     former: tuple[Former, ...] = ()

@@ -18,7 +18,7 @@ class Memory(msgspec.Struct, frozen=True):
     observed_at: str | None = None
     """when it was created, and the day or time it is about, or null"""
     origin_file: str = ""
-    """its file, or """ ""
+    """its file, or empty"""
     snippet: str = ""
     """its beginning on one line; for a deleted memory its last text"""
     identity_version: int | None = None

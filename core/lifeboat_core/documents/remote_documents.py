@@ -77,7 +77,7 @@ class Met(msgspec.Struct, frozen=True):
     token: Token | None = None
     """the token's `scopes` and `expires_at` (or null); null if no token is needed"""
     release: str = ""
-    """its release, or """ ""
+    """its release, or empty"""
     dry_run: bool = False
     """whether nothing was stored"""
 

@@ -89,7 +89,7 @@ class Fate(msgspec.Struct, frozen=True):
     """the items: `memory`, `vector`, `row`, `identity`, `principal`, `credential`, `file`, `artifact`, `document`,
     `setting` or `capability`, by id or path"""
     code: str = ""
-    """code of the reason, or """ ""
+    """code of the reason, or empty"""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -103,16 +103,17 @@ class Plan(msgspec.Struct, frozen=True):
     runtime: str = ""
     """target, agent, runtime"""
     signature: str = "signed"
-    """`signed` or `unsigned`"""
     files: Files = Files()
+    """as in a restore"""
     items: tuple[Item, ...] = ()
     absent: tuple[Absent, ...] = ()
     """large files without captured content"""
     executable: tuple[str, ...] = ()
     """of an unsigned state: what it could execute"""
     capabilities_missing: tuple[Missing, ...] = ()
+    """as in a restore"""
     credentials: tuple[Credential, ...] = ()
-    """the plan for each credential, as `credential_details[]` of a restore"""
+    """as `credential_details[]` of a restore"""
     unholdable: tuple[Unholdable, ...] = ()
     """names that the target file system cannot store"""
     databases: tuple[Database, ...] = ()
@@ -121,10 +122,7 @@ class Plan(msgspec.Struct, frozen=True):
     running: str | None = None
     """the running runtime that uses the target, or null; nothing is written while it runs"""
     objects: int = 0
-    """number of items in the archive, the sum of the outcomes"""
     outcomes: dict[str, int] = {}
-    """number of items that are unchanged (`accepted`), in another form (`transformed`), not supported (`omitted`),
-    waiting (`unresolved`), not allowed (`rejected`), present already (`deduplicated`)"""
     fates: tuple[Fate, ...] = ()
     """as in a restore"""
     with_credentials: bool = False

@@ -28,7 +28,7 @@ class Did(msgspec.Struct, frozen=True):
     command: str
     """with `--yes`: the commands that were run"""
     error: JsonObject | None = None
-    """its error (`code`, `title`, `message`, `fix`), or null"""
+    """its error, or null"""
     left_out: dict[str, str] = {}
     """files of a newly protected agent that were not captured, with reasons; the exit status is then 1"""
 
@@ -46,7 +46,7 @@ class KitRemoteResult(msgspec.Struct, frozen=True):
     needs_join_line: bool = False
     """whether the kit holds no valid access to it"""
     error: JsonObject | None = None
-    """why it was left out (`code`, `title`, `message`, `fix`), or null"""
+    """why it was left out, or null"""
 
 
 class KitAgentResult(msgspec.Struct, frozen=True):
@@ -67,7 +67,7 @@ class KitAgentResult(msgspec.Struct, frozen=True):
     machine: str | None = None
     """the machine that wrote it within 24 hours and must be named with `--take-over`, or null"""
     error: JsonObject | None = None
-    """why it was left out (`code`, `title`, `message`, `fix`), or null"""
+    """why it was left out, or null"""
     next: tuple[JsonObject, ...] = ()
     """the runtime's steps that remain (`title`, `command`)"""
 

@@ -180,7 +180,7 @@ class Purge(msgspec.Struct, frozen=True):
     """`waiting` or `pending`, and since when"""
     applies_at: str | None = None
     message: str = ""
-    """end of the wait, or null; reason for `pending`, or """ ""
+    """end of the wait, or null; reason for `pending`, or empty"""
 
 
 class Status(msgspec.Struct, frozen=True):

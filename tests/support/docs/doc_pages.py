@@ -211,7 +211,7 @@ def folder_profiles_page() -> str:
 def dashboard_page() -> str:
     """Return docs/dashboard.md: the hand-written part, then every screen with its keys."""
     written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
-    parts = [f"{written}{_SCREENS}", "## On every screen", _act_table((*EVERYWHERE, *PLACES))]
+    parts = [f"{written}{_SCREENS}", "## On every screen", _act_list((*EVERYWHERE, *PLACES))]
     for name in screen_registry.PLACES:
         parts += _screen_section(name, screen_registry.load_screen_class(name))
     return "\n\n".join(parts) + "\n"
@@ -230,8 +230,15 @@ def interchange_page() -> str:
 
 
 def _mapping_table(table: MappingTable) -> str:
-    rows = [f"| {_cell(row.theirs)} | {_cell(row.ours)} | {_cell(row.note)} |" for row in table.rows]
-    return "\n".join(["| there | in the Agent Life Format | |", "|---|---|---|", *rows])
+    """Return the rows of a table. Rows that keep a name share one row; a column without any text is left out."""
+    same = [row for row in table.rows if row.theirs == row.ours and not row.note]
+    rows = [(row.theirs, row.ours, row.note) for row in table.rows if len(same) < 2 or row not in same]
+    if len(same) > 1:
+        rows.append((", ".join(row.theirs for row in same), "the same name", ""))
+    width = 3 if any(note for *_, note in rows) else 2
+    heads = ("there", "in the Agent Life Format", "note")[:width]
+    lines = [f"| {' | '.join(_cell(text) for text in row[:width])} |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * width + "|", *lines[1:]])
 
 
 def _cell(text: str) -> str:
@@ -244,13 +251,12 @@ def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
         f"## {screen.NAME}",
         _prose(screen.HELP),
         f"`lifeboat tui {name}{' AGENT' if name in OF_AN_AGENT else ''}` shows `{twin}`.",
-        _act_table(tuple(act for act in screen.ACTS if act != FILTER)),
+        _act_list(tuple(act for act in screen.ACTS if act != FILTER)),
     ]
 
 
-def _act_table(acts: tuple[UserAction, ...]) -> str:
-    rows = [f"| `{act.key_text}` | {act.help} |" for act in acts]
-    return "\n".join(["| key | action |", "|---|---|", *rows])
+def _act_list(acts: tuple[UserAction, ...]) -> str:
+    return "\n".join(f"- `{act.key_text}`: {act.help}" for act in acts)
 
 
 def main() -> None:
