@@ -132,7 +132,8 @@ class Safety(msgspec.Struct, frozen=True):
 
     level: str = "none"
     """`safe` (green): the newest sequence of every agent is verified and on a remote on another disk, the recovery
-    words are proven, every state is `ok` or `syncing`; `incomplete`; `problem`: something needs you; `none`: no agent"""
+    words are proven, every state is `ok` or `syncing`; `incomplete`; `problem`: something needs you; `none`: no agent
+    """
     gaps: tuple[Gap, ...] = ()
 
 
