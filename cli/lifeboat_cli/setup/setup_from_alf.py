@@ -86,6 +86,6 @@ def _sentence(one: TakenAgent) -> str:
         "found": f"{name}, {place}: {kept} would be taken over.",
         "protected": f"{name} is protected, {place}, with {kept}.",
         "known": f"{name} is an agent of this home already, {place}.",
-        "kept": f"{name} was not found on this machine. {kept} are kept; bring it back with:",
+        "kept": f"{name} was not found on this machine. Its history ({kept}) is kept. To restore it:",
         "failed": f"{name} was not taken over.",
     }[one.outcome]

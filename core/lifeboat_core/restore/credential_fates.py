@@ -131,7 +131,7 @@ def decide_fates(
     *,
     travelled: bool,
 ) -> list[CredentialFate]:
-    """Return the fate of every credential of a state, in document order. `untranslated` says why those of another
+    """Return the fate of every credential of a state, by label. `untranslated` says why those of another
     runtime have no place in this one; `travelled`: the agent may live on elsewhere with the same credentials."""
     by_path = {item.wanted.path: item for item in items if item.wanted is not None}
     by_path |= _rows_in_databases(stands, by_path)
@@ -144,7 +144,7 @@ def decide_fates(
             problem = filler.problem(id)
             ends = [_CredentialEnd(None, problem or Reason(LeftOutCode.NOWHERE))]
         found.append(_fate(id, record, next((end for end in ends if not end.reason), ends[0]), travelled=travelled))
-    return found
+    return sorted(found, key=lambda fate: (fate.label, fate.id))  # ids of one capture have no order
 
 
 def _rows_in_databases(stands: Stands, by_path: Mapping[str, PlanItem]) -> dict[str, PlanItem]:

@@ -64,7 +64,8 @@ def _count_injected(report: JsonObject) -> int:
 def list_left_out(report: JsonObject) -> list[LeftOutThing]:
     """Return what a restore left out: files that are not there, and credentials that were asked for."""
     files = [
-        LeftOutThing(each["name"], each["reason"]) for each in (*report.get("left_out", ()), *_missing_files(report))
+        LeftOutThing(each["name"], _SHORT.get(each.get("reason_code"), each["reason"]))
+        for each in (*report.get("left_out", ()), *_missing_files(report))
     ]
     known = {each.name for each in files}
     return [*dict.fromkeys(files), *_credentials(report, known)]
