@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import stat
 import sys
 import threading
@@ -18,13 +19,15 @@ import pytest
 from lifeboat_alf.common import ids, times
 from lifeboat_alf.common.json_types import JsonObject
 from lifeboat_alf.seams.crash_points import CrashPoint
+from lifeboat_alf.seams.file_operations import SystemFiles
+from lifeboat_cli import program
 from lifeboat_cli.remote.remote_examination import examine_remote
 from lifeboat_core.agents import locks
 from lifeboat_core.errors import OtherVault
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import kit_remotes, kit_return, manage_remotes, remote_registry
 from lifeboat_core.remotes.endpoint import endpoint_calls
-from lifeboat_core.restore import restore_run
+from lifeboat_core.restore import restore_run, scratch_folders
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES, RESTORE_SCOPES
 from lifeboat_keys.recovery import recovery_kit
@@ -176,6 +179,25 @@ def test_files_of_another_owner_in_the_place_are_not_overwritten_without_a_quest
     own.write_text("# Another agent\n")
     machines.bring_back()
     assert own.read_text() == "# Another agent\n"
+
+
+def test_a_history_that_becomes_the_vault_is_fetched_into_the_home(
+    machines: TwoMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The temporary folder may be on another disk, from which a folder cannot be moved."""
+    machines.export()
+    moved: list[Path] = []
+    replace = SystemFiles.replace
+
+    def note(files: SystemFiles, source: Path, target: Path) -> None:
+        moved.append(Path(source))
+        replace(files, source, target)
+
+    monkeypatch.setattr(scratch_folders, "_has_room", lambda _: False)
+    monkeypatch.setattr(SystemFiles, "replace", note)
+    assert set(states(machines.bring_back()).values()) == {"restored"}
+    staged = [path for path in moved if path.name == "vault"]
+    assert len(staged) == 2 and all(path.is_relative_to(machines.home) for path in staged), staged
 
 
 # Access -------------------------------------------------------------------------------------------------------------
@@ -349,6 +371,16 @@ def test_a_kit_is_private_and_never_overwritten(machines: TwoMachines, endpoint:
     before, tokens = machines.kit.read_bytes(), _valid_kit_tokens(endpoint)
     assert machines.export("--with-access", expect=3)["error"]["code"] == "file_exists"
     assert machines.kit.read_bytes() == before and _valid_kit_tokens(endpoint) == tokens
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files exist on POSIX only")
+def test_a_kit_that_other_users_can_read_is_named(machines: TwoMachines, capsys: pytest.CaptureFixture[str]) -> None:
+    machines.export()
+    machines.be("new")
+    for mode, is_named in ((0o600, False), (0o644, True)):
+        machines.kit.chmod(mode)
+        assert program.run_command(["setup", "--kit", str(machines.kit), "--dry-run"]) == 0
+        assert ("chmod 600" in capsys.readouterr().err) is is_named
 
 
 def test_a_kit_that_cannot_be_written_leaves_no_token_behind(

@@ -6,6 +6,8 @@ A passphrase is typed without echo or read from standard input, never given as a
 from __future__ import annotations
 
 import io
+import os
+import stat
 import sys
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from lifeboat_cli.terminal.command_session import CommandSession
 from lifeboat_cli.terminal.private_text_files import DASH, read_first_line
 from lifeboat_cli.terminal.word_screen import has_terminal
 from lifeboat_core.errors import WordsError
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_core.texts.misplaced_words import refuse_in_field
 from lifeboat_keys.age_format import age_encryption
 
@@ -27,13 +30,20 @@ def read_kit_file(session: CommandSession, file: Path, *, passphrase_stdin: bool
     Raises WordsError.NOBODY_TO_ASK if that cannot be asked, AgeError for a wrong passphrase or a changed file.
     """
     passphrase = read_first_line() if passphrase_stdin else None
+    readable_by_others = False
     if file == DASH:
         data = sys.stdin.buffer.read(_LARGEST_KIT)
     else:
         with file.open("rb") as source:
-            data = source.read(_LARGEST_KIT)
+            data, found = source.read(_LARGEST_KIT), os.fstat(source.fileno())
+        readable_by_others = os.name == "posix" and stat.S_ISREG(found.st_mode) and bool(found.st_mode & 0o044)
     sealed = io.BytesIO(data)
     if not age_encryption.is_age(sealed):
+        if readable_by_others:
+            session.output.warn(
+                f"other users can read {file}, and anyone who has the kit has your key: "
+                f"chmod 600 {quote_argument(str(file))}"
+            )
         return data.decode("utf-8-sig", errors="replace")
     if passphrase is None:
         passphrase = _ask_kit_passphrase(session)

@@ -183,7 +183,7 @@ def _import(context: Context, made: RestorePlan, warnings: list[str], tell: Tell
     known = made.agent_id in {agent.id for agent in agents.list_agents(context)}
     agent_id = ids.make_id(context.now()) if known else made.agent_id
     named = made.state.sequence.agent_id
-    with make_scratch_folder(context, KIND) as scratch:
+    with make_scratch_folder(context, KIND, becomes_history=True) as scratch:
         staged = scratch / "vault"
         tell("Writing the vault", 0, None)
         said = _fill_vault(context, made, staged, agent_id)

@@ -100,7 +100,7 @@ def _take_over(
     if folder is not None:
         _refuse_protected(context, folder)
         manage_agents.check_workspace(context, folder)
-    with make_scratch_folder(context, "from-alf") as scratch:
+    with make_scratch_folder(context, "from-alf", becomes_history=True) as scratch:
         hosted = []
         if service is not None:
             tell("Fetching the history from the service", 0, None)

@@ -55,7 +55,7 @@ def replace_history(
     """
     with (
         contextlib.closing(open_remote(context, config)) as remote,
-        make_scratch_folder(context, _REPLACE) as scratch,
+        make_scratch_folder(context, _REPLACE, becomes_history=True) as scratch,
         agent_lock(context, agent.id, _REPLACE),
         context.vault(agent.id) as vault,
     ):
@@ -137,7 +137,7 @@ def prepare_adoption(
     with purge_exchange.heed_erasure(context, agent):
         config, there, known = _chosen(context, agent, remote)
     assert there.head is not None
-    with make_scratch_folder(context, KIND) as scratch:
+    with make_scratch_folder(context, KIND, becomes_history=True) as scratch:
         if _goes_on(context, agent, there, there.head):
             with context.vault(agent.id) as vault:
                 changes = _changes(context, agent, vault, there.head.number, scratch)

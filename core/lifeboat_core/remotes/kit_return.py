@@ -28,6 +28,7 @@ from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.remote_restore import ArrivedAgent, RemoteSource
 from lifeboat_core.restore import RestoreOptions, RestorePlan, plan_restore, usual_folders
+from lifeboat_core.system_refusals import convert_system_errors
 from lifeboat_vault.remote.remote_contract import RemoteAgent
 
 _TARGETS = "kit-return.json"
@@ -147,7 +148,8 @@ def prepare_returns(
             options = RestoreOptions(adopt=True, yes=True, with_credentials=True)
             arrival = remote_restore.prepare_arrival(context, one.config.name, one.agent.id, one.target, options, tell)
             try:
-                plan, source, staged = stack.enter_context(arrival)
+                with convert_system_errors():
+                    plan, source, staged = stack.enter_context(arrival)
             except LifeboatError as error:
                 failed[one.agent.id] = error
                 continue

@@ -131,7 +131,10 @@ def reclaim_workspace(
     continues.
     """
     workspace, config = restore_target.resolve_target(workspace), remote_registry.find_remote(context, remote)
-    with contextlib.closing(open_remote(context, config)) as opened, make_scratch_folder(context, "take-up") as scratch:
+    with (
+        contextlib.closing(open_remote(context, config)) as opened,
+        make_scratch_folder(context, "take-up", becomes_history=True) as scratch,
+    ):
         source = find_remote_agent(context, opened, config, text)
         _refuse_known(context, source)
         manage_agents.check_workspace(context, workspace)

@@ -208,7 +208,10 @@ def prepare_arrival(
     Raises AgentError.ALREADY_PROTECTED for an agent of this machine: that is adopted, or moved.
     """
     config = remote_registry.find_remote(context, name)
-    with contextlib.closing(open_remote(context, config)) as remote, make_scratch_folder(context, "arrive") as scratch:
+    with (
+        contextlib.closing(open_remote(context, config)) as remote,
+        make_scratch_folder(context, "arrive", becomes_history=options.adopt) as scratch,
+    ):
         source = find_remote_agent(context, remote, config, text)
         known = _known(context, source.agent.id)
         if known is not None:

@@ -25,13 +25,15 @@ _STAMP = "%Y%m%dT%H%M%S"
 
 
 @contextmanager
-def make_scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
+def make_scratch_folder(context: Context, purpose: str, *, becomes_history: bool = False) -> Iterator[Path]:
     """Create an empty 0700 folder that is removed afterwards, and remove those that killed processes left behind.
 
-    It is in the home, or in the system's temporary folder if the home is not writable or its disk is full. Raises
+    It is in the home, or in the system's temporary folder if the home is not writable or its disk is full. With
+    `becomes_history` it is always in a writable home, because a folder cannot be moved from another disk. Raises
     OSError.
     """
-    folder = _new_in_home(context, purpose) if _has_room(context) else None
+    stays = becomes_history and not context.home.is_read_only
+    folder = _new_in_home(context, purpose, stays=stays) if stays or _has_room(context) else None
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="lifeboat-") as elsewhere:
             yield Path(elsewhere)
@@ -42,8 +44,8 @@ def make_scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
         journal_moves.remove_own_tree(context.files, folder)
 
 
-def _new_in_home(context: Context, purpose: str) -> Path | None:
-    """Create a new folder in the home; return None if the home is not writable. Raises OSError."""
+def _new_in_home(context: Context, purpose: str, *, stays: bool) -> Path | None:
+    """Create a new folder in the home; return None if the home is not writable, unless it `stays`. Raises OSError."""
     parent = _parent(context)
     folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
     try:
@@ -51,7 +53,7 @@ def _new_in_home(context: Context, purpose: str) -> Path | None:
         remove_left_scratch(context)
         context.files.make_folders(folder, 0o700)
     except OSError as error:
-        if error.errno not in REFUSALS:
+        if stays or error.errno not in REFUSALS:
             raise
         return None
     return folder
