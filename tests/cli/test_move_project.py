@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -89,6 +90,15 @@ def test_every_place_that_holds_the_path_follows(boats: BoatsProject) -> None:
     assert (len(report["folders"]), len(report["files"])) == (2, 4)
     assert report["safety_sequence"] == 0 and report["sequence"] == 1
     assert run("status")["agents"][0]["held"] is None
+
+
+def test_the_last_session_stays_the_newest(boats: BoatsProject) -> None:
+    write_files(boats.home, {f"{boats.folder(boats.old)}/0.jsonl": json.dumps({"cwd": str(boats.old)}) + "\n"})
+    for number, name in enumerate(("0.jsonl", "1.jsonl")):
+        os.utime(boats.home / boats.folder(boats.old) / name, (1000 + number, 1000 + number))
+    boats.move("--yes")
+    moved = boats.home / boats.folder(boats.new)
+    assert [(moved / name).stat().st_mtime for name in ("0.jsonl", "1.jsonl")] == [1000, 1001]
 
 
 def test_a_project_with_a_similar_name_stays(boats: BoatsProject) -> None:

@@ -28,6 +28,8 @@ class ClaudeStory:
     servers: dict[str, object]
     memories: list[dict[str, object]]
     prompt: str
+    continued: str
+    known: list[dict[str, object]]
     hermes: dict[str, bytes]
     lifeboat: Path
 
@@ -79,11 +81,18 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClaudeStory]:
         run("restore", agent, "--yes", "--with-sessions")
         after, servers = _files(claude.home), json.loads(settings.read_text())
         claude.turn("Where is the boat?", project)
+        prompt = claude.last_prompt()
         memories = run("records", "list", agent)["records"]
         there = folder / "hermes" / "home"
         run("restore", agent, "--runtime", "hermes", "--to", there, "--yes")
+        moved = project.rename(folder / "harbour")
+        run("agents", "move-project", agent, project, moved, "--yes")
+        claude.run("-p", "Go on.", "--continue", "--permission-mode", "acceptEdits", project=moved)
+        continued = claude.last_prompt()
+        run("sync")
+        known = run("records", "list", agent)["records"]
         yield ClaudeStory(
-            claude, before, after, servers, memories, claude.last_prompt(), _files(there), folder / "lifeboat"
+            claude, before, after, servers, memories, prompt, continued, known, _files(there), folder / "lifeboat"
         )
 
 
@@ -117,3 +126,8 @@ def test_the_program_goes_on_with_its_memory_after_the_loss(story: ClaudeStory) 
 
 def test_the_memory_moves_to_hermes(story: ClaudeStory) -> None:
     assert story.hermes["memories/MEMORY.md"] == REMEMBERED.encode()
+
+
+def test_a_moved_project_goes_on_with_its_memory_and_its_last_session(story: ClaudeStory) -> None:
+    assert INDEX.strip() in story.continued and "Where is the boat?" in story.continued
+    assert [record["id"] for record in story.known] == [record["id"] for record in story.memories]

@@ -99,6 +99,22 @@ def test_secrets_of_settings_are_cut_out_of_transcripts_and_memories(isolated_ho
     assert secrets[0] in (made.workspace / PROJECT / "memory/keys.md").read_text()
 
 
+def test_restored_transcripts_keep_their_order(isolated_home: Path) -> None:
+    made = make_claude_code(isolated_home)
+    times = {"b.jsonl": "2026-11-20T08:00:00.000Z", "a.jsonl": "2026-11-21T08:00:00.000Z"}
+    lines = {
+        f"{PROJECT}/{name}": json.dumps({"timestamp": time}, separators=(",", ":")) for name, time in times.items()
+    }
+    write_files(made.workspace, {name: f"{line}\n" for name, line in lines.items()})
+    run("config", "set", "transcripts", "true")
+    agent = run("agents", "add", made.workspace)["id"]
+    for name in times:
+        (made.workspace / PROJECT / name).unlink()
+    run("restore", agent, "--at", "0", "--yes", "--with-sessions")
+    written = [(made.workspace / PROJECT / name).stat().st_mtime_ns for name in times]
+    assert written == sorted(written)
+
+
 def test_a_server_that_is_there_stays_and_a_missing_one_is_added(isolated_home: Path) -> None:
     made = make_claude_code(isolated_home)
     agent = run("agents", "add", made.workspace)["id"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ LARGEST = 256 << 20
 CWD = b'"cwd":'
 """The key of a line with the folder in which the session ran."""
 
+_TIME = re.compile(rb'(?<!\\)"timestamp":"(\d{4}-[^"\\]{1,40})"')
 _LINE = "line"
 _MODE = 0o600
 
@@ -57,10 +59,11 @@ def read_transcripts(workspace: Path) -> Iterator[RuntimeRow]:
 
 
 def plan_transcript_writes(workspace: Path, order: WriteOrder) -> Iterator[DatabaseWrite]:
-    """Plan the transcripts of a state that are missing. An existing one stays as it is."""
+    """Plan the transcripts of a state that are missing, the oldest first, because the program continues the session
+    whose file is the newest. An existing one stays as it is."""
     if not order.choice.sessions:
         return
-    for path in sorted(path for path in order.tables if path.startswith(ROWS)):
+    for path in sorted((path for path in order.tables if path.startswith(ROWS)), key=partial(_last_time, order)):
         slug, _, file = path.removeprefix(ROWS).partition("/")
         target = workspace / PROJECTS / _mapped(slug, order) / file
         lines = order.tables[path].splitlines()
@@ -68,6 +71,11 @@ def plan_transcript_writes(workspace: Path, order: WriteOrder) -> Iterator[Datab
         outcome = ItemOutcome.DEDUPLICATED if exists else ItemOutcome.ACCEPTED
         fates = tuple(ItemFate("row", f"{path}#{number}", outcome) for number in range(1, len(lines) + 1))
         yield DatabaseWrite(target, not exists, _writer(lines, order), fates)
+
+
+def _last_time(order: WriteOrder, path: str) -> tuple[bytes, str]:
+    """Return when the last line of a transcript was written, as text, and its path."""
+    return max(_TIME.findall(order.tables[path]), default=b""), path
 
 
 def _mapped(slug: str, order: WriteOrder) -> str:

@@ -62,8 +62,9 @@ def move_project(context: Context, agent: Agent, old: Path, new: Path) -> MovedP
         _refuse_running(context, agent)
         try:
             for path, data in plan.files.items():
-                mode = stat.S_IMODE(context.files.lstat(path).st_mode)
-                write_atomic(context.files, path, data, mode=mode)
+                found = context.files.lstat(path)
+                # The runtime continues the session whose transcript is the newest.
+                write_atomic(context.files, path, data, mode=stat.S_IMODE(found.st_mode), mtime_ns=found.st_mtime_ns)
             for source, target in plan.folders.items():
                 _move_folder(context, source, target)
         except OSError as error:
