@@ -49,6 +49,7 @@ def _sections() -> dict[str, list[str]]:
                 ("| `agents ", "| `keys ", "| `daemon ", "| `service ", "| `endpoint ", "| `remote ")
             )
         ]
+        fields += re.findall(r"^- ((?:`[^`]+`(?:, )?)+): ", text, flags=re.MULTILINE)
         found[heading] = [name for cell in fields for name in re.findall(r"`([^`]+)`", cell)]
     return found
 

@@ -73,7 +73,7 @@ def validate(session: CommandSession, file: Path, strict: bool, passphrase_stdin
 @encryption_options.passphrase_option
 @session_command
 def show(session: CommandSession, file: Path, passphrase_stdin: bool) -> None:
-    """What a file holds, without writing anything."""
+    """Show the contents of an archive."""
     with _opened(session, passphrase_stdin, file) as (archive,):
         document = _describe(archive)
 
@@ -154,7 +154,7 @@ def _opened(session: CommandSession, passphrase_stdin: bool, *files: Path) -> It
 @encryption_options.passphrase_option
 @session_command
 def diff_files(session: CommandSession, first: Path, second: Path, passphrase_stdin: bool) -> None:
-    """What leads from one snapshot to another."""
+    """List the differences between two snapshots."""
     from lifeboat_alf.deltas.state_diff import diff_states
 
     with _opened(session, passphrase_stdin, first, second) as archives, _snapshots(*archives) as (before, after):
@@ -220,10 +220,10 @@ def apply(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> int:
-    """Apply deltas, in order, to a snapshot: the result is the snapshot at the last sequence.
+    """Apply deltas, in order, to a snapshot, and write the snapshot of the last sequence.
 
-    The snapshot and each result are held against the digests they were signed with. Exit 1 when the files hold no key
-    for a credential in the result.
+    The signed digests of the snapshot and of each result are checked. Exit 1 if the files contain no key for a
+    credential in the result.
     """
     from lifeboat_alf.snapshot import write_snapshot
     from lifeboat_core.exchange import create_archive, open_archive
@@ -307,10 +307,9 @@ def purge(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> None:
-    """Remove records for good, or all that holds a text, and write a new file. The audit record goes to standard
-    output.
+    """Write a new file without some records, or without a text. The audit record goes to standard output.
 
-    The old file stays as it is: delete it, and its copies. With --passphrase-stdin the passphrase is the first line of
+    Delete the old file and its copies yourself. With --passphrase-stdin the passphrase is the first line of
     standard input, and the text is the rest.
     """
     from lifeboat_alf.purging.purge_items import PurgeOptions

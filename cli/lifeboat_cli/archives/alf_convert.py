@@ -107,8 +107,8 @@ def convert_file(
 ) -> int:
     """Convert SOURCE: an archive, a file or a running instance of another memory system, or agent:NAME.
 
-    An address is http(s)://... or stdio:COMMAND, which is run. What the target cannot hold is shown and asked for
-    before anything is written. docs/interchange.md says what each format holds.
+    An address is http(s)://... or stdio:COMMAND, which is run. Data that the target cannot hold is listed, and you are
+    asked before anything is written.
     """
     if target is None and not dry_run:
         raise click.UsageError("Name the file or the address to write with -o, or try --dry-run.")

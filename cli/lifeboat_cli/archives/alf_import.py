@@ -69,11 +69,10 @@ def import_file(
     seen: str | None,
     **flags: Any,
 ) -> int:
-    """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
+    """Write an archive's agent into a workspace. Data that the runtime cannot hold is kept and exported again.
 
-    An archive that the key of this home did not sign stays in quarantine first: it is shown with everything that a
-    tool of this machine would run or obey. To write it, give --accept-unsigned and answer the question after the view.
-    In a script, add --seen with the code that the view names.
+    An archive that the key of this home did not sign is first shown with everything in it that a program could run or
+    obey. To import it, use --accept-unsigned and answer the question; in a script, add --seen with the displayed code.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_core import exchange

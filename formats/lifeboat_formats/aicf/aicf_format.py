@@ -52,7 +52,7 @@ class AicfFormat(Format):
         FormatOption(
             DIALECT, "AICF version to write", OptionKind.CHOICE, file_export.DIALECTS, file_export.SAME, writes=True
         ),
-        FormatOption(PSEUDONYMISE, "replace user names by user_1, user_2, ...", writes=True),
+        FormatOption(PSEUDONYMISE, "replace user names by numbered names (user_1)", writes=True),
         FormatOption(GZIP, "compress the file with gzip", writes=True),
         *OPTIONS,
     )

@@ -1,4 +1,4 @@
-"""docs/json.md: the tables below its markers follow from the shapes in `lifeboat_core.documents`."""
+"""docs/json.md: the lists below its markers follow from the shapes in `lifeboat_core.documents`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ import msgspec
 from support.paths import ROOT
 
 PAGE = ROOT / "docs" / "json.md"
-_MARKED = re.compile(r"(<!-- Written by `make docs` from (\w+)\.(\w+)(?:, (as in `[a-z ]+`))?\. -->\n\n)(?:\|.*\n)*")
-_HEAD = "| field | meaning |\n|---|---|\n"
+_MARKED = re.compile(r"(<!-- Written by `make docs` from (\w+)\.(\w+)(?:, (as in `[a-z ]+`))?\. -->\n\n)(?:- .*\n)*")
 
 
 def json_page() -> str:
-    """Return the page with a table for the shape that each marker names."""
-    return _MARKED.sub(lambda found: found[1] + _table(find_shape(found[2], found[3]), found[4]), PAGE.read_text())
+    """Return the page with a list for the shape that each marker names."""
+    return _MARKED.sub(
+        lambda found: found[1] + _list_fields(find_shape(found[2], found[3]), found[4]), PAGE.read_text()
+    )
 
 
 def marked_shapes() -> dict[str, list[type[msgspec.Struct]]]:
@@ -39,13 +40,12 @@ def find_shape(module: str, name: str) -> type[msgspec.Struct]:
     return shape
 
 
-def _table(shape: type[msgspec.Struct], reference: str | None) -> str:
-    """Return the table of a shape. If another table describes the same fields, one row refers to it."""
+def _list_fields(shape: type[msgspec.Struct], reference: str | None) -> str:
+    """Return the fields of a shape as a list. If another list describes the same fields, one item refers to it."""
     found = list(rows(shape))
     if reference is not None:
         found = [([field for fields, _ in found for field in fields], reference)]
-    lines = (f"| {', '.join(f'`{each}`' for each in fields)} | {text} |\n" for fields, text in found)
-    return _HEAD + "".join(lines)
+    return "".join(f"- {', '.join(f'`{each}`' for each in fields)}: {text}\n" for fields, text in found)
 
 
 def rows(shape: type[msgspec.Struct], prefix: str = "") -> Iterator[tuple[list[str], str]]:
