@@ -94,6 +94,6 @@ def test_every_restore_and_capture_of_the_story_came_to_its_end(story: Story) ->
     assert (story.out / "filled" / "MEMORY.md").exists()
     if story.generation == NEW:
         assert any(name.endswith("transcript_events.jsonl") for name, _ in kept_bodies(story))
-    assert any("openclaw.json" in said and "does not parse" in said for _, said in story.said)
+    assert any("openclaw.json" in said and "cannot be parsed" in said for _, said in story.said)
     assert any("openclaw.sqlite" in said and "malformed" in said for _, said in story.said) or story.generation == OLD
     assert {path.name for path in story.archives.iterdir()} >= {"whole.alf", "later.alf-delta", "sealed.alf.age"}

@@ -70,7 +70,7 @@ def test_a_configuration_that_ends_in_the_middle_of_a_secret_leaks_nothing(
     value = whole.index(canary("config: slack signing secret"))
     end = {"in a value": value + 12, "in a name": whole.rindex('"signing', 0, value) + 5, "after a quote": value}[at]
     story.state.config.write_text(whole[:end])
-    assert "does not parse" in look(story, monkeypatch)
+    assert "cannot be parsed" in look(story, monkeypatch)
     assert leaks(story) == ""
 
 

@@ -49,7 +49,7 @@ SALVAGE = "salvage"
 OPTIONS = (
     FormatOption(
         "scope",
-        "which memories: all (FULL), protected ones (DNA_ONLY), or those since a time (SINCE)",
+        "all memories (FULL), protected (DNA_ONLY) or new (SINCE)",
         OptionKind.CHOICE,
         SCOPES,
         FULL,
@@ -62,7 +62,7 @@ OPTIONS = (
     FormatOption("include-history", "include superseded and archived memories", writes=True),
     FormatOption("include-identity", "include the identity's texts as memories", writes=True),
     FormatOption("preserve-ids", "keep the names of memories from other producers", writes=True),
-    FormatOption("pure", "write no Lifeboat extension; fields without a place in AIMEM are lost", writes=True),
+    FormatOption("pure", "write no Lifeboat extension; fields unknown to AIMEM are lost", writes=True),
     FormatOption("tenant", "the tenant of the memories: a UUID or a URI", OptionKind.TEXT, writes=True),
     FormatOption("stream", "write lines of JSON (a stream) instead of one document", writes=True),
     FormatOption("sign", "sign with your key; the signature goes to TARGET.sig", writes=True),
