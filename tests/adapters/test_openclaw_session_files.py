@@ -78,4 +78,4 @@ def test_transcripts_whose_folder_is_gone_are_no_deletion_and_one_that_was_delet
     assert ADAPTER.databases.unreadable_rows(installed, f"{FILES}s-1.jsonl", b"") == ""
     (sessions(old) / "sessions.json").unlink()
     sessions(old).rmdir()
-    assert "sessions is not there" in ADAPTER.databases.unreadable_rows(installed, f"{FILES}s-1.jsonl", b"")
+    assert "sessions does not exist" in ADAPTER.databases.unreadable_rows(installed, f"{FILES}s-1.jsonl", b"")

@@ -163,7 +163,7 @@ def test_nobody_knows_the_model_of_earlier_releases(tmp_path: Path, generation: 
 def test_a_database_that_is_not_there_is_no_deletion(tmp_path: Path) -> None:
     made = make_install(tmp_path / ".zeroclaw")
     made.database.unlink()
-    with pytest.raises(DatabaseAbsent, match=r"brain\.db is not there"):
+    with pytest.raises(DatabaseAbsent, match=r"brain\.db does not exist"):
         ADAPTER.databases.memory_store(located(made))
 
 

@@ -270,7 +270,7 @@ def test_a_server_that_says_nothing_is_waited_for_a_few_seconds(
 
 def test_a_missing_table_and_one_without_memories_are_no_deletion(tmp_path: Path, database: PostgresServer) -> None:
     agent = installed(tmp_path, database.address())
-    with pytest.raises(RuntimeDatabaseError, match=r"public\.memories in PostgreSQL is not there"):
+    with pytest.raises(RuntimeDatabaseError, match=r"public\.memories in PostgreSQL does not exist"):
         server_memories.open_server_memories(agent)
     execute(database, "CREATE TABLE memories (id TEXT, key TEXT)")
     with pytest.raises(RuntimeDatabaseError, match="lacks content, category, created_at, updated_at"):

@@ -56,7 +56,7 @@ def test_rows_of_a_database_that_is_gone_stay_and_it_is_named(ada: ProtectedClaw
     ada.add()
     ada.install.database.unlink()
     report = ada.capture()
-    assert "brain.db is not there" in report.unread[PREFIX]
+    assert "brain.db does not exist" in report.unread[PREFIX]
     assert held(ada, f"{PREFIX}brain/agents.jsonl")
 
 

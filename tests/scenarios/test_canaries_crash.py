@@ -93,7 +93,7 @@ def crashed(story: Story, step: CrashPoint, number: int, *arguments: str | Path,
     """Let a command crash at a step, in a process of an empty folder; return the core files it leaves there."""
     scratch, output = story.folder / "scratch", story.folder / "output of the crash"
     scratch.mkdir()
-    command = program.main if protected else program.run_command
+    command = program.run_program if protected else program.run_command
     child = os.fork()
     if child == 0:
         _crash(partial(command, [str(each) for each in arguments]), step, number, scratch, output)

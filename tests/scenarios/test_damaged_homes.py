@@ -134,7 +134,7 @@ def test_a_damaged_body_is_found_said_and_does_not_stop_what_is_new(
     assert lost.startswith("sequence 2:")
     assert standing()["damaged"]["first"] == lost
     assert program.run_command(["verify", "ada"]) == 1
-    assert "sequence 3 (22 files) was tried: 1 problem" in " ".join(capsys.readouterr().out.split())
+    assert "sequence 3 (22 files) has 1 problem" in " ".join(capsys.readouterr().out.split())
     run("restore", "ada", "--to", tmp_path / "new")
     assert (tmp_path / "new" / "chart.md").read_bytes() == chart.read_bytes()
     assert run("verify", "ada", "--whole", expect=1)["mismatches"]
