@@ -114,7 +114,7 @@ def test_043_vectors_leave_only_when_they_are_asked_for():
     state = state_of(sample_states.make_record(embeddings=[sample_states.make_embedding([0.5, 0.25])]))
     _, produced = exported(state)
     assert "embedding" not in bundle_of(state).chunks[0] and bundle_of(state).envelope.embedding_model is None
-    assert fates(produced, "vector") == [(ItemOutcome.OMITTED, "1 vectors: only with --include-embeddings")]
+    assert fates(produced, "vector") == [(ItemOutcome.OMITTED, "1 vector: only with --include-embeddings")]
     asked = bundle_of(state, embeddings=True)
     assert asked.chunks[0]["embedding"] == bundles.packed(0.5, 0.25) and asked.envelope.embedding_dim == 2
 
@@ -133,7 +133,7 @@ def test_045_a_bundle_has_vectors_of_one_model_and_the_others_are_told_of():
     bundle = bundle_of(state, embeddings=True)
     assert bundle.envelope.embedding_model == "text-embedding-3-small"
     assert [chunk.get("embedding") for chunk in bundle.chunks] == [bundles.packed(1.0), bundles.packed(2.0), None]
-    assert fates(produced, "vector") == [(ItemOutcome.OMITTED, "1 vectors: a bundle has one model")]
+    assert fates(produced, "vector") == [(ItemOutcome.OMITTED, "1 vector: a bundle has one model")]
     other = bundle_of(state, embeddings=True, model="example/other")
     assert [chunk.get("embedding") for chunk in other.chunks] == [None, None, bundles.packed(3.0, 4.0)]
 

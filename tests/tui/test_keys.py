@@ -333,7 +333,7 @@ async def test_a_key_of_another_machine_is_taken_by_its_words_and_both_secrets_g
     link.answers(["keys", "rotate"], {**ROTATED, "words_to": None})
     async with dashboard(link, screen="keys") as pilot:
         await press(pilot, "o", "G", "enter", *"some", "enter")
-        assert "you typed 1 word" in text_of(pilot)
+        assert "you typed 1 word;" in text_of(pilot)
         await type_in(pilot, "#answer", " ".join(WORDS))
         await press(pilot, "enter")
         await type_in(pilot, "#answer", "a boat")

@@ -76,9 +76,12 @@ class VectorChanges:
         """Return sentences about vectors that are not captured."""
         said = [f"the vectors listed in {path} cannot be read: {why}" for path, why in sorted(self.unreadable.items())]
         if self._unfit and self.model is not None:
+            size = f"{self.model.dimensions} finite numbers"
+            first, count = self._unfit[0], len(self._unfit)
             said.append(
-                f"{len(self._unfit)} vectors are not {self.model.dimensions} finite numbers "
-                f"and are not captured (the first is that of {self._unfit[0]})"
+                f"the vector of {first} is not {size} and is not captured"
+                if count == 1
+                else f"{count} vectors are not {size} and are not captured (the first is that of {first})"
             )
         return said
 

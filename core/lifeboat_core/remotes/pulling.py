@@ -34,6 +34,7 @@ from lifeboat_core.home.home_key import load_known_public
 from lifeboat_core.processes.progress import Tell
 from lifeboat_core.remotes.redactions import listed_redactions
 from lifeboat_core.restore.restore_plan import load_trusted_keys
+from lifeboat_core.texts.human_text import sequences_text
 from lifeboat_keys.errors import NoKey, OtherKey, SignedByAnother
 from lifeboat_vault.errors import RemoteDamaged, UnknownAtRemote, VaultDamaged
 from lifeboat_vault.remote.remote_contract import Remote, RemoteBundle, RemoteSequence
@@ -306,9 +307,8 @@ def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) 
         raise RemoteDamaged(f"the remote announced sequence {head}, but the fetched history ends at {found.number}")
     foreign = [*found.unsigned, *found.unknown_signer]
     if foreign and not accept_unsigned:
-        raise RestoreError.UNSIGNED_STATE(
-            f"{len(foreign)} states, sequence {foreign[0]} first, are signed by an unknown device"
-        )
+        are = "is" if len(foreign) == 1 else "are"
+        raise RestoreError.UNSIGNED_STATE(f"{sequences_text(foreign)} {are} signed by an unknown device")
 
 
 @contextmanager

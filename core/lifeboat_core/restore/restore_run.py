@@ -87,7 +87,8 @@ def check_guards(plan: RestorePlan) -> None:
     """Check before the first write what the user has to agree to, and what makes the restore impossible."""
     if plan.unholdable:
         named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
-        raise RestoreError.NAMES_DO_NOT_FIT(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
+        names = "1 name does" if len(plan.unholdable) == 1 else f"{len(plan.unholdable)} names do"
+        raise RestoreError.NAMES_DO_NOT_FIT(f"{names} not fit into {plan.target}: {named}")
     if plan.verdict is not SignatureVerdict.SIGNED and not plan.options.accept_unsigned:
         raise make_unsigned_error(plan)
     if plan.verdict is not SignatureVerdict.SIGNED and plan.options.with_credentials:

@@ -40,7 +40,8 @@ def from_words(words: str | Iterable[str]) -> bytes:
     """
     found = split_words(words)
     if len(found) != WORDS:
-        raise BadWords(f"{len(found)} words were given, a key has {WORDS}")
+        given = "1 word was" if len(found) == 1 else f"{len(found)} words were"
+        raise BadWords(f"{given} given, a key has {WORDS}")
     unknown = [str(place) for place, word in enumerate(found, 1) if not is_known(word)]
     if unknown:
         raise BadWords(f"not in the list of words: number {', '.join(unknown)}")

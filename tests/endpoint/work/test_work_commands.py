@@ -79,7 +79,7 @@ def given_up(queue: EndpointQueue, server: QueueServer) -> int:
         server.pass_time(7200)
         job = queue.take("one", LEASE, ["verify"])
         assert job is not None
-        queue.fail(job, "1 findings (body)")
+        queue.fail(job, "1 finding (body)")
     return queue.dead()[0].id
 
 
@@ -133,7 +133,7 @@ def test_jobs_are_listed_with_what_went_wrong(data: Path, queue: EndpointQueue, 
         number,
         "dead",
         "an-agent",
-        "1 findings (body)",
+        "1 finding (body)",
     )
     assert endpoint(data, "jobs", "list", "--dead")["jobs"] == [dead]
 
@@ -143,7 +143,7 @@ def test_people_see_a_table_of_jobs(
 ) -> None:
     given_up(queue, server)
     assert program.run_command(["endpoint", "jobs", "list", "--data", str(data)]) == 0
-    assert "1 findings (body)" in capsys.readouterr().out
+    assert "1 finding (body)" in capsys.readouterr().out
     server.empty()
     assert program.run_command(["endpoint", "jobs", "list", "--data", str(data)]) == 0
     assert "There are no jobs." in capsys.readouterr().out

@@ -154,7 +154,8 @@ def _choose_vectors(state: State, chosen: MemorySelection, options: ProducerOpti
         if kind != chosen.vectors:
             reason = "a bundle has one model" if options.embeddings else "only with --include-embeddings"
             name = f"{kind.model} ({kind.dimensions})"
-            chosen.fates.append(ItemFate("vector", name, ItemOutcome.OMITTED, f"{count} vectors: {reason}"))
+            vectors = "1 vector" if count == 1 else f"{count} vectors"
+            chosen.fates.append(ItemFate("vector", name, ItemOutcome.OMITTED, f"{vectors}: {reason}"))
 
 
 def _vector_kinds(state: State) -> Iterator[tuple[str, VectorKind]]:

@@ -15,6 +15,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_core.documents import decode_document
 from lifeboat_core.documents.key_status_documents import KeyStatus, Machine, Rotation
 from lifeboat_core.errors import OtherRelease
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_daemon.control.command_runner import CommandAnswer
 from lifeboat_tui.cell_text import make_plain, protect_dashed_name
 from lifeboat_tui.screens.command_screen import LOCKED, CommandScreen
@@ -393,4 +394,4 @@ words are shown only after you type a phrase, and disappear again.
 
 def _words_problem(text: str) -> str | None:
     count = len(text.split())
-    return None if count == WORDS else f"you typed {count} words; a key has {WORDS}"
+    return None if count == WORDS else f"you typed {count_text(count, 'word')}; a key has {WORDS}"
