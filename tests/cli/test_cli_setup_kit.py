@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import stat
 import sys
 import threading
@@ -198,6 +199,29 @@ def test_a_history_that_becomes_the_vault_is_fetched_into_the_home(
     assert set(states(machines.bring_back()).values()) == {"restored"}
     staged = [path for path in moved if path.name == "vault"]
     assert len(staged) == 2 and all(path.is_relative_to(machines.home) for path in staged), staged
+
+
+def test_an_agent_of_a_profile_that_is_not_here_comes_back_as_the_error_says(machines: TwoMachines) -> None:
+    profile = machines.home / "lb/profiles/pebble.toml"
+    profile.parent.mkdir(mode=0o700)
+    text = 'name = "pebble"\ntitle = "Pebble"\n[marks]\ncertain = ["pebble.json"]\n'
+    profile.write_text(text)
+    workspace = machines.home / "stones"
+    workspace.mkdir()
+    (workspace / "pebble.json").write_text("{}")
+    (workspace / "notes.md").write_text("# Stones\n")
+    run("agents", "add", workspace, "--runtime", "pebble")
+    run("sync")
+    machines.export()
+    done = machines.bring_back(expect=1)
+    (left,) = (one for one in done["agents"] if one["state"] == "left_out")
+    assert left["error"]["code"] == "unknown_runtime" and "profiles/pebble.toml" in left["error"]["message"]
+    run(*shlex.split(left["error"]["fix"])[1:], "--yes")
+    assert list(machines.home.rglob("notes.md")), "the fix restores the files"
+    (machines.home / "lb/profiles").mkdir(mode=0o700, exist_ok=True)
+    (machines.home / "lb/profiles/pebble.toml").write_text(text)
+    again = machines.bring_back()
+    assert sorted(states(again).values()) == ["here", "here", "restored"]
 
 
 # Access -------------------------------------------------------------------------------------------------------------

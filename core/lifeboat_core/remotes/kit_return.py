@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.errors import UnknownRuntime
+from lifeboat_adapters.folder import shipped_profiles
 from lifeboat_alf.common import json_codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.file_operations import read_all, write_atomic
@@ -29,9 +29,12 @@ from lifeboat_core.remotes.remote_kinds import open_remote
 from lifeboat_core.remotes.remote_restore import ArrivedAgent, RemoteSource
 from lifeboat_core.restore import RestoreOptions, RestorePlan, plan_restore, usual_folders
 from lifeboat_core.system_refusals import convert_system_errors
+from lifeboat_core.texts.human_text import quote_argument
 from lifeboat_vault.remote.remote_contract import RemoteAgent
 
 _TARGETS = "kit-return.json"
+_ANY_NOTES = "markdown"
+"""The runtime that takes the files of any agent."""
 
 
 def kit_lock(context: Context) -> AbstractContextManager[None]:
@@ -96,7 +99,7 @@ def find_returning_agents(context: Context, configs: Iterable[RemoteConfig]) -> 
         machine = writer_epochs.find_machine_to_name(context, one.head)
         if agent_id not in here:
             try:
-                target = noted.get(agent_id) or _choose_target(context, one, taken | set(noted.values()))
+                target = noted.get(agent_id) or _choose_target(context, config, one, taken | set(noted.values()))
             except UnknownRuntime as error:
                 found.refused.append((config, one, error))
                 continue
@@ -113,13 +116,21 @@ def _age(agent: RemoteAgent) -> tuple[int, int]:
     return agent.epoch, -1 if agent.head is None else agent.head.number
 
 
-def _choose_target(context: Context, agent: RemoteAgent, taken: set[Path]) -> Path:
+def _choose_target(context: Context, config: RemoteConfig, agent: RemoteAgent, taken: set[Path]) -> Path:
     """Return the usual workspace of the agent's runtime, or one beside it that no other agent gets."""
     folders = usual_folders.find_usual_folders(context, agent.name, taken)
     folder = folders.get(agent.runtime)
     if folder is None:
-        names = ", ".join(adapter_registry.list_runtimes())
-        raise UnknownRuntime(f"{agent.name} is an agent of {agent.runtime!r}; known runtimes: {names}")
+        notes = folders.get(_ANY_NOTES, context.user_home / _ANY_NOTES)
+        profile = context.home.profiles_folder / f"{agent.runtime}{shipped_profiles.SUFFIX}"
+        raise UnknownRuntime(
+            f"{agent.name} is an agent of {agent.runtime!r}, which has no adapter here. If you wrote a folder "
+            f"profile for it, copy it to {profile}, and run the same command again. Otherwise restore its files as notes",
+            fix=(
+                f"lifeboat restore {quote_argument(agent.id)} --from {quote_argument(config.name)} "
+                f"--to {quote_argument(str(notes))} --runtime {_ANY_NOTES} --with-credentials"
+            ),
+        )
     if folder in taken:
         folder = folder.with_name(f"{folder.name}-{agent.id[:8]}")
     return folder
