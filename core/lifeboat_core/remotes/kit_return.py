@@ -125,7 +125,7 @@ def _choose_target(context: Context, config: RemoteConfig, agent: RemoteAgent, t
         profile = context.home.profiles_folder / f"{agent.runtime}{shipped_profiles.SUFFIX}"
         raise UnknownRuntime(
             f"{agent.name} is an agent of {agent.runtime!r}, which has no adapter here. If you wrote a folder "
-            f"profile for it, copy it to {profile}, and run the same command again. Otherwise restore its files as notes",
+            f"profile for it, copy it to {profile}, and run the same command again. Or restore its files as notes",
             fix=(
                 f"lifeboat restore {quote_argument(agent.id)} --from {quote_argument(config.name)} "
                 f"--to {quote_argument(str(notes))} --runtime {_ANY_NOTES} --with-credentials"
