@@ -37,6 +37,7 @@ NOT_RUN = {
         *("lifeboat agents hook", "lifeboat agents cut", "lifeboat agents add ~/.openclaw/workspace"),
         *("lifeboat diff Juniper 2026", "lifeboat undo"),
         *("lifeboat restore Juniper --at 2026", "lifeboat restore Juniper --from", "lifeboat receipts confirm"),
+        *("mv ~/boats", "lifeboat agents move-project", "lifeboat restore Claude"),
         *("lifeboat keys rename-machine", "lifeboat remote", "lifeboat profiles test", "lifeboat config check ping"),
         *("lifeboat alf import juniper.alf --to ~/.openclaw", "lifeboat alf import juniper.alf --delta"),
         "lifeboat alf validate memory.aicf --strict",
