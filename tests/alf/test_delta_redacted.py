@@ -366,5 +366,5 @@ def test_a_record_is_gone_from_where_the_base_has_it(story, path):
     def renamed(document):
         document["records"][0][0] = next(story.a.records()).id
 
-    with pytest.raises(ApplyError, match="removed from another place"):
+    with pytest.raises(ApplyError, match="from a place where the base does not have it"):
         laid(story, edited(path, renamed))

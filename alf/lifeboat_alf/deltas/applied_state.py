@@ -248,7 +248,7 @@ class AppliedState:
         for gone in self._delta.gone:
             known = self._base.record(gone.id) if gone.id not in self._removed else None
             if known is not None and record_place(known) != record_place(gone):
-                raise ApplyError(f"{gone.id} was removed from another place than the base has it in")
+                raise ApplyError(f"the delta removes {gone.id} from a place where the base does not have it")
             self._gone[gone.id] = gone
 
     @cached_property

@@ -29,6 +29,7 @@ from lifeboat_core.capture.shadow_rebuild import DECISION, ShadowRebuild, is_mar
 from lifeboat_core.capture.vector_changes import ChunkStaging, VectorChanges
 from lifeboat_core.capture.workspace_survey import WorkspaceSurvey
 from lifeboat_core.state.state_db import SHADOW
+from lifeboat_core.texts.human_text import count_text
 
 RACY_NS = 2_000_000_000
 """A database written this shortly before the scan is compared again by the next capture, regardless of its stat."""
@@ -167,7 +168,7 @@ class RowCapture:
             return
         shadow.link(found.came)
         if found.nameless:
-            self._session.report.unread[self._store.name] = f"{found.nameless} rows have no id"
+            self._session.report.unread[self._store.name] = f"{count_text(found.nameless, 'row')} without an id"
             self._fact["stats"] = None
         self._found, self._held = found, shadow.held()
         self._cut_out(self._store, found)

@@ -21,6 +21,7 @@ from lifeboat_alf.states import entry_metas
 from lifeboat_alf.states.agent_state import State
 from lifeboat_core.home.context import Context
 from lifeboat_core.processes.progress import Tell
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_formats.interchange import foreign_documents
 from lifeboat_formats.interchange.contract import FormatNotice, FormatReading
 from lifeboat_formats.interchange.errors import SourceRefused
@@ -126,7 +127,7 @@ class _StateFilling:
 
     def _note_ahead(self) -> None:
         if self._ahead:
-            text = f"{self._ahead} memories are dated in the future; they are stored under today"
+            text = f"{count_text(self._ahead, 'memory')} with a date in the future, stored under today"
             self.reading.notices.append(FormatNotice("dated_ahead", text))
 
     def _put_entries(self, listed: dict[str, list[str]]) -> None:

@@ -147,7 +147,8 @@ def _thinned_before_it_was_sent(context: Context, agent: Agent) -> list[str]:
     away."""
     report = thin_if_due(context, agent, shorten_retention(load_retention(context, agent)), whatever_remotes_need=True)
     gone = len(_dropped(report))
-    return [f"{gone} sequences that remotes still need were thinned: the disk or vault is full"] if gone else []
+    sequences = count_text(gone, "sequence")
+    return [f"thinned {sequences} that remotes still need: the disk or vault is full"] if gone else []
 
 
 def _dropped(report: ThinReport | None) -> list[int]:

@@ -58,9 +58,7 @@ class AionforgeFormat(Format):
     title = "Aionforge Memory"
     suffixes: tuple[str, ...] = ()
     options: tuple[FormatOption, ...] = (
-        FormatOption(
-            AGENT, "the agent (a UUID) that the instance is asked as", OptionKind.TEXT, reads=True, writes=True
-        ),
+        FormatOption(AGENT, "query the instance as this agent (a UUID)", OptionKind.TEXT, reads=True, writes=True),
         FormatOption(TEAMS, "the agent's teams, separated by commas", OptionKind.TEXT, reads=True, writes=True),
         FormatOption(
             TOKEN, "a file with a bearer token, readable only by you", OptionKind.FILE, reads=True, writes=True

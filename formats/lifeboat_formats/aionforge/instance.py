@@ -43,7 +43,7 @@ class InstanceHit(NamedTuple):
 
 @dataclass(slots=True)
 class AionforgeInstance:
-    """An instance, asked as one principal. Every method raises InstanceFailed."""
+    """An instance, queried as one principal. Every method raises InstanceFailed."""
 
     connection: InstanceConnection
 

@@ -57,7 +57,7 @@ def open_instance(installation: Installation) -> Iterator[AionforgeInstance]:
             installation.server or instance_address.DEFAULT, token=instance_address.read_environment_token(os.environ)
         )
         if not asked.principal.agent_id and not asked.token:
-            raise RuntimeDatabaseError("the agent that Aionforge is asked as is not set", fix=NAME)
+            raise RuntimeDatabaseError("the address of Aionforge names no agent", fix=NAME)
         with InstanceConnection(asked) as connection:
             yield AionforgeInstance(connection)
     except InterchangeError as error:

@@ -29,7 +29,7 @@ class InstanceCopy(NamedTuple):
 
 @dataclass(slots=True)
 class SentNotes:
-    """The notes about one instance, asked as `agent` ("" if the token determines it). Foreign entries in `notes` are
+    """The notes about one instance, queried as `agent` ("" if the token determines it). Foreign entries in `notes` are
     left alone."""
 
     notes: MutableMapping[str, Any]

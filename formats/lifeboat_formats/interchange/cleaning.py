@@ -121,7 +121,7 @@ class Cleaner:
     def _value(self, value: Any, where: str, depth: int) -> Any:
         if depth > _DEEPEST:
             raise SanitizerFailed(
-                f"{where or 'a value'} was not written: it is nested deeper than {_DEEPEST} levels deep"
+                f"{where or 'a value'} was not written: it is nested more than {_DEEPEST} levels deep"
             )
         if isinstance(value, str):
             return self.clean(value, where=where)

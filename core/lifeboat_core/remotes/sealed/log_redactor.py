@@ -34,6 +34,7 @@ from lifeboat_core.remotes.sealed.log_heads import TRIES, LoadedHead, LogHeads
 from lifeboat_core.remotes.sealed.log_rewriter import LogRewriter, Signers, Write, has_applied_purges
 from lifeboat_core.remotes.sealed.log_search import PlacedLeaves, ReadLogFile
 from lifeboat_core.remotes.sealed.log_states import LogState
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_keys.errors import KeysError
 from lifeboat_vault.errors import RemoteBusy, RemoteRefused
 
@@ -172,7 +173,7 @@ class LogRedactor:
                     yield read
         except KeysError as error:
             raise make_key_away_error(
-                error, f"{len(wanted)} files at the remote belong to sequences that this machine does not have"
+                error, f"this machine does not have the sequences of {count_text(len(wanted), 'file')} at the remote"
             ) from error
 
     def _writing(self, head: LogHead, read: ReadLogFile, known: Redactions) -> Write:

@@ -274,7 +274,7 @@ def _of_files(state: State, body: _UncleanedFile) -> Iterator[ItemFate]:
 
 def _notices(body: _UncleanedFile, text: str) -> Iterator[FormatNotice]:
     if body.synthesised:
-        said = f"{body.synthesised} required fields were made from times or are placeholders for unknown values"
+        said = f"required fields made from times, or placeholders for unknown values: {body.synthesised}"
         yield FormatNotice("synthesised", said)
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) * 4 > LARGEST_FIELD and len(line.encode("utf-8", "replace")) > LARGEST_FIELD:

@@ -187,7 +187,8 @@ def describe_audit(view: Audited) -> Iterator[Line]:
     for each in view.positions:
         yield "", f"{each.name} ({each.kind}, {each.vault_id})"
         yield "muted", f"  signed by {each.signer}, {each.completed_at or '?'}"
-        yield "muted", f"  {each.leaves} leaves named, {each.objects} objects destroyed, {each.remaining} left"
+        leaves = count_text(each.leaves, "leaf", "leaves")
+        yield "muted", f"  {leaves} named, {count_text(each.objects, 'object')} destroyed, {each.remaining} left"
         for name, place in (("head", each.head), ("audit", each.audit)):
             if place:
                 yield "muted", f"  {name} {place.get('number')}  {place.get('digest') or place.get('hash') or ''}"
