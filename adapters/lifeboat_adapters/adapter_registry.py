@@ -4,6 +4,7 @@ Each adapter is imported only when it is asked for, so that one runtime does not
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -90,8 +91,16 @@ def list_runtimes(profiles: Path | None = None) -> list[str]:
 
 def load_adapters(profiles: Path | None = None) -> dict[str, Adapter]:
     """Return every adapter that can be used by the name of its runtime, sorted."""
-    refused = find_refused_adapters(profiles)
-    return {runtime: load_adapter(runtime, profiles) for runtime in list_runtimes(profiles) if runtime not in refused}
+    found: dict[str, Adapter] = {}
+    for runtime in list_runtimes(profiles):
+        with contextlib.suppress(AdapterOutdated, ProfileInvalid):
+            found[runtime] = load_adapter(runtime, profiles)
+    return found
+
+
+def has_adapter(runtime: str) -> bool:
+    """Return whether a package has an adapter for a runtime, whose name no profile can have."""
+    return runtime in _points()
 
 
 def find_refused_adapters(profiles: Path | None = None) -> dict[str, AdapterError]:
@@ -102,19 +111,22 @@ def find_refused_adapters(profiles: Path | None = None) -> dict[str, AdapterErro
             load_adapter(runtime, profiles)
         except (AdapterOutdated, ProfileInvalid) as error:
             refused[runtime] = error
+    for runtime, own in shipped_profiles.list_user_profiles(profiles).items():
+        if has_adapter(runtime):
+            taken = ProfileInvalid(f"{own}: Lifeboat has an adapter for {runtime}", fix=f"rm {shlex.quote(str(own))}")
+            refused.setdefault(runtime, taken)
     return refused
 
 
 def load_adapter(runtime: str, profiles: Path | None = None) -> Adapter:
-    """Return the adapter of a runtime. A profile of the user takes the place of a shipped one.
+    """Return the adapter of a runtime. A profile of the user takes the place of a shipped one, not of an adapter: its
+    agents are captured on, and `find_refused_adapters` names the profile.
 
     Raises UnknownRuntime, which names the known runtimes, AdapterOutdated, and ProfileInvalid.
     """
-    own = shipped_profiles.list_user_profiles(profiles).get(runtime)
-    if runtime in _points():
-        if own is not None:
-            raise ProfileInvalid(f"{own}: Lifeboat has an adapter for {runtime}", fix=f"rm {shlex.quote(str(own))}")
+    if has_adapter(runtime):
         return _loaded(runtime)
+    own = shipped_profiles.list_user_profiles(profiles).get(runtime)
     if own is not None:
         return FolderAdapter(shipped_profiles.read_user_profile(runtime, own))
     shipped = shipped_profiles.load_shipped_profiles().get(runtime)

@@ -8,6 +8,7 @@ import pytest
 
 from lifeboat_adapters.folder import folder_profile, shipped_profiles
 from lifeboat_cli.program import run_command
+from support.adapters.openclaw_workspaces import make_state_dir
 from support.adapters.profile_installs import KEY, make_nanobot, write_files
 from support.cli.cli_client import run
 
@@ -62,3 +63,16 @@ def test_a_trial_that_finds_a_problem_exits_with_1(isolated_home: Path) -> None:
     write_files(isolated_home, {"p.toml": text, "notes/a.md": "x"})
     tried = run("profiles", "test", isolated_home / "p.toml", isolated_home / "notes", expect=1)
     assert tried["problems"] == ["memories: no file matches 'memroy/*.md'"]
+
+
+def test_a_profile_with_the_name_of_an_adapter_is_named_and_its_agents_are_captured_on(isolated_home: Path) -> None:
+    taken = _profiles(isolated_home) / "openclaw.toml"
+    make_state_dir(isolated_home / ".openclaw")
+    run("agents", "add", isolated_home / ".openclaw/workspace")
+    taken.parent.mkdir(mode=0o700)
+    taken.write_text('name = "openclaw"\ntitle = "Mine"\n[marks]\ncertain = ["SOUL.md"]\n')
+    [listed] = [each for each in run("profiles", "list")["profiles"] if each["problem"]]
+    assert listed["name"] == "openclaw" and "has an adapter" in listed["problem"]
+    tried = run("profiles", "test", taken, isolated_home / ".openclaw/workspace", expect=1)
+    assert any("has an adapter" in problem for problem in tried["problems"])
+    run("sync")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from lifeboat_adapters import adapter_registry
 from lifeboat_adapters.errors import ProfileInvalid, UnknownRuntime
 from lifeboat_adapters.folder import profile_trial, shipped_profiles
 from lifeboat_adapters.folder.folder_adapter import FolderAdapter
@@ -49,6 +50,9 @@ def _list_profiles(folder: Path) -> Iterator[ListedProfile]:
         if name not in own:
             yield ListedProfile(name, profile.title, _SHIPPED)
     for name, path in own.items():
+        if adapter_registry.has_adapter(name):
+            yield ListedProfile(name, "", str(path), f"Lifeboat has an adapter for {name}")
+            continue
         try:
             yield ListedProfile(name, shipped_profiles.read_user_profile(name, path).title, str(path))
         except ProfileInvalid as error:
@@ -88,11 +92,14 @@ def check_profile(session: CommandSession, file: Path, folder: Path) -> int:
     adapter = FolderAdapter(shipped_profiles.read_profile(file))
     trial = profile_trial.try_profile(adapter, folder.absolute(), session.context.user_home)
     files = tuple(TestedFile(each.path, each.memories, each.credentials) for each in trial.files)
+    problems = trial.problems
+    if adapter_registry.has_adapter(trial.name):
+        problems = (f"Lifeboat has an adapter for {trial.name}: give the profile another name", *problems)
     document = TestedProfile(
-        trial.name, str(folder.absolute()), trial.recognised, files, dict(trial.left_out), trial.problems
+        trial.name, str(folder.absolute()), trial.recognised, files, dict(trial.left_out), problems
     )
     session.output.document(document, lambda: _print_trial(session, document))
-    return 1 if trial.problems else 0
+    return 1 if problems else 0
 
 
 def _print_trial(session: CommandSession, tried: TestedProfile) -> None:
