@@ -151,7 +151,7 @@ class UnknownWrapping(KeysError):
 
 class NoAgentKey(KeysError):
     code = "no_agent_key"
-    title = "The agent's key is not here"
+    title = "The agent's key is not on this machine"
 
 
 class OtherKey(KeysError):
@@ -177,7 +177,7 @@ class UnsealError(KeysError):
 
     WRONG_USER_KEY = ErrorCode(
         "wrong_user_key",
-        "A credential belongs to another user's key",
+        "A credential is encrypted for another user's key",
         meaning="sealed for an agent of another user's key",
         fix="lifeboat keys status",
         exit_status=3,

@@ -213,7 +213,7 @@ def test_a_gone_record_without_a_redaction_is_refused(path):
     def emptied(document):
         document["redactions"] = []
 
-    with pytest.raises(SignatureError, match="no purge explains it"):
+    with pytest.raises(SignatureError, match="no purge removed it"):
         checked(edited(path, emptied))
 
 

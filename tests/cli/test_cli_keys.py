@@ -202,7 +202,7 @@ def test_another_key_is_refused_before_anything_is_written(
     error = run("keys", "recover", "--words-from", _other_words(tmp_path), expect=3)["error"]
     assert error["code"] == "key_exists"
     own = run("keys", "status")["key_id"]
-    for said in (own, OTHER.key_id, "ada, sequence 0", "never seen here"):
+    for said in (own, OTHER.key_id, "ada, sequence 0", "never seen on this machine"):
         assert said in error["message"]
     assert {path.name: path.read_bytes() for path in folder.glob("*.*")} == before
 
@@ -278,7 +278,7 @@ def test_an_archive_of_another_key_is_refused_with_both_keys(tmp_path: Path, mon
     target = tmp_path / "imported"
     error = run("alf", "import", tmp_path / "ada.alf", "--to", target, "--with-credentials", expect=3)["error"]
     assert error["code"] == "signed_by_another"
-    for said in (own, theirs, "the key of this home", "in ada.alf, sequence 0"):
+    for said in (own, theirs, "in use on this machine", "in ada.alf, sequence 0"):
         assert said in error["message"]
     assert not target.exists()
 
@@ -291,7 +291,7 @@ def test_a_vault_of_another_key_is_refused_with_both_keys(isolated_home: Path, t
     shutil.rmtree(isolated_home / "lifeboat" / "state" / "keys")
     own = run("keys", "recover", "--words-from", _other_words(tmp_path))["key_id"]
     error = run("restore", "ada", "--to", tmp_path / "back", "--with-credentials", expect=3)["error"]
-    for said in (own, theirs, "it signed ada, sequence 0", "the key of this home"):
+    for said in (own, theirs, "signed sequence 0 of ada", "in use on this machine"):
         assert said in error["message"]
     assert not (tmp_path / "back").exists()
 

@@ -192,7 +192,7 @@ def test_the_command_that_helps_keeps_every_other_word() -> None:
 def test_a_dry_run_names_every_hazard_too(hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--dry-run", "--accept-unsigned"]
     assert run_command(words) == 0
-    assert ".mcp.json: names programs that an agent starts" in capsys.readouterr().out
+    assert ".mcp.json: lists programs that an agent starts" in capsys.readouterr().out
     assert run_command([*words, "--json"]) == 0
     assert any(".mcp.json" in each for each in json.loads(capsys.readouterr().out)["warnings"])
     assert not (tmp_path / "ada").exists()

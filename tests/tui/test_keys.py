@@ -325,7 +325,7 @@ async def test_a_lost_machine_is_chosen_by_the_cursor_and_its_name_typed() -> No
         await press(pilot, "enter")
         await confirm(pilot, "laptop")
         assert asked(link, "keys", "rotate")[0][0][:4] == ("keys", "rotate", "--lost", OTHER)
-        assert "Its token of home was revoked" in text_of(pilot)
+        assert "The token of laptop for home was revoked" in text_of(pilot)
 
 
 async def test_a_key_of_another_machine_is_taken_by_its_words_and_both_secrets_go_to_standard_input() -> None:

@@ -117,7 +117,7 @@ async def test_one_whose_file_is_broken_is_shown_and_can_be_removed_only() -> No
     async with dashboard(link, screen="remotes") as pilot:
         assert "what is this?" in text_of(pilot)
         await press(pilot, "t")
-        assert notes(pilot)[-1] == "Test: its configuration cannot be used; press x to remove it"
+        assert notes(pilot)[-1] == "Test: the configuration of this remote cannot be used; press x to remove the remote"
         await press(pilot, "x")
         await confirm(pilot, "share")
         assert asked(link, "remote", "remove") == [(("remote", "remove", "share", "--yes"), "")]

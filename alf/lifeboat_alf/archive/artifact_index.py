@@ -71,10 +71,12 @@ def decode_artifact(item: Any, present: Container[str], *, number: int) -> Attac
         raise BadDocument("an attachment is not an object", entry=archive_layout.ATTACHMENTS, line=None)
     size = item.get("size_bytes", 0)
     if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        raise BadDocument(f"the size of attachment {number} is not a size", entry=archive_layout.ATTACHMENTS)
+        raise BadDocument(
+            f"the size of attachment {number} is not a whole number of bytes", entry=archive_layout.ATTACHMENTS
+        )
     path = item.get(_ENTRY_PATH) or _path(item)
     if not isinstance(path, str):
-        raise BadDocument(f"the path of attachment {number} is not text", entry=archive_layout.ATTACHMENTS)
+        raise BadDocument(f"the path of attachment {number} is not a string", entry=archive_layout.ATTACHMENTS)
     included = item.get("archive_path") == path and path in present
     sha256 = _sha256(item)
     derived = _derived(path, size, sha256, included=included)

@@ -350,7 +350,7 @@ def _with_head(items: list[DeltaItem], has_head: bool) -> Iterator[DeltaItem | N
     before = [item for item in items if path_key(item.path) < own]
     rest = items[len(before) :]
     if has_head and rest and rest[0].path == archive_layout.MANIFEST:
-        raise BadDocument("the head is listed twice", entry=archive_layout.MANIFEST)
+        raise BadDocument("the manifest is listed twice", entry=archive_layout.MANIFEST)
     yield from before
     if has_head:
         yield None
@@ -392,16 +392,20 @@ class _DeltaLeaves:
         if self._rows is None:
             return Leaf(ABSENT_LEAF) if absent else merkle.new_leaf(body())
         if self._next >= len(self._rows):
-            raise BadDocument("there are fewer leaves than items", entry=archive_layout.LEAVES)
+            raise BadDocument(
+                "the list of hashes has fewer rows than the delta has entries", entry=archive_layout.LEAVES
+            )
         salt, digest = self._rows[self._next]
         self._next += 1
         if absent and not digest:
-            raise BadDocument("the leaf of absent bytes is missing", entry=archive_layout.LEAVES)
+            raise BadDocument("the hash of content that is not in the delta is missing", entry=archive_layout.LEAVES)
         return Leaf(digest or hashlib.sha256(salt + body()).digest(), salt)
 
     def finish(self) -> None:
         if self._rows is not None and self._next != len(self._rows):
-            raise BadDocument("there are more leaves than items", entry=archive_layout.LEAVES)
+            raise BadDocument(
+                "the list of hashes has more rows than the delta has entries", entry=archive_layout.LEAVES
+            )
 
 
 class _MetaParts:

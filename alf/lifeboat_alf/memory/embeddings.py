@@ -324,7 +324,7 @@ def _group(index: str, item: JsonObject) -> EmbeddingGroup:
     except msgspec.ValidationError as error:
         raise BadDocument(f"a group of vectors has the wrong shape ({error})", entry=index) from None
     if group.dimensions < 0 or group.offset < 0 or len(group.records) != len(group.computed_at):
-        raise BadDocument("a group of vectors does not name its records", entry=index)
+        raise BadDocument("a group of vectors has a negative number, or not one time per record", entry=index)
     if not group.file.startswith(archive_layout.EMBEDDINGS) or is_index(group.file):
         raise BadDocument("a group of vectors is at a path that is not for vectors", entry=index)
     return group

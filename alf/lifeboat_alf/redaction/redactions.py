@@ -241,7 +241,7 @@ class Redactions:
         if not self.all_naming(leaf.digest):
             if merkle.leaf_holds(leaf, body):
                 return body
-            raise RedactionInvalid("no known purge explains these bytes")
+            raise RedactionInvalid("the content matches neither its signed hash nor a known purge")
         standing = self._standing(leaf.digest)
         if not standing:
             return None
@@ -266,7 +266,7 @@ class Redactions:
                     raise
         if leaf.salt or self.hold(leaf, body):
             return leaf, body
-        raise RedactionInvalid("no known purge explains these bytes")
+        raise RedactionInvalid("the content matches neither its signed hash nor a known purge")
 
     def on_top(self, leaf: bytes, replacement: LeafReplacement) -> LeafReplacement:
         """Convert a replacement of the current bytes into one of the bytes that the leaf commits to. A new redaction of

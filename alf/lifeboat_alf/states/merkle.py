@@ -112,7 +112,7 @@ def state_digest(state: State, *, check_bodies: bool = True) -> bytes:
             yield record_item(record)
         for gone in state.gone():
             if not known.is_gone(gone.leaf.digest):
-                raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge explains it")
+                raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge removed it")
             yield record_item(gone)
 
     return digest_of_items(items())

@@ -50,9 +50,9 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
         if not (done.cut or done.left):
             session.output.line("No text looks like a secret now. Later matches are cut.")
         for path in done.left:
-            session.output.line(f"Still in clear: {path_text(path)}")
+            session.output.line(f"Still in plain text: {path_text(path)}")
         if purge is not None:
-            session.output.line(f"Sequences up to {done.exposed} contain it in clear. To purge it: {purge}")
+            session.output.line(f"Sequences up to {done.exposed} contain it in plain text. To purge it: {purge}")
 
     session.output.document(document, text)
     return int(bool(done.left))
@@ -69,7 +69,7 @@ def cut(session: CommandSession, agent: str, paths: tuple[str, ...]) -> int:
 def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: bool) -> None:
     """Stop cutting text that looks like a secret out of these files.
 
-    Undoes `lifeboat agents cut`. From this capture on, the text is in clear in the history and in what is sent
+    Undoes `lifeboat agents cut`. From this capture on, the text is in plain text in the history and in what is sent
     to remotes. Earlier sequences keep it sealed, and a restore of one still needs the key for it. To take the text
     out of the history later: `lifeboat purge`. A value that is a secret elsewhere, as in `.env` or in another file that
     is cut, stays cut.
@@ -79,8 +79,8 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
     found = find_agent(session.context, agent)
     if not yes:
         shown = ", ".join(path_text(path) for path in paths)
-        question = f"Keep {shown} in clear from now on, in the history and at every remote?"
-        ask_confirmation(session, question, otherwise="text that looks like a secret would be kept in clear")
+        question = f"Keep {shown} in plain text from now on, in the history and at every remote?"
+        ask_confirmation(session, question, otherwise="text that looks like a secret would be kept in plain text")
     with session.output.progress("Capturing"):
         done = uncut_lookalikes(session.context, found, paths)
     document = {
@@ -93,9 +93,9 @@ def uncut(session: CommandSession, agent: str, paths: tuple[str, ...], *, yes: b
 
     def text() -> None:
         for path, places in done.in_clear.items():
-            session.output.line(f"In clear from now on: {path_text(path)}: {describe_places(places)}")
+            session.output.line(f"In plain text from now on: {path_text(path)}: {describe_places(places)}")
         if not (done.in_clear or done.still_cut):
-            session.output.line("No text looks like a secret now. Later matches are kept in clear.")
+            session.output.line("No text looks like a secret now. Later matches are kept in plain text.")
         for path in done.still_cut:
             session.output.line(f"Still cut, because it is a known secret of another file: {path_text(path)}")
         session.output.line("Earlier sequences keep it sealed.")

@@ -75,7 +75,9 @@ def tui(
     Juniper` runs `lifeboat timeline Juniper`.
     """
     if demo and not can_draw():
-        raise click.UsageError("the demonstration needs a terminal; without one: lifeboat demo")
+        raise click.UsageError(
+            "`lifeboat tui --demo` needs a terminal. The demonstration without a terminal: lifeboat demo"
+        )
     if as_json or not can_draw():
         return run_twin(ctx, screen, agent, as_json=as_json)
     return open_dashboard(screen, agent, readonly=readonly, demo=demo, as_ascii=as_ascii, theme=theme)

@@ -159,8 +159,8 @@ class DemoStory:
             found += find_files_holding(self.context.home.folder, secret.encode())
         return DemoChapter(
             "The secrets",
-            ["No file of Lifeboat contains the key or the token in clear."],
-            [f"{path} contains a secret in clear" for path in found],
+            ["No file of Lifeboat contains the key or the token in plain text."],
+            [f"{path} contains a secret in plain text" for path in found],
         )
 
     def _remember(self) -> int:

@@ -57,7 +57,7 @@ def list_differences(wanted: Tree, found: Tree) -> list[str]:
 
 
 def find_files_holding(folder: Path, needle: bytes) -> list[Path]:
-    """Return every file below a folder that contains some bytes in clear."""
+    """Return every file below a folder that contains some bytes in plain text."""
     return [
         path
         for path in sorted(folder.rglob("*"))

@@ -1,4 +1,5 @@
-"""Find secrets that became known after they were captured: cut from the newest sequence, in clear in older ones."""
+"""Find secrets that became known after they were captured: cut from the newest sequence, in plain text in older
+ones."""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ def _exposed(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
     concerned = {path: last for path, last in found.items() if any(number <= last for number in kept)}
     for path, last in sorted(concerned.items()):
         result = (
-            f"{path} contains a secret in clear in sequences up to {last}: it was not "
+            f"{path} contains a secret in plain text in sequences up to {last}: it was not "
             "recognised as a secret then. Replace the secret at its service, then purge the "
             "old one"
         )
         yield DoctorFinding(DoctorLevel.WARNING, agent.name, result, write_purge_command(agent.name))
     if not concerned:
-        yield DoctorFinding(DoctorLevel.OK, agent.name, "no known secret is in clear in a kept sequence")
+        yield DoctorFinding(DoctorLevel.OK, agent.name, "no known secret is in plain text in a kept sequence")

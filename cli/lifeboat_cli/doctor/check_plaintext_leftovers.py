@@ -1,4 +1,4 @@
-"""Find secrets in clear around the agents, in files that migrations and changes of a runtime left behind. None is
+"""Find secrets in plain text around the agents, in files that migrations and changes of a runtime left behind. None is
 changed."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lifeboat_cli.doctor import DoctorFinding, DoctorLevel
 from lifeboat_core.agents.agent import Agent, list_agents
 from lifeboat_core.home.context import Context
 
-TITLE = "Secrets in clear near the agents"
+TITLE = "Secrets in plain text near the agents"
 
 
 def check(context: Context) -> Iterator[DoctorFinding]:
@@ -21,7 +21,7 @@ def check(context: Context) -> Iterator[DoctorFinding]:
         if agent.workspace.is_dir():
             found = list(_findings(context, agent))
             yield from found or [
-                DoctorFinding(DoctorLevel.OK, agent.name, "no file with secrets in clear was left behind")
+                DoctorFinding(DoctorLevel.OK, agent.name, "no file with secrets in plain text was left behind")
             ]
 
 
@@ -42,7 +42,7 @@ def _findings(context: Context, agent: Agent) -> Iterator[DoctorFinding]:
 def _finding(agent: Agent, leftover: LeftoverSecretFile, mode: int) -> DoctorFinding:
     """Return the finding. A file that the runtime needs or writes again is only a fault if others can read it."""
     is_open = bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
-    result = f"{leftover.path} (mode {mode:04o}) may contain secrets in clear: {leftover.what}"
+    result = f"{leftover.path} (mode {mode:04o}) may contain secrets in plain text: {leftover.what}"
     if leftover.advice:
         result = f"{result}; {leftover.advice}"
     path = shlex.quote(str(leftover.path))

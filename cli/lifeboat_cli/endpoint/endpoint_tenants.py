@@ -22,8 +22,8 @@ FIRST_TOKEN = "first"
 KEY_SOURCE = click.option(
     "--key-source",
     metavar="SOURCE",
-    help="Source of the key that protects the data: file:/path, keyring:NAME, env:VARIABLE, aws-kms:KEY or "
-    "transit:https://...; outside DIR.",
+    help="Source of the key that protects the data: file:/path (outside DIR), keyring:NAME, env:VARIABLE, "
+    "aws-kms:KEY or transit:https://...",
 )
 
 

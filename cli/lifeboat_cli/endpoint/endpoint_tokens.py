@@ -35,7 +35,7 @@ def token() -> None:
     ),
 )
 @click.argument("tenant")
-@click.option("--name", default="device", help="Name of the token in lists and in the audit.")
+@click.option("--name", default="device", help="Name of the token in lists and in the audit log.")
 @click.option(
     "--scope",
     "scopes",

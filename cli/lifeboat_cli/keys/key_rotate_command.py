@@ -41,7 +41,9 @@ _STOLEN = "Everything sealed so far is sealed again, but anyone with the old key
     ),
 )
 @click.option(
-    "--compromised", is_flag=True, help="Others may have the key: seal everything again and stop trusting it."
+    "--compromised",
+    is_flag=True,
+    help="Other people may have the old key: seal all credentials for the new key and refuse what the old key signs.",
 )
 @click.option(
     "--lost", metavar="MACHINE", help="This machine was lost with the key: as --compromised, and refuse what it signs."
@@ -50,7 +52,7 @@ _STOLEN = "Everything sealed so far is sealed again, but anyone with the old key
 @click.option(
     "--words-from",
     type=IN_FILE,
-    help="Use the key of these words, which another machine of yours uses already.",
+    help="Use the key of the 24 recovery words in this file. Another of your machines already uses it.",
 )
 @click.option("--no-prove", is_flag=True, help="Do not ask for three of the words.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -176,7 +178,7 @@ def _say(session: CommandSession, report: RotationReport) -> None:
     if report.revoked is not None:
         output.line(f"{report.revoked.name} ({report.revoked.id}) is refused from now on.")
         for remote in report.remotes:
-            output.line(f"Its token of {remote['name']} was revoked.")
+            output.line(f"The token of {report.revoked.name} for {remote['name']} was revoked.")
         if not report.remotes:
             output.line("No remote is configured, so there is no token to revoke.")
     if report.reissue:
@@ -190,7 +192,7 @@ def _say(session: CommandSession, report: RotationReport) -> None:
         output.warn(text)
     for text in report.settled.unfinished:
         output.warn(f"not finished; the next command continues: {text}")
-    output.line("The words and kits of the old key open old copies only.")
+    output.line("The words and kits of the old key only open copies that were made before.")
     output.verbatim("Write a new recovery kit: lifeboat keys export-kit -o FILE")
 
 

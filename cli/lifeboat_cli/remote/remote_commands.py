@@ -76,11 +76,12 @@ def add(
     plain: bool,
     dry_run: bool,
 ) -> None:
-    """Add a remote: an endpoint, by its join line or its https:// URL, or a folder, by its file:/// URL. Without a URL,
-    the command asks for the join line and does not show it. With - it reads the join line from standard input.
+    """Add a remote. URL is the join line or the https:// URL of an endpoint, or the file:/// URL of a folder. Without
+    URL, the command asks for the join line and does not show what you type. With - it reads the join line from standard
+    input.
 
-    The remote is asked for its identity; nothing of your agents is sent yet. For the NAME of a known remote, the
-    address is changed if the same remote answers there.
+    Lifeboat asks the remote for its identity and sends no data of your agents yet. If a remote with this NAME exists,
+    the command changes its URL, provided that the same remote answers at the new URL.
     """
     from lifeboat_core.remotes import manage_remotes, mistyped_addresses, remote_kinds
     from lifeboat_vault.remote.join_lines import is_join_line

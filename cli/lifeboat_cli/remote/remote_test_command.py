@@ -44,8 +44,8 @@ def test(session: CommandSession, remote: str, quick: bool) -> int:
         else:
             session.output.line(f"{config.name} passed all checks ({count_text(len(results), 'check')}).", style="bold")
         if left:
-            which = count_text(left, "test agent stays", "test agents stay")
-            session.output.line(f"{which} at the remote: only its operator can remove agents.")
+            which = count_text(left, "test agent remains", "test agents remain")
+            session.output.line(f"{which} on the remote: only its operator can remove agents.")
 
     checks = tuple(Check(result.name, result.ok, result.message) for result in results)
     session.output.document(Tried(config.name, not failed, checks, left), text)

@@ -64,7 +64,7 @@ def gather_bundle_parts(context: Context) -> list[BundlePart]:
     out silently."""
     gathered: tuple[tuple[str, str, Callable[[Context], JsonObject]], ...] = (
         ("versions.json", "versions of Lifeboat, Python and libraries, and the system", _versions),
-        ("settings.json", "settings, without texts that you wrote", _settings),
+        ("settings.json", "settings; values that are free text are left out", _settings),
         ("findings.json", "results of doctor, without names", _findings),
         ("status.json", "state of each agent, by number", _status),
         ("sizes.json", "sizes and counts of vaults and caches", _sizes),

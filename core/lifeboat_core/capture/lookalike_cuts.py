@@ -28,8 +28,9 @@ from lifeboat_vault.vault import Vault
 
 @dataclass(frozen=True, slots=True)
 class CutLookalikes:
-    """What was `cut` and what is `left` in clear, by name. `exposed` is the last kept sequence that has one of the cut
-    values in clear, None when there is none."""
+    """What was `cut` and what is `left` in plain text, by name. `exposed` is the last kept sequence that has one of
+    the cut
+    values in plain text, None when there is none."""
 
     report: CaptureReport
     cut: Places

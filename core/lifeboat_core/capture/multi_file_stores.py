@@ -14,9 +14,9 @@ from lifeboat_alf.seams.file_operations import FileOperations
 from lifeboat_core.capture.root_scan import FILE, RootScan, ScannedEntry
 
 SETTLED_NS = 1_000_000_000
-BEING_WRITTEN = "its files are being written; its last version stays until they no longer change"
-CHANGED = "its files changed while they were read; its last version stays"
-LATE = "a large file of it is captured later; its last version stays until then"
+BEING_WRITTEN = "the files are being written; the last captured version is kept until they stop changing"
+CHANGED = "the files changed while Lifeboat read them; the last captured version is kept"
+LATE = "a large file is captured later; until then the last captured version is kept"
 _LOG = ".wal"
 
 

@@ -269,7 +269,7 @@ class RowCapture:
                 self._session.report.looks_like_secret[name] = secret_lookalikes.describe_places(places)
 
     def _stood_in_clear(self, row: DifferingRow) -> bool:
-        """Return whether the head has in clear what is cut out of a row now."""
+        """Return whether the head has in plain text what is cut out of a row now."""
         if not row.record or self._session.state is None:
             return False
         record = self._session.state.record(self._session.db.winner(row.record))

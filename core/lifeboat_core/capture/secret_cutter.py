@@ -51,7 +51,8 @@ DECISION = "secrets"
 credential type, label, fields of a PrintShape]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
 
 EXPOSED = "exposed_secrets"
-"""The vault's decision that names files which held a secret in clear before it was known: {path: last such sequence}.
+"""The vault's decision that names files which held a secret in plain text before it was known: {path: last such
+sequence}.
 """
 
 MACHINE_BOUND = "machine-bound"
@@ -285,7 +286,7 @@ class SecretCutter:
         self, path: str, data: bytes, known: list[KnownSecretMatch], *, exposed: bool
     ) -> tuple[bytes, list[JsonObject]]:
         """Cut values that were found before the bytes were put together, as `cut` does. `exposed`: the head has one of
-        them in clear."""
+        them in plain text."""
         if exposed:
             self.exposed.add(path)
         return self._cut_found(path, data, [], known)
@@ -349,12 +350,12 @@ class SecretCutter:
         return secret_cutting.apply_edits_to_cut_file(parts, edits) if edits else (data, parts)
 
     def _stood_in_clear(self, path: str) -> bool:
-        """Return whether the head has a known value of this file in clear, because it became known since."""
+        """Return whether the head has a known value of this file in plain text, because it became known since."""
         old = self._overlay.old_body(path)
         return old is not None and any(True for _ in self.known_in(old))
 
     def _looks_stood_in_clear(self, path: str, data: bytes, own: list[Sealable]) -> bool:
-        """Return whether the head has in clear what is cut for its look from now on."""
+        """Return whether the head has in plain text what is cut for its look from now on."""
         looks = [data[one.secret.start : one.secret.end] for one in own if one.secret.by_look]
         old = self._overlay.old_body(path) if looks else None
         return old is not None and any(literal in old for literal in looks)
@@ -531,12 +532,12 @@ class SecretCutter:
         return CredentialKind(*self._prints[self._print.of(_bytes_of(value))][:3])
 
     def _discreet(self, kind: CredentialKind) -> CredentialKind:
-        """Mask known values in service and label, which are stored in clear and come from names that an agent may
+        """Mask known values in service and label, which are stored in plain text and come from names that an agent may
         choose."""
         return kind._replace(service=self.without_values(kind.service), label=self.without_values(kind.label))
 
     def without_values(self, text: str) -> str:
-        """Return a name as it may be stored in clear, with `[secret]` in place of known values."""
+        """Return a name as it may be stored in plain text, with `[secret]` in place of known values."""
         data = _bytes_of(text)
         return mask_spans(data, ((found.start, found.end) for found in self._search.spans(data))).decode(
             "utf-8", "replace"

@@ -99,7 +99,7 @@ def find_looks_in_text(data: bytes) -> list[SecretMatch]:
 
 
 def find_lookalike_places(original: bytes, kept: bytes) -> list[LookalikePlace]:
-    """Return the places of lookalikes in a file that are still in clear in the bytes to be stored."""
+    """Return the places of lookalikes in a file that are still in plain text in the bytes to be stored."""
     still = dict[LookalikePlace, None]()
     line, counted = 1, 0
     for found in find_lookalikes(original):

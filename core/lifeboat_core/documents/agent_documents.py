@@ -6,7 +6,7 @@ import msgspec
 
 
 class Here(msgspec.Struct, frozen=True):
-    """An agent of this machine."""
+    """An agent on this machine."""
 
     id: str
     name: str = ""

@@ -102,7 +102,7 @@ class Purged(msgspec.Struct, frozen=True):
     """affected partitions"""
     versions: int = 0
     sequences_rewritten: int = 0
-    """number of destroyed bodies, and of sequences that contain one"""
+    """number of stored contents that are destroyed, and number of sequences that contain at least one of them"""
     files: dict[str, int] = {}
     """places by archive path, over all versions of the file"""
     hits: tuple[Hit, ...] = ()

@@ -67,7 +67,7 @@ class Credential(msgspec.Struct, frozen=True):
     """`injected` with its target, or `skipped` with the reason"""
     reason_code: str | None = None
     """code of `reason`, or null: `kept`, `expired`, `no_program`, `locked`, `without_credentials`, `bound_channel`,
-    `bound_gateway`, `no_agent_key` and others, also of runtime adapters"""
+    `bound_gateway`, `no_agent_key` or another code; runtime adapters add codes"""
     reissue: str | None = None
     """what the user has to do, or null"""
     reissue_code: str | None = None
@@ -86,8 +86,8 @@ class Fate(msgspec.Struct, frozen=True):
     outcome: str = ""
     reason: str = ""
     names: tuple[str, ...] = ()
-    """the items: `memory`, `vector`, `row`, `identity`, `principal`, `credential`, `file`, `artifact`, `document`,
-    `setting` or `capability`, by id or path"""
+    """kind of the items (`memory`, `vector`, `row`, `identity`, `principal`, `credential`, `file`, `artifact`,
+    `document`, `setting` or `capability`), their outcome, the reason, and the id or path of each item"""
     code: str = ""
     """code of the reason, or empty"""
 

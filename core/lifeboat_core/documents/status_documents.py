@@ -68,9 +68,10 @@ class Agent(msgspec.Struct, frozen=True):
     """number of files not captured in their current version"""
     over_limit: int = 0
     limit_fix: str | None = None
-    """how many of them wait for a higher limit or for `--let-in`, and the command, or null"""
+    """number of these files that a limit keeps out or that wait for `lifeboat sync --let-in`, and the command that
+    captures them, or null"""
     unread: int = 0
-    """how many of them cannot be read"""
+    """number of these files that cannot be read"""
     pending_kinds: dict[str, int] = {}
     """number by reason: `unread`, `unstable` (kept changing), `unparsable` (may contain secrets and cannot be parsed),
     `late`, `over_limit`"""
@@ -90,7 +91,7 @@ class Agent(msgspec.Struct, frozen=True):
     damaged: JsonObject | None = None
     """damage found by a verification: `{sequence, whole, first}`, or null"""
     lookalikes: int = 0
-    """number of places in clear that look like a secret; listed by `lifeboat doctor`"""
+    """number of places in plain text that look like a secret; listed by `lifeboat doctor`"""
     not_looked_into: int = 0
     """number of files not searched for secrets (pictures, PDF, encrypted ones, others); listed by `lifeboat doctor`"""
     kept_out: tuple[str, ...] = ()

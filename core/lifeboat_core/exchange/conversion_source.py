@@ -1,4 +1,4 @@
-"""Open the source of a conversion as a state: an archive, an agent of this machine, a file or running instance of
+"""Open the source of a conversion as a state: an archive, an agent on this machine, a file or running instance of
 another system."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ZIP = b"PK\x03\x04"
 
 class SourceKind(Enum):
     FILE = "a file"
-    AGENT = "an agent of this machine"
+    AGENT = "an agent on this machine"
     ADDRESS = "a running instance"
 
 
@@ -114,7 +114,7 @@ def open_source(
 def _agent(context: Context, source: ConversionSource, how: SourceReadOptions) -> Iterator[OpenedSource]:
     """Open an agent's newest state, with the keys that let its owner open its credentials elsewhere."""
     if how.named not in (None, ALF):
-        raise ExchangeError(f"{source.text} is an agent of this machine, not a source of the format {how.named}")
+        raise ExchangeError(f"{source.text} is an agent on this machine, not a source of the format {how.named}")
     agent = agents.find_agent(context, source.name)
     with context.vault(agent.id) as vault:
         if vault.head() is None:

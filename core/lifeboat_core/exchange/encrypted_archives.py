@@ -1,7 +1,7 @@
 """Read and write archives and deltas, which can be encrypted as a whole (ALF §8.3).
 
 Decrypted content is in an unnamed file in the home: no other program can open it, and it disappears with the process.
-While an encrypted file is written, nothing is stored in clear.
+While an encrypted file is written, nothing is stored in plain text.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class AgentStatus:
     and `reason_codes` the same for programs. Most other fields are those of `StatusFacts`; `missing` is also set while
     the folder does not exist. `last_verified_at` is of the remote that was verified last, which `verified_in` names; of
     this machine's vault if there is no required remote, or none was ever verified. `lookalikes` counts the places that
-    look like a secret and are captured in clear, `not_looked_into` the files that are not searched for secrets;
+    look like a secret and are captured in plain text, `not_looked_into` the files that are not searched for secrets;
     `kept_out` and `purged_again` are as in `StatusFacts`.
 
     Only the daemon knows `at_work` (a job of this agent runs), `waits_for` (what captures wait for) and `unwatched`
@@ -343,7 +343,7 @@ def _remarks(seen: StatusFacts, agent: Agent) -> Iterator[StatusReason]:
     yield from remote_health.list_remote_remarks(seen.remotes)
     if seen.lookalikes:
         count = count_text(seen.lookalikes, "place")
-        yield StatusReason("", "lookalikes", f"{count} in clear may be a secret; for the list: lifeboat doctor")
+        yield StatusReason("", "lookalikes", f"{count} in plain text may be a secret; for the list: lifeboat doctor")
     if seen.not_looked_into:
         count = count_text(seen.not_looked_into, "file")
         yield StatusReason("", "not_looked_into", f"{count} not searched for secrets; for the list: lifeboat doctor")
@@ -373,7 +373,8 @@ def _gap_words(paths: tuple[str, ...], agent: Agent) -> str:
 def _shut_words(labels: tuple[str, ...], agent: Agent) -> str:
     command = f"lifeboat sync {quote_argument(agent.name)}"
     return (
-        f"the key of {_named(labels)} was lost, so its captured values cannot be opened; to capture it again: {command}"
+        f"the key that sealed {_named(labels)} was lost, so captured values cannot be opened; to capture "
+        f"again: {command}"
     )
 
 

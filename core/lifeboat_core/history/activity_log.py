@@ -31,7 +31,7 @@ _TOLD = {
     "pin": "pinned, never thinned",
     "unpin": "unpinned, may be thinned",
     "label": "named",
-    "epoch": "a new epoch: lost machines can no longer write",
+    "epoch": "a new writer epoch: lost machines can no longer write",
     "rotated": "credentials sealed with new keys",
 }
 """Changes of a vault that a user made or has to know about; others are internal."""

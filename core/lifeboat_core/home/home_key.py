@@ -176,8 +176,8 @@ def describe_last_seen(context: Context, key_id: str) -> str:
     signed = [(row.time, name, row.number) for name, row in _heads(context) if _signer(row.signature) == key_id]
     if signed:
         time, name, number = max(signed)
-        said.append(f"it signed {name}, sequence {number}, {time_text(time)}")
-    return "; ".join(filter(None, said)) or "it was never seen here"
+        said.append(f"signed sequence {number} of {name}, {time_text(time)}")
+    return "; ".join(filter(None, said)) or "never seen on this machine"
 
 
 def _heads(context: Context) -> Iterator[tuple[str, SequenceRow]]:

@@ -86,7 +86,7 @@ def update_index(db: StateDb, vault: Vault) -> None:
 
 
 def erase_index(db: StateDb) -> None:
-    """Erase the index before a state in which a secret is cut that stood in clear until now.
+    """Erase the index before a state in which a secret is cut that stood in plain text until now.
 
     No word of it stays in the file, nor what was known of rows, nor their free pages. Both are filled again from the
     vault.

@@ -60,7 +60,7 @@ class ReturningAgent:
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedAgent:
-    """An agent of this machine whose return was interrupted before this machine became its writer."""
+    """An agent on this machine whose return was interrupted before this machine became its writer."""
 
     agent: Agent
     config: RemoteConfig

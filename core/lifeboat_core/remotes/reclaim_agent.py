@@ -156,7 +156,7 @@ def _refuse_known(context: Context, source: RemoteSource) -> None:
         if one.id == source.agent.id:
             fix = f"lifeboat agents move {quote_argument(one.name)} FOLDER"
             raise AgentError.ALREADY_PROTECTED(
-                f"{one.name} is already an agent of this machine, in {one.workspace}", fix=fix
+                f"{one.name} is already an agent on this machine, in {one.workspace}", fix=fix
             )
 
 

@@ -167,7 +167,7 @@ def _pin(value: str) -> str:
 def _word(document: Mapping[str, Any], key: str, otherwise: str | None = None) -> str:
     value = document[key] if otherwise is None else document.get(key, otherwise)
     if not isinstance(value, str):
-        raise TypeError(f"{key} is not text")
+        raise TypeError(f"{key} is not a string")
     return value
 
 

@@ -205,7 +205,7 @@ def prepare_arrival(
 ) -> Iterator[tuple[RestorePlan, RemoteSource, Path]]:
     """Plan to restore an agent that this machine does not have; its whole history is fetched and verified first.
 
-    Raises AgentError.ALREADY_PROTECTED for an agent of this machine: that is adopted, or moved.
+    Raises AgentError.ALREADY_PROTECTED for an agent on this machine: that is adopted, or moved.
     """
     config = remote_registry.find_remote(context, name)
     with (
@@ -216,7 +216,7 @@ def prepare_arrival(
         known = _known(context, source.agent.id)
         if known is not None:
             fix = f"lifeboat agents adopt {quote_argument(known.name)}"
-            raise AgentError.ALREADY_PROTECTED(f"{known.name} is already an agent of this machine", fix=fix)
+            raise AgentError.ALREADY_PROTECTED(f"{known.name} is already an agent on this machine", fix=fix)
         taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
         warnings = [*taken, *_held_there(source, options.at)]
         staged = scratch / "vault"

@@ -67,7 +67,8 @@ def check_epoch_believable(vault: Vault, epoch: int) -> None:
     A remote can name any number, and after this machine signed in the last possible epoch no machine could follow.
     """
     if epoch > vault.epoch + MOST_EPOCHS:
-        raise RemoteDamaged(f"the remote names epoch {epoch}, which none of your machines can have reached")
+        most = vault.epoch + MOST_EPOCHS
+        raise RemoteDamaged(f"the remote states writer epoch {epoch}; the highest that this machine accepts is {most}")
 
 
 def raise_epoch_everywhere(context: Context, vault: Vault, machine: str) -> RaisedEpoch:
@@ -143,4 +144,4 @@ def enforce_epoch(vault: Vault, remote: Remote, machine: str) -> None:
     for epoch in range(begun, vault.epoch):
         made = remote.raise_epoch(vault.agent_id, epoch, machine=machine)
         if made != epoch + 1:
-            raise RemoteDamaged(f"the remote begins epoch {made} after epoch {epoch}")
+            raise RemoteDamaged(f"the remote began writer epoch {made}, expected {epoch + 1}")

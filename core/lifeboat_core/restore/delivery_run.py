@@ -1,6 +1,7 @@
 """Give credentials to the runtime itself, if only it may write them: one command each, or a file that it takes over.
 
-Such a file holds secrets in clear while the command runs. A note in the home says so before the file is written, and
+Such a file holds secrets in plain text while the command runs. A note in the home says so before the file is written,
+and
 the next process removes what an interrupted one left behind. The runtime's own file of that name is set aside, never
 replaced.
 """
@@ -44,8 +45,8 @@ _STILL_RUNNING = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class DeliveredFile:
-    """A file in clear: its path, where the runtime's own file waits meanwhile (None when there was none), and the names
-    beside it before."""
+    """A file in plain text: its path, where the runtime's own file waits meanwhile (None when there was none), and
+    the names beside it before."""
 
     path: str
     kept: str | None
@@ -139,7 +140,8 @@ def _write(files: FileOperations, note: DeliveryNote | None, delivery: Credentia
 
 
 def _take_away(files: FileOperations, note: DeliveryNote) -> None:
-    """Remove files in clear; this can be repeated. The runtime's own file comes back, under the name that the runtime
+    """Remove files in plain text; this can be repeated. The runtime's own file comes back, under the name that the
+    runtime
     gives to files it took over if it did that."""
     for written in note.written:
         path = Path(written.path)
@@ -166,7 +168,7 @@ def _remove(files: FileOperations, path: Path) -> None:
 
 
 def sweep_deliveries(context: Context) -> Iterator[str]:
-    """Remove files in clear that killed processes left behind. Yield a sentence for each action."""
+    """Remove files in plain text that killed processes left behind. Yield a sentence for each action."""
     folder = context.home.restore_folder / FOLDER
     if not folder.is_dir():
         return

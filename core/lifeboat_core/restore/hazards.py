@@ -21,12 +21,12 @@ _SCRIPT_ENDINGS = frozenset(
     )
 )
 _INSTRUCTIONS = "instructions that an agent follows"
-_EDITOR = "an editor runs or obeys it"
+_EDITOR = "an editor runs it or reads settings from it"
 _BUILD = "a build or a package manager runs it"
 _FILES: dict[str, str] = {
     "direnv runs it": ".envrc",
     "variables that programs are started with": ".env .env.*",
-    "names programs that an agent starts": ".mcp.json mcp.json mcp_config.json",
+    "lists programs that an agent starts": ".mcp.json mcp.json mcp_config.json",
     "keeps files out of captures": ".lifeboatignore",
     "a skill that an agent follows": "skill.md",
     "a skill that can name commands": "skill.toml",
@@ -40,47 +40,47 @@ _FILES: dict[str, str] = {
     ".inputrc config.fish",
     _EDITOR: ".vimrc .exrc .gvimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .emacs .editorconfig *.code-workspace "
     "*.sublime-project",
-    "Git obeys it": ".gitmodules .gitattributes .gitconfig .gitignore .hgrc",
+    "Git reads settings from it": ".gitmodules .gitattributes .gitconfig .gitignore .hgrc",
     _BUILD: "makefile gnumakefile *.mk justfile .justfile taskfile.y*ml rakefile gemfile vagrantfile dockerfile* "
     "containerfile* docker-compose*.y*ml compose*.y*ml cmakelists.txt build.gradle* pom.xml package.json .npmrc "
     ".yarnrc* pnpmfile.* .pnpmfile.* bunfig.toml pyproject.toml setup.cfg tox.ini pytest.ini pip.conf cargo.toml "
     "go.mod requirements*.txt deno.json* composer.json flake.nix shell.nix .pre-commit-config.y*ml lefthook.y*ml "
     ".huskyrc* .lintstagedrc* .gitlab-ci.yml jenkinsfile* .travis.yml azure-pipelines.yml",
-    "a version manager obeys it": ".tool-versions mise.toml .mise.toml .python-version",
+    "a version manager reads settings from it": ".tool-versions mise.toml .mise.toml .python-version",
     "scheduled work": "crontab *.cron",
     "programs log in with it": ".netrc .pypirc",
     "a debugger runs it": ".pdbrc .gdbinit .lldbinit",
 }
 """Which tool runs or obeys a file, and the globs of such files in lower case."""
 _FOLDERS: dict[str, str] = {
-    ".claude": "Claude Code runs or obeys it",
-    ".codex": "Codex CLI runs or obeys it",
-    ".gemini": "Gemini CLI runs or obeys it",
-    ".opencode": "opencode runs or obeys it",
-    ".cursor": "Cursor runs or obeys it",
-    ".windsurf": "an editor runs or obeys it",
+    ".claude": "Claude Code runs it or reads settings from it",
+    ".codex": "Codex CLI runs it or reads settings from it",
+    ".gemini": "Gemini CLI runs it or reads settings from it",
+    ".opencode": "opencode runs it or reads settings from it",
+    ".cursor": "Cursor runs it or reads settings from it",
+    ".windsurf": "an editor runs it or reads settings from it",
     ".clinerules": _INSTRUCTIONS,
     ".agents": _INSTRUCTIONS,
-    ".openclaw": "the runtime obeys it",
-    ".vscode": "VS Code runs or obeys it",
-    ".idea": "an IDE runs or obeys it",
+    ".openclaw": "the runtime reads settings from it",
+    ".vscode": "VS Code runs it or reads settings from it",
+    ".idea": "an IDE runs it or reads settings from it",
     ".zed": _EDITOR,
     ".nvim": _EDITOR,
     ".devcontainer": "a container is started by it",
     ".direnv": "direnv runs it",
-    ".github": "GitHub runs or obeys it",
-    ".gitlab": "GitLab runs or obeys it",
-    ".forgejo": "Forgejo runs or obeys it",
-    ".gitea": "Gitea runs or obeys it",
+    ".github": "GitHub runs it or reads settings from it",
+    ".gitlab": "GitLab runs it or reads settings from it",
+    ".forgejo": "Forgejo runs it or reads settings from it",
+    ".gitea": "Gitea runs it or reads settings from it",
     ".circleci": "a build service runs it",
     ".husky": "a hook of Git",
     ".githooks": "a hook of Git",
     ".cargo": _BUILD,
     ".mvn": _BUILD,
-    ".ssh": "SSH obeys it",
-    ".gnupg": "GnuPG obeys it",
-    ".config": "programs obey it",
-    ".local": "programs run or obey it",
+    ".ssh": "SSH reads settings from it",
+    ".gnupg": "GnuPG reads settings from it",
+    ".config": "programs read settings from it",
+    ".local": "programs run it or read settings from it",
     "cron": "scheduled work",
     "cron.d": "scheduled work",
     "skills": "part of a skill",
@@ -154,10 +154,11 @@ def _repositories(names: Iterable[str]) -> frozenset[str]:
 
 
 def _in_repository(name: str, repositories: Collection[str]) -> str:
-    """Return the reason for a Git configuration: Git runs what it names, and `commondir` names the folder with it."""
+    """Return the reason for a Git configuration: Git runs the commands in it, and `commondir` names the folder with
+    it."""
     folder, _, last = name.casefold().rpartition("/")
     is_one = last in ("config", "config.worktree", "commondir") and folder in repositories
-    return "configuration of a Git repository: Git runs what it names" if is_one else ""
+    return "configuration of a Git repository: Git runs the commands in it" if is_one else ""
 
 
 def read_beginning(state: State, item: WantedFile, count: int) -> bytes:

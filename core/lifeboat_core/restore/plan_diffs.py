@@ -111,7 +111,7 @@ def describe_plan(plan: RestorePlan) -> Iterator[str]:
         yield f"  and {len(shown) - MOST_NAMES} more"
     yield from (line for write in plan.databases for line in _row_lines(write))
     if plan.count(RestoreAction.SAME):
-        yield f"  same      {count_text(plan.count(RestoreAction.SAME), 'file')}"
+        yield f"  unchanged {count_text(plan.count(RestoreAction.SAME), 'file')}"
     yield from plan.warnings
     yield from (_fate_line(fate) for fate in plan.fates)
     yield from (f"could run here: {line}" for line in plan.executable)

@@ -107,7 +107,7 @@ class RestorePlan:
 
     @property
     def executable(self) -> list[str]:
-        """Return each hazard with the tool that runs or obeys it."""
+        """Return each hazard with the tool that runs it or reads settings from it."""
         return [each.line for each in self.hazards]
 
     @property

@@ -93,7 +93,7 @@ class RuntimeConformance(AdapterConformance):
             state = vault.state()
             stored = {entry.path: state.body(entry.path) for entry in state.entries("")}
         clear = [path for path, body in stored.items() if any(value.encode() in body for value in _SECRET_VALUES)]
-        assert not clear, f"secrets are captured in clear in {clear}"
+        assert not clear, f"secrets are captured in plain text in {clear}"
         missing = [name for name in _MADE_FOR_SECRETS if not any(path.endswith(f"/{name}") for path in stored)]
         assert not missing, f"files with secrets are not captured at all: {missing}"
 

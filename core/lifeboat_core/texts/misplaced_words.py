@@ -1,6 +1,6 @@
 """Refuse recovery words everywhere except in the fields that are made for them.
 
-A command line is in the history of the shell, and most fields are shown again or kept in clear.
+A command line is in the history of the shell, and most fields are shown again or kept in plain text.
 """
 
 from __future__ import annotations

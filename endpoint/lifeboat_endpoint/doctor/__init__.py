@@ -18,7 +18,7 @@ _PARTS = {
     "database": "The database",
     "schema": "The tables of the database",
     "objects": "The object store",
-    "moved": "Where the endpoint is",
+    "moved": "Location of the endpoint",
 }
 
 

@@ -15,11 +15,13 @@ NEEDS = ("database", "schema")
 
 def check(endpoint: Endpoint) -> Iterator[DoctorFinding]:
     if is_trusted(endpoint):
-        yield DoctorFinding(DoctorLevel.OK, TITLE, "consistent with earlier times")
+        yield DoctorFinding(DoctorLevel.OK, TITLE, "the clock agrees with the times recorded before")
         return
     now, other = endpoint.clock.now(), endpoint.engine.time()
     beside = "" if other is None else f", that of the database {times.to_text(other)}"
-    result = f"it says {times.to_text(now)}{beside}; until this is resolved, nothing is thinned, swept or purged"
+    result = (
+        f"the clock shows {times.to_text(now)}{beside}; until this is resolved, nothing is thinned, swept or purged"
+    )
     yield DoctorFinding(
         DoctorLevel.WARNING,
         TITLE,

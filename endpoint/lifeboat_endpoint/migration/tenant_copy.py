@@ -86,7 +86,9 @@ class TenantCopier:
         rows, blobs = self._new.vault_rows(tenant_id, agent_id), self._new.blobs(tenant_id, agent_id)
         with self._old.vault(tenant_id, agent_id) as source:
             if source.row(_VAULT) != (vault_id,):
-                raise errors.VaultDamaged(f"the vault of {agent_id} has a different id from the list")
+                raise errors.VaultDamaged(
+                    f"the vault of {agent_id} does not have the id {vault_id}, which the endpoint recorded for it"
+                )
             names = [name for (name,) in source.rows(_FILES)]
             # An earlier attempt has copied this vault, perhaps partly.
             if rows.row(_VAULT) is not None:

@@ -1,6 +1,7 @@
 """Signed addresses: permissions to send or fetch one thing for some minutes, without the token.
 
-An address contains the permission in clear and an HMAC-SHA256 of it. Uses of one-time permissions are counted in the
+An address contains the permission in plain text and an HMAC-SHA256 of it. Uses of one-time permissions are counted in
+the
 tenant's data, for all processes together. Addresses are secrets, so the log shows only the route.
 """
 

@@ -83,7 +83,7 @@ def describe_error(error: BaseException) -> str:
     while seen is not None:
         frames = traceback.extract_tb(seen.__traceback__)[-3:]
         places = " < ".join(f"{_module(frame.filename)}:{frame.lineno}" for frame in reversed(frames))
-        parts.append(f"{type(seen).__name__} at {places or 'an unknown place'}")
+        parts.append(f"{type(seen).__name__} at {places or 'an unknown location'}")
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
     return ", because of ".join(parts)
 

@@ -43,7 +43,9 @@ class AgentVaults:
             # The row and the vault do not belong together, for example after a partial restore from a backup.
             if vault.id != vault_id:
                 vault.close()
-                raise errors.VaultDamaged(f"the vault of {agent_id} has a different id from the list")
+                raise errors.VaultDamaged(
+                    f"the vault of {agent_id} does not have the id {vault_id}, which the endpoint recorded for it"
+                )
             self._open[agent_id] = vault
             self._close_oldest()
         self._open.move_to_end(agent_id)

@@ -33,7 +33,7 @@ def check_fit(sequence: Sequence, base: int | None, head: SequenceRow | None, ep
     EpochBehind, StaleBase, RemoteRefused, in this order.
     """
     if sequence.epoch < epoch:
-        raise EpochBehind(f"epoch {sequence.epoch} has ended: the current epoch is {epoch}", epoch=epoch)
+        raise EpochBehind(f"writer epoch {sequence.epoch} has ended: the current one is {epoch}", epoch=epoch)
     newest = None if head is None else head.number
     if base != newest:
         raise StaleBase(_mismatch(base, newest), sequence=newest)
@@ -47,7 +47,10 @@ def _check_step(sequence: Sequence, newest: int | None, epoch: int) -> None:
     if sequence.number > largest:
         raise RemoteRefused(f"the next sequence must be at most {largest}, not {sequence.number}")
     if sequence.epoch > epoch + MOST_EPOCHS:
-        raise RemoteRefused(f"the current epoch is {epoch}: {sequence.epoch} is too far from it")
+        most = epoch + MOST_EPOCHS
+        raise RemoteRefused(
+            f"writer epoch {sequence.epoch} is too high: the current one is {epoch}, at most {most} fits"
+        )
 
 
 def _mismatch(base: int | None, newest: int | None) -> str:

@@ -1,6 +1,7 @@
 """The tables of tenant.db: what an endpoint keeps of a tenant outside of the vaults of its agents.
 
-Ids, numbers, sizes and times are in clear. `facts`, `machine` and `keys` are sealed, and `token` is a sealed digest.
+Ids, numbers, sizes and times are in plain text. `facts`, `machine` and `keys` are sealed, and `token` is a sealed
+digest.
 Sealed values name their data key, so that older rows can be opened until they are sealed again.
 """
 

@@ -52,10 +52,12 @@ KINDS: Mapping[str, PieceKind] = {
     DECISION: PieceKind(
         "@DECISIONS", "semantic", "aicf:decision", "the decision, then `Rationale: ..` after a blank line"
     ),
-    CONSOLIDATION: PieceKind("@CONSOLIDATION", "summary", "aicf:consolidation", "theme, then one key fact a line"),
+    CONSOLIDATION: PieceKind(
+        "@CONSOLIDATION", "summary", "aicf:consolidation", "the theme, then each key fact on its own line"
+    ),
     MEMORY: PieceKind("@MEMORY", "semantic", "aicf:memory", "the text; type as the identifier says"),
     WORK: PieceKind("@WORK", "semantic", "aicf:work", "the description; status in `x_aicf`"),
-    ROW: PieceKind("row of @DATA (2.0)", "semantic", "aicf:v2", "`column: value`, one a line"),
+    ROW: PieceKind("row of @DATA (2.0)", "semantic", "aicf:v2", "`column: value`, one per line"),
     TEXT: PieceKind("@NOTES, @CONTEXT, free text", "semantic", "aicf:text", "the text"),
     UNKNOWN: PieceKind("unknown section", "semantic", "aicf:unknown", "the lines as they stand"),
 }
@@ -165,10 +167,14 @@ def _fields() -> MappingTable:
             MappingRow("`timestamp_start`", "`observed_at`, `valid_from`", "the end stays in `x_aicf`"),
             MappingRow("conversation id", "`source.interaction_id`"),
             MappingRow("session id (the last before)", "`source.session_id`"),
-            MappingRow("`user_id` of @SESSION", "principal", "`principal_context:` namespace of @STATE:user"),
+            MappingRow(
+                "`user_id` in the section @SESSION", "principal", "`principal_context:` namespace of @STATE:user"
+            ),
             MappingRow("`participants`", "`entities`, role `participant`"),
             MappingRow("`topic`, category, priority, impact", "tags `topic:`, `category:`, `priority:`, `impact:`"),
-            MappingRow("`status` of @SESSION", ", ".join(f"{theirs}: {ours}" for theirs, ours in STATUSES.items())),
+            MappingRow(
+                "`status` in the section @SESSION", ", ".join(f"{theirs}: {ours}" for theirs, ours in STATUSES.items())
+            ),
             MappingRow("every other field", "`x_aicf`"),
         ],
     )

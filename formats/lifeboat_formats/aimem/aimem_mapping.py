@@ -179,7 +179,7 @@ _CHUNK_ROWS = (
     ),
     MappingRow("`content`", "`content`"),
     MappingRow("`content_hash`", "made from `content`", "checked when it is read"),
-    MappingRow("`created_at`", "`temporal.created_at`", "the original text is kept too, to the nanosecond"),
+    MappingRow("`created_at`", "`temporal.created_at`", "the timestamp is also kept as written, with nanoseconds"),
     MappingRow("`tags`", "`tags`", f"1 to {TAG_LENGTH} characters, in lower case; others stay in `{OURS}`"),
     MappingRow("`zone`", f"`{NAME}.zone`", "absent stays absent"),
     MappingRow("`is_pinned`", f"`{NAME}.is_pinned`, `{memory_records.PINNED}`", "kept until its user says otherwise"),

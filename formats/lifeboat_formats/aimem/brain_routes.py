@@ -410,13 +410,16 @@ def _media_type(brain: BrainAccess) -> str:
 
 def _too_large(most: int) -> BundleRefused:
     fix = f"send it as a stream: Content-Type: {STREAM_MEDIA_TYPE}"
-    message = f"a document has at most {most:,} bytes here"
+    message = f"this endpoint accepts a document of at most {most:,} bytes"
     return BundleRefused(message, format_code="bundle_too_large", status=413, fix=fix)
 
 
 def _unchecked(most: int) -> BundleRefused:
-    message = f"a signature is checked over at most {most:,} bytes here"
-    fix = "?signature=skip, which the audit log records, or several bundles (scope SINCE)"
+    message = f"this endpoint checks the signature of at most {most:,} bytes"
+    fix = (
+        "skip the check with ?signature=skip (the audit log records that), or send several bundles exported "
+        "with scope SINCE"
+    )
     return BundleRefused(message, format_code="bundle_too_large", status=413, fix=fix)
 
 
@@ -534,7 +537,8 @@ ROUTES: tuple[BrainRoute, ...] = (
         query=ImportQuery,
         problems=(404, 409, 410, 413, 415, 422, 507),
         headers={
-            bundle_signatures.HEADER: "A detached COSE_Sign1 over the canonical bundle: base64, base64url or :base64:.",
+            bundle_signatures.HEADER: "Detached COSE_Sign1 signature of the canonical bundle, in base64 or "
+            "base64url, or in base64 between colons.",
             PUBLIC_KEY_HEADER: "A COSE_Key or COSE_KeySet, base64: the keys that the caller trusts.",
         },
         audit="brain.import",

@@ -32,7 +32,11 @@ def _of_identity(state: State) -> Iterator[ItemFate]:
     for part, called in _PARTS.items():
         said = identity.get(part)
         if isinstance(said, dict) and any(value for name, value in said.items() if name != _NAMES):
-            yield _omitted(SETTING, f"identity: {called}", "a bundle has only the name of an agent")
+            yield _omitted(
+                SETTING,
+                f"identity: {called}",
+                "an AIMEM bundle stores only the name of an agent, no other part of its identity",
+            )
 
 
 def _ids(listed: Any) -> Iterator[str]:

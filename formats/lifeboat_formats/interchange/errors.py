@@ -54,7 +54,7 @@ class InstanceFailed(InterchangeError):
 
 class SecretsFound(InterchangeError):
     code = "secrets_found"
-    title = "This would write secrets in clear"
+    title = "This would write secrets in plain text"
     exit_status = 3
     fix = "--redact, or --allow-secrets if it is not a secret"
 

@@ -149,7 +149,7 @@ def _of_header(said: str) -> LifeboatError:
         return NotForYourKey("it is not encrypted for your key")
     if said.startswith(("failed to fill", "Incomplete")):
         return AgeError.CUT_SHORT("the file ends within its header")
-    return AgeError.CHANGED("its header was changed")
+    return AgeError.CHANGED("the header was changed")
 
 
 def _of_passphrase(said: str) -> LifeboatError:
@@ -157,17 +157,17 @@ def _of_passphrase(said: str) -> LifeboatError:
         return AgeError.WRONG_PASSPHRASE("the file was encrypted with another one")
     if said.startswith(("failed to fill", "Incomplete")):
         return AgeError.CUT_SHORT("the file ends too early")
-    return AgeError.CHANGED("its content was changed, or its end is missing")
+    return AgeError.CHANGED("the content was changed, or the end of the file is missing")
 
 
 def _of_payload(source: BinaryIO, header: AgeHeader, written: int) -> LifeboatError:
     """Return the error for an invalid piece. Only the last piece of a file can have been truncated."""
     if header.armored:
-        return AgeError.CHANGED("its content was changed, or its end is missing")
+        return AgeError.CHANGED("the content was changed, or the end of the file is missing")
     begin = header.size + _NONCE + written // (_PIECE - 16) * _PIECE
     if source.seek(0, io.SEEK_END) - begin > _PIECE:
-        return AgeError.CHANGED(f"its content was changed after byte {begin}")
-    return AgeError.CUT_SHORT(f"from byte {begin} to its end it was cut off or changed")
+        return AgeError.CHANGED(f"the content was changed after byte {begin}")
+    return AgeError.CUT_SHORT(f"the content from byte {begin} to the end of the file was cut off or changed")
 
 
 def _recipients(texts: Sequence[str]) -> list[Any]:

@@ -51,7 +51,7 @@ def rewrap_with_little_work(sealed: bytes, passphrase: str) -> bytes:
         raise AgeError.WRONG_PASSPHRASE("the file was encrypted with another one") from None
     signed = found[0][: found.start("mac") - 1]
     if not hmac.compare_digest(_mac(file_key, signed), _decoded(found["mac"])):
-        raise AgeError.CHANGED("its header was changed")
+        raise AgeError.CHANGED("the header was changed")
     return _header(file_key, passphrase) + sealed[found.end() :]
 
 
@@ -87,4 +87,4 @@ def _decoded(text: bytes) -> bytes:
     try:
         return base64.b64decode(text + b"=" * (-len(text) % 4), validate=True)
     except binascii.Error:
-        raise AgeError.CHANGED("its header was changed") from None
+        raise AgeError.CHANGED("the header was changed") from None

@@ -101,10 +101,10 @@ class HomeIdentity:
     def last_seen(self, key_id: str) -> str:
         """Return where this home last saw a key, in words; "" when it never did."""
         if key_id == self.key_id:
-            return f"it is the key of this home, on {self.own_name}"
+            return f"in use on this machine, {self.own_name}"
         for one in self.former:
             if one.public.key_id == key_id:
-                return f"it was your key until {one.replaced_at[:10]}"
+                return f"your key until {one.replaced_at[:10]}"
         found = self.machines.last_seen(key_id)
         return "" if found is None else f"{found[0]}, {found[1][:10]}"
 

@@ -76,7 +76,7 @@ def _passphrase_of(path: Path, files: FileOperations) -> str:
     try:
         passphrase = data.decode("utf-8-sig").rstrip("\r\n")  # some editors write a byte order mark
     except UnicodeDecodeError:
-        raise KeysError(f"{path} is not text") from None
+        raise KeysError(f"{path} is not a text file in UTF-8") from None
     if not passphrase:
         raise KeysError.NO_PASSPHRASE(f"{path}, the file in {PASSPHRASE_FILE}, is empty")
     return passphrase

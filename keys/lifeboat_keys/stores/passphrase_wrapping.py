@@ -97,8 +97,9 @@ def _checked(document: JsonObject) -> tuple[int, int]:
     operations, memory = document.get("operations"), document.get("memory")
     if not _within(operations, MIN_OPERATIONS, MAX_OPERATIONS) or not _within(memory, MIN_MEMORY, MAX_MEMORY):
         raise KdfOutOfBounds(
-            f"{operations} operations on {memory} bytes; {MIN_OPERATIONS} to {MAX_OPERATIONS} operations on "
-            f"{MIN_MEMORY >> 20} MiB to {MAX_MEMORY >> 20} MiB are accepted"
+            f"deriving the key ({KDF}) takes {operations} operations on {memory} bytes; accepted are "
+            f"{MIN_OPERATIONS} to "
+            f"{MAX_OPERATIONS} operations on {MIN_MEMORY} to {MAX_MEMORY} bytes"
         )
     if not _is_whole(document):
         raise WrappedChanged("its digest does not match its content")

@@ -1,4 +1,4 @@
-"""An agent of this machine, converted into every installed format and back."""
+"""An agent on this machine, converted into every installed format and back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECRET = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 
 
 class Bench:
-    """An agent of this machine, and the targets of its conversions."""
+    """An agent on this machine, and the targets of its conversions."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

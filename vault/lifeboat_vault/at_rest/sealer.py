@@ -1,7 +1,7 @@
 """Seal a vault's content in its tables and files.
 
 A vault seals what carries content (bodies, salts, paths, names, metas) when it stores it and opens it when it reads it.
-Ids, numbers, sizes, leaves and digests stay in clear, because statements compare and sort by them. The local vault
+Ids, numbers, sizes, leaves and digests stay in plain text, because statements compare and sort by them. The local vault
 seals nothing (`PLAIN`): the workspace beside it is just as readable.
 """
 

@@ -52,7 +52,7 @@ class ArtifactBodies:
         """Store the bytes of a leaf with correct metadata; return False when no kept state has the leaf, or a purge
         removed it. Existing bytes are no error. Raises DraftInvalid for other bytes, VaultFull, VaultBusy."""
         if len(leaf.salt) != SALT_BYTES or not merkle.leaf_holds(leaf, body):
-            raise DraftInvalid("the bytes do not match the leaf in the state that refers to them")
+            raise DraftInvalid("the content does not match its signed hash in the sequence that refers to it")
         with self._metadata.transaction():
             if self._is_purged(leaf.digest) or not self._rows(leaf.digest):
                 return False
@@ -131,7 +131,7 @@ class ArtifactBodies:
         named = {Leaf(row[1], self._salt(row[2])) for row in self._named(sha256)}
         fitting = [leaf for leaf in named if merkle.leaf_holds(leaf, body)]
         if named and not fitting:
-            raise DraftInvalid("the bytes do not match the leaf in the state that refers to them")
+            raise DraftInvalid("the content does not match its signed hash in the sequence that refers to it")
         return any([self.fill_leaf(leaf, body) for leaf in fitting])
 
     def _salt(self, held: bytes | None) -> bytes:

@@ -52,7 +52,7 @@ class RedactedArrivals:
         if merkle.leaf_holds(leaf, body):
             return leaf, body
         if leaf.salt:
-            raise DraftInvalid(f"{what}: the bytes do not match the leaf")
+            raise DraftInvalid(f"{what}: the content does not match its signed hash")
         if not self._known.every.hold(leaf, body):
             raise self._unknown(what, leaf)
         return leaf, body
@@ -60,5 +60,5 @@ class RedactedArrivals:
     def _unknown(self, what: str, leaf: Leaf) -> DraftInvalid:
         naming = self._sent.naming(leaf.digest)
         if naming is None or naming.id in self._known.every:
-            return DraftInvalid(f"{what} does not match its leaf, and no known purge explains that")
+            return DraftInvalid(f"{what} matches neither its signed hash nor a known purge")
         return DraftInvalid(f"{what} was changed by the purge {naming.id}, which is unknown here")

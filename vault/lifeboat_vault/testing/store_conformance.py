@@ -71,7 +71,7 @@ class StoreConformance(ABC):
 
     leaves_remains: bool = False
     """Whether deleted rows may leave traces in the files of the store. If so, it only promises that nothing was ever
-    written to them in clear, which is tested with a `sealer`."""
+    written to them in plain text, which is tested with a `sealer`."""
 
     def _metadata(self, folder: Path) -> MetadataStore:
         metadata, _ = self.open_stores(folder)

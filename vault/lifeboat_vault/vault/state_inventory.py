@@ -249,7 +249,7 @@ def _record_items(
         yield merkle.record_item(record)
     for gone in state.gone():
         if not vouching.is_gone(gone):
-            raise SignatureError(f"the record {gone.id} in {gone.partition} is missing, and no purge explains that")
+            raise SignatureError(f"the record {gone.id} in {gone.partition} is missing, and no purge removed it")
         yield merkle.record_item(gone)
 
 

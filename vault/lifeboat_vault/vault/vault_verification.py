@@ -234,7 +234,7 @@ class Verifier:
         if applied is not None and (salt or sha256):
             return f"the purge {applied.id} covers it, but it was not destroyed"
         if not self._known.every.hold(Leaf(leaf, salt), body):
-            return "the bytes do not match the leaf, and no purge explains that"
+            return "the content matches neither its signed hash nor a purge"
         wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
         return "the stored size or hash does not match the bytes" if wrong else None
 
@@ -263,7 +263,7 @@ class Verifier:
     def _gone(self, result: Verification) -> None:
         for record_id, leaf, number in self._metadata.rows(sql.LINELESS_RECORDS):
             if not self._known.every.is_gone(leaf):
-                result.found("body", f"record {record_id}", "the line is missing, and no purge explains that")
+                result.found("body", f"record {record_id}", "the line is missing, and no purge removed it")
                 result.damaged.append(int(number))
 
     # Digests and signatures -------------------------------------------------------------------------------------

@@ -57,9 +57,9 @@ class EndpointKind(RemoteKind):
         if http_addresses.is_plain_http(config.url):
             return ""
         return (
-            "its pinned authority signed the certificate"
+            "the pinned certificate authority signed the certificate"
             if config.pin
-            else "an authority of the system signed the certificate"
+            else "a certificate authority that this operating system trusts signed the certificate"
         )
 
     def may_keep_token(self, known: RemoteConfig, moved: RemoteConfig) -> bool:

@@ -163,7 +163,7 @@ class EndpointRemote:
     def agent(self, agent_id: str) -> RemoteAgent:
         found = shapes.parse_remote_agent(self._calls.get(_of(agent_id)))
         if found.id != agent_id.lower():
-            raise RemoteDamaged(f"the endpoint answers with the agent {found.id}")
+            raise RemoteDamaged(f"requested agent {agent_id.lower()}, the endpoint answered with agent {found.id}")
         return found
 
     def register(self, agent_id: str, name: str, runtime: str) -> RemoteAgent:
@@ -244,7 +244,7 @@ class EndpointRemote:
         answer = self._calls.send("POST", f"{_of(agent_id)}/epoch", asked, again=False)
         epoch = shapes.read_number(answer, "epoch")
         if epoch != expected + 1:
-            raise RemoteDamaged(f"the endpoint begins epoch {epoch} after epoch {expected}")
+            raise RemoteDamaged(f"the endpoint began writer epoch {epoch}, expected {expected + 1}")
         return epoch
 
     # Purging ----------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ class FolderFiles:
         self._files = files
         self._clock = clock
         self._sealed = sealed
-        # Encrypted files may be readable for other users of the share; files in clear are for their owner alone.
+        # Encrypted files may be readable for other users of the share; files in plain text are for their owner alone.
         self._mode, self._folder_mode = (0o666, 0o777) if sealed else (0o600, 0o700)
 
     def identity(self) -> str:

@@ -107,7 +107,7 @@ class LogHead(msgspec.Struct, frozen=True):
     """The newest version of what an agent's log contains.
 
     `number` counts versions of this document; it was written at `written_at`, its newest row at `newest_at`. `bytes`
-    are those of all bundles. `names` holds name, runtime and machine, sealed in base64 (in clear as an object in a
+    are those of all bundles. `names` holds name, runtime and machine, sealed in base64 (in plain text as an object in a
     plain log). The last row is the newest state. `erased` is the redaction of the whole agent, of which nothing else is
     left.
     """

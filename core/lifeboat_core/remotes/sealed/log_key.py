@@ -98,7 +98,7 @@ class LogKey:
 
 
 class PlainLogKey:
-    """The key of a log in clear: nothing is sealed, and artifacts are named by their content."""
+    """The key of a log in plain text: nothing is sealed, and artifacts are named by their content."""
 
     def name_of(self, sha256: str) -> str:
         return f"{LARGE}{sha256}"

@@ -83,7 +83,7 @@ class LogLargeFiles:
         self, head: LogHead, state: State, bodies: int, chance: random.Random, found: RemoteVerification
     ) -> None:
         """Add to `found` the files of a state that are there and cannot be what was sent: by their size, and in a log
-        in clear by the content of up to `bodies` of them. Does not need the user's key."""
+        in plain text by the content of up to `bodies` of them. Does not need the user's key."""
         key = self._inside.known_key(head)
         if key is None:
             return

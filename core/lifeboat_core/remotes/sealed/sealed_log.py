@@ -1,6 +1,7 @@
 """A remote that can read nothing: a log of immutable bundles, encrypted on this machine, under one signed head.
 
-See `log_head` for what stands there in clear, `log_key` for what does not, `log_compaction` for how it stays small.
+See `log_head` for what stands there in plain text, `log_key` for what does not, `log_compaction` for how it stays
+small.
 """
 
 from __future__ import annotations
@@ -345,7 +346,7 @@ class SealedLog:
     def raise_epoch(self, agent_id: str, expected: int, *, machine: str = "") -> int:
         def edit(head: LogHead) -> LogHead:
             if head.epoch != expected:
-                raise EpochMoved(f"the current epoch is {head.epoch}", epoch=head.epoch)
+                raise EpochMoved(f"the current writer epoch is {head.epoch}, expected {expected}", epoch=head.epoch)
             return msgspec.structs.replace(head, epoch=expected + 1)
 
         return self._heads.change(agent_id, edit).head.epoch
@@ -437,7 +438,7 @@ def _check_fit(head: LogHead, checked: CheckedBundle) -> None:
     sequence, newest = checked.sequence, head.newest
     number = None if newest is None else newest.number
     if sequence.epoch < head.epoch:
-        raise EpochBehind(f"epoch {sequence.epoch} has ended: the current epoch is {head.epoch}", epoch=head.epoch)
+        raise EpochBehind(f"writer epoch {sequence.epoch} has ended: the current one is {head.epoch}", epoch=head.epoch)
     if checked.on != number:
         raise StaleBase(f"the newest sequence at the remote is {number}, not {checked.on}", sequence=number)
     if number is not None and sequence.number <= number:

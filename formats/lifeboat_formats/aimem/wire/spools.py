@@ -85,7 +85,7 @@ class NamesInMemory:
 
 class NamesOnDisk:
     """A set of names in a temporary SQLite database that is removed at the end. It stores keyed digests, so no name is
-    on disk in clear. A context manager."""
+    on disk in plain text. A context manager."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(_DIGEST)

@@ -114,7 +114,7 @@ def describe_key_row(status: KeyStatus, key: str, now: datetime) -> list[str]:
             trust = (
                 "Others may have this key. Its signatures are refused; have its credentials replaced by their issuers."
                 if former.compromised
-                else "Its recovery words open old copies only."
+                else "The recovery words of this key only open copies that were made before it was replaced."
             )
             return [f"{former.key_id}, replaced {format_age(former.replaced_at, now)}", trust]
     return []
@@ -142,7 +142,7 @@ def describe_rotation(done: Rotation) -> Iterator[str]:
         yield "New signatures by the old key or earlier ones are refused."
     if done.revoked is not None:
         yield f"{done.revoked.name} ({done.revoked.id}) is refused from now on."
-        yield from (f"Its token of {remote.name} was revoked." for remote in done.remotes)
+        yield from (f"The token of {done.revoked.name} for {remote.name} was revoked." for remote in done.remotes)
     if done.reissue:
         yield ""
         yield "Anyone with the old key can still open old copies of these credentials. Have their issuers replace them:"
@@ -150,7 +150,7 @@ def describe_rotation(done: Rotation) -> Iterator[str]:
     yield from (f"Note: {text}" for text in done.warnings)
     yield from (f"Not finished (the next command continues): {text}" for text in done.unfinished)
     yield ""
-    yield "The old recovery words and kit open old copies only. Press K to write a new recovery kit."
+    yield "The old recovery words and kit only open copies that were made before. Press K to write a new recovery kit."
 
 
 def _credential(one: Credential) -> str:

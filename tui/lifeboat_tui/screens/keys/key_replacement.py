@@ -14,7 +14,7 @@ CHOICES = (
     (FOLLOW, "Another machine of yours replaced the key: enter its new words here"),
 )
 PHRASE = "replace the key"
-SAFE = "History is not rewritten. The new words open everything; the old words open old copies only."
+SAFE = "History is not rewritten. The new words open everything; the old words only open copies that were made before."
 STOLEN = (
     "All credentials are sealed again, and new signatures by the old key are refused. Anyone with the old key can "
     "still open old copies: afterwards a list shows which credentials their issuers have to replace."

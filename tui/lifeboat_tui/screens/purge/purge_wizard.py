@@ -330,8 +330,11 @@ it is used once and not stored.
 
     def do_workspace(self) -> None:
         self._wanted = replace(self._wanted, workspace=not self._wanted.workspace)
-        said = "are cut too" if self._wanted.workspace else "are not edited, and are left out of captures"
-        self.tell_user(f"Live files {said}.")
+        self.tell_user(
+            "The purge also removes the text from the live files."
+            if self._wanted.workspace
+            else "The purge does not edit the live files. Captures leave the text out."
+        )
         self.look()
 
     def do_keep_print(self) -> None:

@@ -135,7 +135,7 @@ READABLE BY says who can read your agents on the remote; details are below. Cred
         if act in OF_ONE and one is None:
             return "there is no remote yet; press a to add one"
         if act in ("open", "test", "token") and one is not None and one.problem:
-            return "its configuration cannot be used; press x to remove it"
+            return "the configuration of this remote cannot be used; press x to remove the remote"
         if act == "token" and one is not None and not one.needs_token:
             return f"a {one.kind} has no token"
         if act == "purges" and not self.waiting:

@@ -126,7 +126,7 @@ class _Transit:
             with open(path, encoding="utf-8") as stream:
                 text = stream.read(_MOST).strip()
         except (OSError, UnicodeDecodeError) as error:
-            why = getattr(error, "strerror", None) or "it is not text"
+            why = getattr(error, "strerror", None) or "the content is not text in UTF-8"
             return self._without_token(f"{path} cannot be read: {why}")
         return text or self._without_token(f"{path} is empty")
 

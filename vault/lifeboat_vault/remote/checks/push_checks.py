@@ -157,7 +157,7 @@ def a_delta_for_an_agent_without_history_is_refused(trial: RemoteTrial) -> None:
     machine.capture()
     machine.capture()
     error = expect_refused(StaleBase, lambda: machine.push(trial.remote, machine.delta(0)), "a delta without a base")
-    expect_that(error.sequence is None, "the refusal names a head of an empty history")
+    expect_that(error.sequence is None, "the refusal states a latest sequence, but the history is empty")
     expect_that(trial.remote.agent(machine.agent_id).head is None, "there is a head after a refusal")
 
 
