@@ -43,7 +43,7 @@ def plan_project_move(context: Context, agent: Agent, old: Path, new: Path) -> P
         raise AgentError.PROJECT_REFUSED(refusal_reason(error)) from error
     if not (plan.folders or plan.files):
         raise AgentError.PROJECT_REFUSED(
-            f"{agent.name} knows no project at {old}", fix=f"ls {agent.workspace}/projects"
+            f"{agent.name} has no data of a project at {old}", fix=f"ls {agent.workspace}/projects"
         )
     return plan
 
@@ -69,7 +69,7 @@ def move_project(context: Context, agent: Agent, old: Path, new: Path) -> MovedP
                 _move_folder(context, source, target)
         except OSError as error:
             raise AgentError.PROJECT_REFUSED(
-                f"it is moved in part: {refusal_reason(error)}; run the same command again"
+                f"only a part was moved: {refusal_reason(error)}; to continue, run the same command again"
             ) from error
     return MovedProject(before, capture_agent(context, agent))
 
@@ -77,7 +77,7 @@ def move_project(context: Context, agent: Agent, old: Path, new: Path) -> MovedP
 def _support(context: Context, agent: Agent) -> tuple[ProjectSupport, Installation]:
     adapter = context.adapter(agent.runtime)
     if adapter.projects is None:
-        raise AgentError.PROJECT_REFUSED(f"{agent.runtime} keeps nothing under the path of a project")
+        raise AgentError.PROJECT_REFUSED(f"{agent.runtime} stores nothing by the path of a project")
     return adapter.projects, adapter.locate(agent.workspace, context.environment, context.user_home)
 
 
@@ -95,7 +95,7 @@ def _refuse_conflicts(plan: ProjectMove) -> None:
         for name in _names_below(source):
             if os.path.lexists(target / name):
                 raise AgentError.PROJECT_REFUSED(
-                    f"{target / name} exists, and so does {source / name}; keep one of them, or make one of both",
+                    f"{target / name} exists, and so does {source / name}; keep one of them, or merge them",
                     fix=f"diff {quote_argument(str(source / name))} {quote_argument(str(target / name))}",
                 )
 

@@ -105,7 +105,7 @@ class CaptureReport:
         named = *self._unreadable(), (KEPT_OUT, self.over_limit), (LATE, self.late)
         rest = f": {command}" if command else ""
         found = [f"{path_text(path)} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
-        more = [f"and {len(found) - MOST_REASONS} more files{rest}"] if len(found) > MOST_REASONS else []
+        more = [f"and {count_text(len(found) - MOST_REASONS, 'more file')}{rest}"] if len(found) > MOST_REASONS else []
         return [*found[:MOST_REASONS], *more, *(f"{each}{rest}" for each in self._capped())]
 
     def _capped(self) -> list[str]:

@@ -17,6 +17,7 @@ from lifeboat_core.purge.receipt_findings import (
     report_valid,
     report_wrong,
 )
+from lifeboat_core.texts.human_text import count_text
 from lifeboat_keys.errors import KeysError, SignedByAnother
 from lifeboat_keys.signed import vault_receipts as vault_receipts
 from lifeboat_keys.signed.purge_receipt import DONE, HOME, WAITING, PurgeReceipt, VaultPurgeNote, decode_purge_receipt
@@ -182,4 +183,4 @@ def _mismatches(receipt: PurgeReceipt, note: VaultPurgeNote, signed: VaultReceip
     if signed.remaining:
         yield f"{signed.remaining} of the items to destroy still exist"
     if signed.found.get(HITS):
-        yield f"it was searched again, and {signed.found[HITS]} matches were found"
+        yield f"the search after the purge found {count_text(signed.found[HITS], 'match', 'matches')}"

@@ -458,7 +458,7 @@ class _Replication:
         return self._pause
 
     def _damaged(self, pause: MendingPause) -> RemoteDamaged:
-        fix = f"lifeboat sync {quote_argument(self._agent.name)}   # on another machine that keeps what is lost there"
+        fix = f"lifeboat sync {quote_argument(self._agent.name)}   # on another machine that still has the lost data"
         return RemoteDamaged(mending_pause.describe_lost(pause), fix=fix)
 
     def _finds_damage(self, there: RemoteAgent) -> bool:

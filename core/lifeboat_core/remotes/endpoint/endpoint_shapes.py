@@ -59,7 +59,7 @@ def read_number(found: Any, name: str) -> int:
     """Return a required number of a state, an epoch or a size. All numbers are below 2^53."""
     value = read_field(found, name, int)
     if not 0 <= value <= LARGEST:
-        raise RemoteDamaged(f"its answer has a {name!r} that nothing can be")
+        raise RemoteDamaged(f"the field {name!r} of its response is not a number from 0 to 2^53 - 1")
     return value
 
 
@@ -89,7 +89,7 @@ def read_time(found: Any, name: str) -> str:
     try:
         return text and times.to_text(times.parse_time(text)) and text
     except (ValueError, OverflowError):
-        raise RemoteDamaged(f"its answer has a {name!r} that is no time") from None
+        raise RemoteDamaged(f"the field {name!r} of its response is not a timestamp") from None
 
 
 def read_items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]:
