@@ -9,8 +9,8 @@ LifeboatError                 any error
     +-- ApplyError            a delta that does not fit
     |   +-- UnknownOperation
     +-- PurgeError
-    |   +-- RedactionInvalid  a redaction that is none, or not of these bytes
-    +-- SignatureError        a state whose digest or signature does not hold
+    |   +-- RedactionInvalid  the redaction is malformed, or of other bytes
+    +-- SignatureError        the digest or signature of a state is not valid
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ LifeboatError
     +-- UnexpectedError         an internal error
     +-- HomeError               the home folder cannot be used
     |     RELATIVE_PATH         an environment variable is not an absolute path
-    |     ABSENT                there is none, and commands that only examine create none
+    |     ABSENT                there is no home, and commands that only read do not create one
     |     UNSAFE                others can write to it, it is a link, it is on a network file system
     |     NEWER                 a newer release made it
     +-- ConfigError             a configuration file or a setting
@@ -40,7 +40,7 @@ LifeboatError
     |   +-- NotPrivate          a secret would be sent where others can read it
     |   +-- NotTheOne           the server cannot prove its identity
     +-- SecondCopyError         a remote as this home knows it
-    |     UNKNOWN_REMOTE        none has this name
+    |     UNKNOWN_REMOTE        no remote has this name
     |     REMOTE_EXISTS         the name is taken, or the remote exists under another name
     |     REMOTE_NAME_REFUSED   the name is invalid
     +-- SystemRefused           the system refused access to a file
@@ -181,7 +181,7 @@ class NotRunning(ServiceError):
 
 class OtherRelease(ServiceError):
     code = "other_release"
-    title = "The daemon is of another release"
+    title = "The daemon runs another release"
     fix = "lifeboat daemon restart"
 
 

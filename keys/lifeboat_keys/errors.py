@@ -5,7 +5,7 @@ LifeboatError
 |   +-- NoKey               the user's key is not on this machine, or cannot be reached now
 |   |   +-- KeyLocked       encrypted with a passphrase that was not given
 |   |   +-- KeyringLocked   the OS keyring has to be unlocked
-|   +-- KdfOutOfBounds      a wrapped key that asks for less or more work than is ever right
+|   +-- KdfOutOfBounds      the parameters of a wrapped key ask for too little or too much work
 |   +-- WrappedChanged      the file of a wrapped key is not what was written
 |   +-- UnknownWrapping     a wrapped key in a form that is not used here
 |   +-- NoAgentKey          this agent (or this pair of it) has no key here
@@ -16,11 +16,11 @@ LifeboatError
 |       +-- UnknownSealing  sealed by another program, or not at all
 |   +-- AgeError            a whole encrypted file that cannot be made or opened
 |       +-- NotForYourKey   encrypted, but not for the key of this home
-|   +-- ReceiptInvalid      a receipt of a purge that is not of the shape of one
+|   +-- ReceiptInvalid      fields of the receipt are missing or not valid
 +-- SignatureError (lifeboat_alf)
-    +-- SignedByAnother     a whole signature, but under another user's key
-        +-- SignedByCompromised  under a former key of the user that others may hold
-        +-- DeviceRevoked       by a machine that the user reported as lost
+    +-- SignedByAnother     a valid signature, but made with another user's key
+        +-- SignedByCompromised  signed with a former key of the user that others may have
+        +-- DeviceRevoked       signed by a machine that the user reported as lost
 """
 
 from __future__ import annotations

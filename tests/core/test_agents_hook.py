@@ -164,7 +164,9 @@ def test_the_doctor_asks_for_the_hook_where_a_session_s_end_counts(agent: Agent)
     run("config", "set", "cadence", "after_session")
     missing = agent.finding()
     assert (missing["level"], missing["fix"]) == ("warning", "lifeboat agents hook Juniper")
-    assert "nothing changed for 10m" in missing["result"]
+    assert missing["result"] == (
+        "no hook reports the end of a session: a session counts as ended after 10m without changes"
+    )
     run("agents", "hook", "Juniper")
     assert agent.finding()["level"] == "ok"
 

@@ -84,7 +84,7 @@ def without_tables(path: Path) -> None:
         connection.execute("PRAGMA user_version = 1")
 
 
-LOSSES = (Path.unlink, empty, without_tables)
+LOSSES = {Path.unlink: "does not exist", empty: "is empty (0 bytes)", without_tables: "is empty (no tables)"}
 
 
 @pytest.mark.parametrize("lose", LOSSES)
@@ -97,7 +97,7 @@ def test_rows_of_databases_that_are_gone_or_empty_stay_and_each_is_named_at_ever
         lose(path)
     for report in (juniper.capture(), juniper.capture()):
         assert {CRON, EVENTS, INTENTS} <= report.unread.keys()
-        assert "openclaw.sqlite is" in report.unread[CRON]
+        assert f"openclaw.sqlite {LOSSES[lose]}; " in report.unread[CRON]
         assert not report.complete
     assert juniper.tables() == before
     standing = status_gathering.gather_status(juniper.context)

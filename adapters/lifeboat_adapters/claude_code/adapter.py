@@ -54,7 +54,7 @@ class ClaudeCodeDatabases(DatabaseSupport):
     def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
         is_servers = path == user_settings.ROWS
         missing = (user_settings if is_servers else session_rows).find_missing_source(installation.workspace)
-        return f"{missing} is not there" if missing is not None else ""
+        return f"{missing} does not exist" if missing is not None else ""
 
     def row_names(self, path: str, values: dict[str, Any]) -> tuple[str, ...]:
         return (user_settings.name_server(values),) if path == user_settings.ROWS else super().row_names(path, values)

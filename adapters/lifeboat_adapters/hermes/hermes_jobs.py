@@ -30,7 +30,7 @@ def read_jobs(installation: Installation) -> Iterator[RuntimeRow]:
 def find_jobs_problem(workspace: Path) -> str:
     """Return why the list has no information about jobs, "" when it has."""
     path = workspace / FILE
-    return "" if path.is_file() else f"{path} is not there"
+    return "" if path.is_file() else f"{path} does not exist"
 
 
 def plan_job_write(installation: Installation, order: WriteOrder) -> Iterator[DatabaseWrite]:

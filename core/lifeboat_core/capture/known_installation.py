@@ -73,7 +73,7 @@ def _find(session: CaptureSession, adapter: Adapter) -> KnownInstallation | None
     if known is None or known.state_dir is None:
         return KnownInstallation(found)
     return KnownInstallation(
-        known, f"{known.state_dir} is not there or no longer names this workspace; {advise_on_missing(session)}"
+        known, f"{known.state_dir} does not exist or no longer names this workspace; {advise_on_missing(session)}"
     )
 
 

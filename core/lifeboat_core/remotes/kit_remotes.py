@@ -112,7 +112,7 @@ def add_kit_remote(context: Context, remote: KitRemote, *, is_checked: bool, acc
         raise RemoteDenied(f"the kit holds no access to {remote.name}", fix=f"lifeboat remote add {remote.name}")
     kind = remote_kinds.find_kind(remote.url)
     if kind.is_present(remote.url) is False:
-        raise SecondCopyError.UNKNOWN_REMOTE(f"{remote.url} is not there: nothing of Lifeboat is at this address")
+        raise SecondCopyError.UNKNOWN_REMOTE(f"{remote.url} has no remote of Lifeboat")
     given = manage_remotes.parse_remote_access(access or remote.access or remote.url)
     if not access and given.url != remote_kinds.check_url(remote.url):
         # The user is asked about the address of the page, so a join line on it must not lead to another one.

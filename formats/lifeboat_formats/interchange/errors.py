@@ -2,7 +2,7 @@
 
 AdapterError
 +-- InterchangeError
-    +-- UnknownFormat      no format has this name, or a source is of none
+    +-- UnknownFormat      no format has this name, or no format can read the source
     +-- SourceRefused      a source is not what its format asks for; `format_code` is the format's own word for it
     +-- NoInstance         the format is one of files, or one of running instances, and the other was asked for
     +-- InstanceFailed     a running instance did not answer, or answered with an error
