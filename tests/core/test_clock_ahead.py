@@ -74,7 +74,10 @@ def test_a_remote_refuses_a_time_that_its_sequences_do_not_tell(
     conditional_replication.send_when_suitable(ada.context, load_agent(ada.context, ada.agent.id), config, asked=True)
     options = RestoreOptions(at=said[4])
     with (
-        pytest.raises(NothingToRestore, match=r"from a clock that was ahead.*name one by its number"),
+        pytest.raises(
+            NothingToRestore,
+            match=r"from a clock that was ahead.*give the number of a sequence; it has 1 sequence \(4\)",
+        ),
         open_remote_plan(ada.context, "stick", "ada", tmp_path / "back", options),
     ):
         pass

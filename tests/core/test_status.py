@@ -81,7 +81,7 @@ def test_files_that_wait_are_counted_and_named(tmp_path: Path) -> None:
     ada.capture()
     found = of(ada)
     assert found.state == "waiting" and found.pending >= 1
-    assert any("openclaw.json may hold secrets" in reason for reason in found.reasons)
+    assert any("openclaw.json may contain secrets" in reason for reason in found.reasons)
 
 
 def test_a_workspace_that_is_gone_is_an_error_until_it_is_back(ada: Protected, tmp_path: Path) -> None:

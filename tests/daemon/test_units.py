@@ -107,7 +107,7 @@ def test_it_is_written_enabled_and_started_once(context: Context, fake: FakeSyst
     assert (state.installed, state.ours, state.current, state.enabled, state.running) == (True,) * 5
     assert state.pid == 4242 and state.program == sys.executable and state.program_found
     before = path.stat().st_mtime_ns
-    assert "is as it should be" in units.find_manager(context).install(start=True)[0]
+    assert "is up to date" in units.find_manager(context).install(start=True)[0]
     assert path.stat().st_mtime_ns == before and fake.asked()[-1] == "start lifeboat.service"
 
 

@@ -30,7 +30,7 @@ def limited(setting: str, value: int) -> tuple[str, ...]:
         ["unshare", "-Ur", "sh", "-c", f"echo {value} > {setting}"], capture_output=True, check=False
     )
     if tried.returncode:
-        pytest.skip("no user namespace of its own is to be had here")
+        pytest.skip("this system allows no user namespace")
     return ("unshare", "-Ur", "sh", "-c", f'echo {value} > {setting} && exec "$@"', "sh")
 
 

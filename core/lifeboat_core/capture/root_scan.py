@@ -173,7 +173,7 @@ class RootWalk:
         if beside.problem:
             self.scan.unread[self.root.prefix + relative] = beside.problem
         elif self._is_wanted(name):
-            self.scan.skipped[self.root.prefix + name] = "side file of a database"
+            self.scan.skipped[self.root.prefix + name] = "journal file of a database"
 
     def _unreadable(self, relative: str, error: OSError) -> None:
         if isinstance(error, FileNotFoundError) and relative:

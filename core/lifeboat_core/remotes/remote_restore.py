@@ -32,7 +32,7 @@ from lifeboat_core.restore.restore_finish import note_withheld, write_restore_re
 from lifeboat_core.restore.restore_plan import RestorePlan
 from lifeboat_core.restore.scratch_folders import make_scratch_folder
 from lifeboat_core.restore.target_installation import locate_installation
-from lifeboat_core.texts.human_text import quote_argument, time_text
+from lifeboat_core.texts.human_text import count_text, quote_argument, sequences_text, time_text
 from lifeboat_vault.remote.remote_contract import Remote, RemoteAgent
 from lifeboat_vault.vault import Vault
 
@@ -176,7 +176,7 @@ def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: dat
     ahead = [number for number, time in rows if times.parse_time(time) > now + _AHEAD]
     if ahead:
         raise NothingToRestore(
-            f"{source.config.name} has sequences {ahead[0]} to {ahead[-1]} of {name} from a clock that was ahead, so a "
+            f"{source.config.name} has {sequences_text(ahead)} of {name} from a clock that was ahead, so a "
             f"time is ambiguous: give the number of a sequence; {_kept(rows)}"
         )
     before = [number for number, time in rows if times.parse_time(time) <= moment]
@@ -186,7 +186,10 @@ def _number(remote: Remote, source: RemoteSource, at: int | str | None, now: dat
 
 
 def _kept(rows: list[tuple[int, str]]) -> str:
-    return f"it has {len(rows)}, from {rows[0][0]} to {rows[-1][0]}" if rows else "it has none"
+    if not rows:
+        return "it has no sequence"
+    first, last = rows[0][0], rows[-1][0]
+    return f"it has {count_text(len(rows), 'sequence')} ({first if first == last else f'{first} to {last}'})"
 
 
 def _moment(text: str) -> datetime:
