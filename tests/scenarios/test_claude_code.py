@@ -99,6 +99,26 @@ def test_secrets_of_settings_are_cut_out_of_transcripts_and_memories(isolated_ho
     assert secrets[0] in (made.workspace / PROJECT / "memory/keys.md").read_text()
 
 
+def test_secrets_are_learned_from_settings_with_years_of_prompts(isolated_home: Path) -> None:
+    made = make_claude_code(isolated_home)
+    settings = json.loads((isolated_home / ".claude.json").read_text())
+    settings["projects"]["/srv/ada/boats"]["history"] = [{"display": "x" * 1000}] * 6000
+    (isolated_home / ".claude.json").write_text(json.dumps(settings))
+    write_files(made.workspace, {f"{PROJECT}/memory/keys.md": f"It is {KEY}-search.\n"})
+    run("agents", "add", made.workspace)
+    assert _contains(isolated_home / ".local", f"{KEY}-search") == []
+
+
+def test_settings_that_cannot_be_read_are_reported(isolated_home: Path) -> None:
+    made = make_claude_code(isolated_home)
+    run("agents", "add", made.workspace)
+    (isolated_home / ".claude.json").write_text('{"mcpServers": ')
+    write_files(made.workspace, {f"{PROJECT}/memory/new.md": f"It is {KEY}-search.\n"})
+    report = run("sync", expect=1)["agents"][0]
+    assert any(".claude.json is not JSON" in why for why in report["unread"].values())
+    assert _contains(isolated_home / ".local", f"{KEY}-search") == []
+
+
 def test_restored_transcripts_keep_their_order(isolated_home: Path) -> None:
     made = make_claude_code(isolated_home)
     times = {"b.jsonl": "2026-11-20T08:00:00.000Z", "a.jsonl": "2026-11-21T08:00:00.000Z"}

@@ -64,15 +64,27 @@ def find_missing_source(workspace: Path) -> Path | None:
 
 def learn_secrets(profile: FolderProfile, workspace: Path) -> Iterator[FileSecret]:
     """Yield the secrets of the file and of the program's copies, and the single values of the login, which is cut as a
-    whole."""
-    copies = sorted(workspace.glob(f"backups/{FILE}.backup.*"))
-    for path in (settings_path(workspace), *copies, workspace / _CREDENTIALS):
+    whole. Raises RuntimeDatabaseError for a file that cannot be read; an unreadable copy is skipped, because its
+    secrets were learned from the file itself."""
+    own = [path for path in (settings_path(workspace), workspace / _CREDENTIALS) if path.exists()]
+    for path in (*own, *sorted(workspace.glob(f"backups/{FILE}.backup.*"))):
         try:
-            data = read_small(path, limit=LARGEST)
-            found = _secrets_in(profile, data)
-        except (OSError, UnparsableSecrets):  # a half-written file is read again after its next change
+            found = _secrets_in(profile, json.dumps(_without_history(_read(path))).encode())
+        except (RuntimeDatabaseError, UnparsableSecrets) as error:
+            if path in own:
+                raise RuntimeDatabaseError(f"its secrets are unknown: {error}") from error
             continue
         yield from (secret for secret in found if len(secret.value) >= _SHORTEST)
+
+
+def _without_history(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings without the prompts that earlier releases kept for each project: megabytes without a
+    setting."""
+    projects = settings.get(_PROJECTS)
+    if not isinstance(projects, dict):
+        return settings
+    kept = {path: {_SERVERS: part.get(_SERVERS)} for path, part in projects.items() if isinstance(part, dict)}
+    return settings | {_PROJECTS: kept}
 
 
 def _secrets_in(profile: FolderProfile, data: bytes) -> list[FileSecret]:
