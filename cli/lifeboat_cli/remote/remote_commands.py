@@ -84,14 +84,9 @@ def add(
     the command changes its URL, provided that the same remote answers at the new URL.
     """
     from lifeboat_core.remotes import manage_remotes, mistyped_addresses, remote_kinds
-    from lifeboat_vault.remote.join_lines import is_join_line
 
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
-    if address is not None and is_join_line(address):
-        session.output.warn(
-            "the join line contains a token and is in the history of your shell now. Next time run "
-            f"`lifeboat remote add {quote_argument(name)}`, which asks for it"
-        )
+    _warn_of_history(session, name, address)
     text = _read_address(session, name, address, join_stdin=join_stdin)
     mistyped_addresses.refuse_mistyped_address(name, text)
     token = _read_secret(session, "The token") if token_stdin else None
@@ -112,19 +107,24 @@ def add(
     if not dry_run:
         wake_daemon(session.context)
     readable = remote_kinds.find_kind(config.url).readable_by(config)
-    token_document = _describe_token(met)
-    document = Met(
-        **describe_config(config), readable=readable, token=token_document, release=met.about.release, dry_run=dry_run
-    )
-    is_same = before == config and given.token is None
+    facts = {"readable": readable, "token": _describe_token(met), "release": met.about.release}
+    document = Met(**describe_config(config), **facts, dry_run=dry_run)
+    if before == config and given.token is None:
+        known = f"{config.name} is already a remote with this address. Nothing was changed."
+        session.output.document(document, lambda: session.output.line(known))
+    else:
+        session.output.document(document, lambda: _say_added(session, config, met, readable, added=not dry_run))
 
-    def said() -> None:
-        if is_same:
-            session.output.line(f"{config.name} is already a remote with this address. Nothing was changed.")
-        else:
-            _say_added(session, config, met, readable, added=not dry_run)
 
-    session.output.document(document, said)
+def _warn_of_history(session: CommandSession, name: str, address: str | None) -> None:
+    """Warn of a join line among the words of the command, which the shell keeps."""
+    from lifeboat_vault.remote.join_lines import is_join_line
+
+    if address is not None and is_join_line(address):
+        session.output.warn(
+            "the join line contains a token and is in the history of your shell now. Next time run "
+            f"`lifeboat remote add {quote_argument(name)}`, which asks for it"
+        )
 
 
 def _check_options(address: str | None, *, join_stdin: bool, token_stdin: bool, sealed: bool, plain: bool) -> None:
