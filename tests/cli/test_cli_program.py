@@ -80,7 +80,7 @@ def test_help_with_the_words_of_a_command_shows_its_help(capsys: pytest.CaptureF
 
 def test_help_about_a_word_behind_a_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert program.run_command(["help", "status", "more"]) == 2
-    assert "'lifeboat status' has no commands of its own" in capsys.readouterr().err
+    assert "'lifeboat status' has no subcommands" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_the_demonstration_fails_when_a_byte_is_lost(
 
     monkeypatch.setattr(demo_story, "restore_agent", careless)
     assert program.run_command(["demo"]) == 1
-    assert "NOT SO: MEMORY.md differs" in capsys.readouterr().out
+    assert "FAILED: MEMORY.md differs in: content, time" in capsys.readouterr().out
 
 
 def test_a_reader_that_ends_early_is_no_refusal_of_the_system(

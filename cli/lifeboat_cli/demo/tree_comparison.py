@@ -20,6 +20,8 @@ class TreeEntry(NamedTuple):
 
 
 Tree = dict[bytes, TreeEntry]
+_PROPERTIES = ("type", "content", "permissions", "time")
+"""What the fields of a `TreeEntry` are called in a sentence."""
 
 
 def read_tree(folder: Path) -> Tree:
@@ -52,7 +54,9 @@ def list_differences(wanted: Tree, found: Tree) -> list[str]:
     sentences += [f"{os.fsdecode(path)} should not exist" for path in sorted(found.keys() - wanted.keys())]
     for path in sorted(wanted.keys() & found.keys()):
         if wanted[path] != found[path]:
-            sentences.append(f"{os.fsdecode(path)} differs: {wanted[path]} became {found[path]}")
+            pairs = zip(_PROPERTIES, wanted[path], found[path], strict=True)
+            names = ", ".join(name for name, before, after in pairs if before != after)
+            sentences.append(f"{os.fsdecode(path)} differs in: {names}")
     return sentences
 
 
